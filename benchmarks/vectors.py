@@ -1,0 +1,214 @@
+"""How fast and how large the vector index is, and what its kernels cost. Run: `python benchmarks/vectors.py`.
+
+One thread. Times are medians in milliseconds; kernels are measured in turns, so that a busy machine slows all
+alike. Writes `benchmarks/results/vectors.json`. Kernels whose package is not installed are left out.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"  # before numpy reads them
+BLAS_SETTINGS = {
+    name: os.environ[name] for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if name in os.environ
+}
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import platform  # noqa: E402
+import re  # noqa: E402
+import statistics  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from concurrent.futures import ProcessPoolExecutor  # noqa: E402
+from functools import partial  # noqa: E402
+from importlib import import_module  # noqa: E402
+from importlib.metadata import PackageNotFoundError, version  # noqa: E402
+from multiprocessing import get_context  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from ricordo.store.sqlite.vectors import VectorIndex, encode  # noqa: E402
+from ricordo.store.sqlite.vectors.kernels import dots_by_numpy, dots_by_simsimd  # noqa: E402
+
+DIMENSION = 256
+SEGMENT_ROWS = 4_096
+RESULTS = Path(__file__).parent / "results" / "vectors.json"
+
+Codes = NDArray[np.int8]
+Contender = Callable[[Codes, Codes], object]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    report: dict[str, object] = {"machine": machine(), "dimension": DIMENSION, "sizes": {}}
+    for size in options.sizes:
+        with ProcessPoolExecutor(
+            1, mp_context=get_context("spawn")
+        ) as fresh:  # what others freed is not counted
+            figures = fresh.submit(measure, size, options.rounds).result()
+        report["sizes"][str(size)] = figures  # type: ignore[index]
+        print(f"\n{size:,} vectors of {DIMENSION} dimensions")
+        for label, figure in figures.items():
+            print(f"  {label:<52}{figure:>10.3f}")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"\n{json.dumps(report['machine'])}\nwritten to {RESULTS}")
+
+
+def measure(size: int, rounds: int) -> dict[str, float]:
+    """All figures of one size."""
+    return {**measure_index(size, rounds), **measure_kernels(size, rounds)}
+
+
+def measure_index(size: int, rounds: int) -> dict[str, float]:
+    """Load, memory, and searches of every kind on a `VectorIndex` with gaps between its keys."""
+    rng = np.random.default_rng(11)
+    keys = np.arange(size) * 2 + rng.integers(0, 2, size)
+    memory = anonymous_mb()
+    index = VectorIndex(DIMENSION)
+    for part in segments(keys, rng):
+        index.extend(part)
+    query = rng.standard_normal(DIMENSION).astype(np.float32)
+    plain = VectorIndex(DIMENSION, kernel=dots_by_numpy)
+    plain._blocks = index._blocks  # the same rows: a second copy would spoil the figure for memory
+    cases: dict[str, Callable[[], object]] = {
+        "search, best kernel, ms": partial(index.search, query, 10),
+        "search, numpy only, ms": partial(plain.search, query, 10),
+    }
+    for share in (0.01, 0.1):
+        some = np.sort(rng.choice(keys, int(size * share), replace=False))
+        cases[f"search among {share:.0%}, best kernel, ms"] = partial(index.search, query, 10, among=some)
+        cases[f"search among {share:.0%}, numpy only, ms"] = partial(plain.search, query, 10, among=some)
+    figures = medians(cases, rounds)
+    figures["memory with lookup tables (RssAnon), MB"] = anonymous_mb() - memory
+    figures["load in segments of 4,096, ms"] = load_time(list(segments(keys, rng)))
+    return {**figures, **measure_writes(index, int(keys[-1]), query)}
+
+
+def measure_writes(index: VectorIndex, last: int, query: NDArray[np.float32]) -> dict[str, float]:
+    """Microseconds a write, one at a time."""
+    row = encode(query, DIMENSION)
+    steps: dict[str, Callable[[int], object]] = {
+        "add a new key, us": lambda i: index.add(last + 1 + i, row),
+        "replace a key, us": lambda i: index.add(last + 1 + i, row),
+        "remove a key, us": lambda i: index.remove(last + 1 + i),
+    }
+    figures = {}
+    for label, step in steps.items():
+        begin = time.perf_counter()
+        for i in range(1_000):
+            step(i)
+        figures[label] = (time.perf_counter() - begin) * 1e3
+    return figures
+
+
+def measure_kernels(size: int, rounds: int) -> dict[str, float]:
+    """Bare dot products of one query with all rows, no scales, no ranking."""
+    rng = np.random.default_rng(12)
+    codes = rng.integers(-127, 128, (size, DIMENSION), np.int8)
+    query = codes[0].copy()
+    exact = dots_by_numpy(codes, query)
+    cases: dict[str, Callable[[], object]] = {}
+    for label, contender in contenders().items():
+        if not np.array_equal(np.asarray(contender(codes, query)).ravel(), exact):
+            raise SystemExit(f"{label} is not exact")
+        cases[f"kernel {label}, ms"] = partial(contender, codes, query)
+    if size <= 100_000:  # float32 rows: four times the memory
+        floats, asked = codes.astype(np.float32), query.astype(np.float32)
+        cases["kernel numpy on float32 rows (4x memory), ms"] = lambda: floats @ asked
+    if size <= 10_000:
+        wide, whole = codes.astype(np.int32), query.astype(np.int32)
+        cases["kernel numpy int32 matmul, ms"] = lambda: wide @ whole
+    cases["reading all bytes once (numpy max), ms"] = lambda: codes.max()
+    return medians(cases, rounds)
+
+
+def contenders() -> dict[str, Contender]:
+    found: dict[str, Contender] = {"numpy int8 to float32 by cachefuls": dots_by_numpy}
+    try:
+        import simsimd  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        found["simsimd cdist"] = dots_by_simsimd
+    try:
+        numkong: Any = import_module("numkong")
+    except ImportError:
+        return found
+    found["numkong cdist"] = lambda codes, query: numkong.cdist(query[np.newaxis], codes, "dot")
+    found["numkong dots_packed"] = lambda codes, query: numkong.dots_packed(
+        codes, numkong.dots_pack(query[np.newaxis])
+    )
+    return found
+
+
+def segments(keys: NDArray[np.int64], rng: np.random.Generator) -> Iterator[bytes]:
+    """Random rows in the layout of `pack_segment`."""
+    for top in range(0, len(keys), SEGMENT_ROWS):
+        ids = keys[top : top + SEGMENT_ROWS]
+        codes = rng.integers(-127, 128, (len(ids), DIMENSION), np.int8)
+        scales = rng.uniform(0.001, 0.002, len(ids)).astype("<f4")
+        yield ids.astype("<i8").tobytes() + scales.tobytes() + codes.tobytes()
+
+
+def load_time(parts: list[bytes]) -> float:
+    """Median milliseconds of five loads."""
+    times = []
+    for _ in range(5):
+        index = VectorIndex(DIMENSION)
+        begin = time.perf_counter()
+        for part in parts:
+            index.extend(part)
+        times.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(times)
+
+
+def medians(cases: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median milliseconds of each case; the cases take turns."""
+    times: dict[str, list[float]] = {label: [] for label in cases}
+    for turn in range(rounds + 1):
+        for label, case in cases.items():
+            begin = time.perf_counter()
+            case()
+            if turn:  # the first warms caches and builds lookup tables
+                times[label].append((time.perf_counter() - begin) * 1e3)
+    return {label: statistics.median(taken) for label, taken in times.items()}
+
+
+def anonymous_mb() -> float:
+    """Anonymous memory of this process; 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    found = re.search(r"RssAnon:\s+(\d+)", status.read_text()) if status.exists() else None
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def machine() -> dict[str, object]:
+    cpuinfo = Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*: (.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    return {
+        "cpu": model[1] if model else platform.processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": {name: installed(name) for name in ("numpy", "simsimd", "numkong")},
+        "blas_settings": BLAS_SETTINGS,
+    }
+
+
+def installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Embeddings from any server that speaks OpenAI's protocol: OpenAI itself, Ollama, vLLM, llama.cpp and
+others.
+
+The answers of a server are checked as a stranger's: how many, in which order, of what dimension, and finite.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.embedding.local import Lanes
+from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
+from ricordo.ports import Kind
+
+try:
+    import httpx
+    import stamina
+except ImportError as error:
+    raise UnavailableError(
+        "embeddings over HTTP need packages that are not installed", hint="pip install 'ricordo[openai]'"
+    ) from error
+
+Floats = NDArray[np.float32]
+
+_BATCH = 128
+_CHUNK_CHARACTERS = 6_000  # under the 8,191 tokens of OpenAI's models in nearly any script
+_MOST_CHUNKS = 4
+_LONGEST_WAIT_S = 30.0
+_GIVE_UP_AFTER = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where and how to ask. `dimension` is what every answer must have; `shortens` asks the server for it."""
+
+    base_url: str
+    model: str
+    dimension: int
+    shortens: bool
+    api_key: str | None
+    timeout_s: float
+    attempts: int
+    first_wait_s: float
+
+
+class OpenAIEmbedder:
+    """An Embedder over HTTP. Loads nothing and connects to nothing before the first text."""
+
+    def __init__(self, name: str, endpoint: Endpoint) -> None:
+        self.name = name
+        self.dimension = endpoint.dimension
+        self._lanes = Lanes(name, lambda: Client(endpoint), size=_BATCH)
+
+    async def embed(self, text: str, *, kind: Kind = "query") -> Floats:
+        """One text as a unit vector float32[dimension]; a blank one is all zeros and asks nobody.
+
+        Raises:
+            UnavailableError: no usable answer, after several tries.
+            DeniedError: the server wants another key.
+            InvalidError: the server refuses the text or does not know the model.
+        """
+        return await self._lanes.single(text, lambda client, texts: client.request(texts))
+
+    async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Floats | None]:
+        """Many texts, in order, at most 128 to a request; None for one that the server would not embed.
+
+        Raises:
+            DeniedError: the server wants another key.
+        """
+        return await self._lanes.batch(texts, lambda client, part: client.request_what_can_be(part))
+
+
+class Client:
+    """Blocking requests with retries; safe to call from several threads."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+        self._http = httpx.Client(headers=key, timeout=endpoint.timeout_s)
+
+    def request_what_can_be(self, texts: list[str]) -> list[Floats | None]:
+        """A batch at once or, when that fails, one text at a time, tried once each."""
+        try:
+            return list(self.request(texts))
+        except DeniedError:
+            raise
+        except RicordoError:
+            if len(texts) == 1:
+                return [None]
+        found: list[Floats | None] = []
+        for text in texts:
+            # A server that is down is not asked 128 times over.
+            is_down = len(found) >= _GIVE_UP_AFTER and all(v is None for v in found)
+            found.append(None if is_down else self._one(text))
+        return found
+
+    def request(self, texts: list[str], *, attempts: int | None = None) -> list[Floats]:
+        """Unit vectors of all texts, or an error. Long texts go as up to four chunks, whose mean counts."""
+        chunks = [_chunks(text) for text in texts]
+        flat = [chunk for of_text in chunks for chunk in of_text]
+        answers: list[Floats] = []
+        for at in range(0, len(flat), _BATCH):
+            answers += self._post(flat[at : at + _BATCH], attempts or self._endpoint.attempts)
+        rest = iter(answers)
+        return [self._mean([next(rest) for _ in of_text]) for of_text in chunks]
+
+    def _one(self, text: str) -> Floats | None:
+        try:
+            return self.request([text], attempts=1)[0]
+        except DeniedError:
+            raise
+        except RicordoError:
+            return None
+
+    def _mean(self, vectors: list[Floats]) -> Floats:
+        total = np.zeros(self._endpoint.dimension, np.float32)
+        for vector in vectors:
+            total += vector / max(float(np.linalg.norm(vector)), 1e-9)
+        result: Floats = total / max(float(np.linalg.norm(total)), 1e-9)
+        return result
+
+    def _post(self, inputs: list[str], attempts: int) -> list[Floats]:
+        body: dict[str, Any] = {"model": self._endpoint.model, "input": inputs, "encoding_format": "float"}
+        if self._endpoint.shortens:
+            body["dimensions"] = self._endpoint.dimension
+        url = f"{self._endpoint.base_url.rstrip('/')}/embeddings"
+        try:
+            for attempt in stamina.retry_context(
+                on=_backoff, attempts=attempts, timeout=None, wait_initial=self._endpoint.first_wait_s,
+                wait_jitter=self._endpoint.first_wait_s, wait_max=_LONGEST_WAIT_S,
+            ):  # fmt: skip
+                with attempt:
+                    response = self._http.post(url, json=body).raise_for_status()
+        except httpx.HTTPStatusError as error:
+            raise _refused(error.response) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise UnavailableError(f"{url} does not answer: {type(error).__name__}") from error
+        return _read(response, len(inputs), self._endpoint.dimension)
+
+
+def _backoff(error: Exception) -> bool | float:
+    """Whether to try again: on connection errors, 429 and 5xx; for as long as the server says, with jitter."""
+    if not isinstance(error, httpx.HTTPStatusError):
+        return isinstance(error, httpx.TransportError)
+    if error.response.status_code != 429 and error.response.status_code < 500:
+        return False
+    try:
+        wait_s = float(error.response.headers["Retry-After"])
+    except (KeyError, ValueError):  # absent, or a date: the usual backoff will do
+        return True
+    return min(max(wait_s, 0.0), _LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
+
+
+def _refused(response: httpx.Response) -> RicordoError:
+    status, said = response.status_code, response.text[:300]
+    if status in (401, 403):
+        return DeniedError(
+            f"the embedding server refused the key ({status})", hint="set the provider's API key"
+        )
+    if status == 429 or status >= 500:
+        return UnavailableError(f"the embedding server answered {status}: {said}")
+    return InvalidError(f"the embedding server answered {status}: {said}")
+
+
+def _read(response: httpx.Response, count: int, dimension: int) -> list[Floats]:
+    """The vectors of an answer in the order of the inputs."""
+    try:
+        by_index = {int(item["index"]): item["embedding"] for item in response.json()["data"]}
+        vectors = [np.asarray(by_index[index], dtype=np.float32) for index in range(count)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnavailableError("the embedding server's answer cannot be read") from error
+    if len(by_index) != count:
+        raise UnavailableError(f"the embedding server sent {len(by_index)} vectors for {count} texts")
+    for vector in vectors:
+        if vector.shape != (dimension,):
+            raise UnavailableError(
+                f"the embedding server sent a vector of shape {vector.shape}, not ({dimension},)",
+                hint="name the dimension, as in 'ollama:model@768'",
+            )
+        if not np.isfinite(vector).all():
+            raise UnavailableError("the embedding server sent a vector with NaN or infinity")
+    return vectors
+
+
+def _chunks(text: str) -> list[str]:
+    """At most four chunks, none blank: servers refuse empty input."""
+    clean = text.encode("utf-8", "replace").decode("utf-8")[: _CHUNK_CHARACTERS * _MOST_CHUNKS]
+    parts = [clean[at : at + _CHUNK_CHARACTERS] for at in range(0, len(clean), _CHUNK_CHARACTERS)]
+    return [part for part in parts if part.strip()]

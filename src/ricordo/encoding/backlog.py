@@ -1,0 +1,271 @@
+"""What is done in the background: names are linked, and what lacks a vector gets one.
+
+Nothing is queued: what remains to be done is asked of the store, so a crash loses nothing. One process at a time
+does it, by a lease; the others wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ricordo.embedding import checked_batch
+from ricordo.encoding.mentions import Unlinked, candidates, mentions
+from ricordo.errors import RicordoError, UnavailableError
+from ricordo.ports import Embedder
+from ricordo.store import Snapshot, Store
+from ricordo.store.sqlite import linking, models
+from ricordo.store.sqlite.embeddings import VectorShelves, pack_full_shelves, put_vectors
+
+_log = logging.getLogger("ricordo.backlog")
+
+_LEASE = "backlog"
+_LEASE_MS = 10_000
+_LINK_BATCH = 500
+_POLL_S = (0.1, 1.0)  # how often to look for what other processes wrote: soon after work, seldom when idle
+_RETRY_S = 60.0  # a text whose embedding failed is tried again after this
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """Where the search for missing vectors goes on, so that a million done ones are not looked at each time."""
+
+    after: int = 0
+    removals: int = 0
+    failed: bool = False
+    started: float = 0.0
+
+
+class Backlog:
+    """One background task per opened store."""
+
+    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
+                 vectors: VectorShelves, batch: int) -> None:  # fmt: skip
+        self._store = store
+        self._embedder = embedder
+        self._model = model
+        self._vectors = vectors
+        self._batch = batch
+        self._holder = f"{os.getpid()}-{id(self):x}"
+        self._leased_until = 0
+        self._cursor = _Cursor()
+        self._closing = False
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self.fresh = 0
+        """How many memories this process wrote since the backlog was last empty."""
+        self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
+
+    @property
+    def model(self) -> models.Model | None:
+        """The model that gets vectors now."""
+        return self._model
+
+    def note(self, count: int) -> None:
+        """Something was written. Callable from any thread."""
+        was_idle, self.fresh = self.fresh == 0, self.fresh + count
+        if was_idle:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the next opening finds the work
+                self._loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        self._idle.clear()
+        self._wake.set()
+
+    async def caught_up(self, timeout_s: float) -> bool:
+        """Wait until what this process wrote is done, but not for long."""
+        if self.fresh == 0 or self._closing:
+            return self.fresh == 0
+        self._begin()
+        return await self._wait(timeout_s)
+
+    async def settle(self, timeout_s: float | None) -> None:
+        """Wait until nothing is left to do, in the whole store.
+
+        Raises:
+            UnavailableError: not done in time.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._cursor = _Cursor()
+        while not self._closing:
+            self._begin()
+            left = None if deadline is None else deadline - time.monotonic()
+            if (left is not None and left <= 0) or not await self._wait(left):
+                raise UnavailableError("background work is not done yet", hint="wait longer; nothing is lost")
+            if self._cursor.failed or not await self._store.read(self._is_left):
+                return
+            await asyncio.sleep(_POLL_S[0])  # another process holds the lease
+
+    async def _wait(self, timeout_s: float | None) -> bool:
+        try:
+            await asyncio.wait_for(asyncio.shield(self._idle.wait()), timeout_s)
+        except TimeoutError:
+            return False
+        return True
+
+    def _is_left(self, snapshot: Snapshot) -> bool:
+        return bool(
+            (self._model and snapshot.rows("lacking", {"model": self._model.key, "after": 0, "most": 1}))
+            or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or linking.new_names(snapshot)
+        )
+
+    async def close(self) -> None:
+        """Stop after the batch at hand. What is left is found at the next opening."""
+        self._closing = True
+        self._begin()
+        await self._task
+
+    # the task
+
+    async def _run(self) -> None:
+        pause = 0
+        while not self._closing:
+            self._wake.clear()
+            noted = self.fresh
+            try:
+                busy = await self._hold() and await self._pass()
+            except RicordoError as error:
+                _log.warning("background work is put off: %s", error)
+                busy = False
+            pause = 0 if busy else min(pause + 1, 10)
+            if busy:
+                continue
+            self.fresh -= noted
+            if self.fresh == 0:
+                self._idle.set()
+                await self._rest(_POLL_S[0] if pause < 10 else _POLL_S[1])
+        self._idle.set()
+        if self._leased_until:
+            await self._store.derive(lambda tx: tx.rows("lease_drop", {"name": _LEASE, "holder": self._holder}))
+
+    async def _rest(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+
+    async def _hold(self) -> bool:
+        """Whether the lease is ours; taken or prolonged only when there is something to do."""
+        now = time.time_ns() // 1_000_000  # between processes: the machine's clock, not one a test moves
+        if self._leased_until - now > _LEASE_MS // 2:
+            return True
+        if not await self._store.read(self._is_worth_a_lease):
+            return False
+        values = {"name": _LEASE, "holder": self._holder, "until": now + _LEASE_MS, "now": now}
+        taken = await self._store.derive(lambda tx: tx.rows("lease_take", values))
+        self._leased_until = now + _LEASE_MS if taken else 0
+        return bool(taken)
+
+    def _is_worth_a_lease(self, snapshot: Snapshot) -> bool:
+        self._rewind(snapshot)
+        return (
+            bool(self._model and self._lacking(snapshot, 1))
+            or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or bool(linking.new_names(snapshot))
+            or any(self._needs_change(model) for model in models.known_models(snapshot))
+        )
+
+    def _needs_change(self, model: models.Model) -> bool:
+        is_mine = self._model is not None and model.key == self._model.key
+        return model.state == "retiring" or (model.state == "coming" and is_mine)
+
+    async def _pass(self) -> bool:
+        """Some of everything. Returns whether there may be more."""
+        steps: tuple[Callable[[], object], ...] = (self._link, self._link_new_names, self._embed, self._change_model)
+        busy = False
+        for step in steps:
+            busy = bool(await step()) or busy  # type: ignore[misc]
+        return busy
+
+    async def _link(self) -> bool:
+        found = False
+        for space in await self._store.read(linking.spaces_with_names):
+            texts = await self._store.read(lambda tx, space=space: linking.unlinked(tx, space, _LINK_BATCH))  # type: ignore[misc]
+            if texts:
+                found = True
+                await self._link_texts(space, texts, through=texts[-1][0])
+        return found
+
+    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
+        names = candidates(text for _, text in texts)
+        known = await self._store.read(lambda tx: linking.known_names(tx, space, names))
+        pairs = mentions([Unlinked(key=key, text=text) for key, text in texts], known)
+
+        def write(tx: Snapshot) -> None:
+            linking.put_links(tx, pairs)
+            if through is not None:
+                linking.mark_linked(tx, space, through)
+
+        await self._store.derive(write)
+
+    async def _link_new_names(self) -> bool:
+        """Older memories are searched for the names that were learnt since."""
+        fresh = await self._store.read(linking.new_names)
+        for space, folded, name, _, _ in fresh:
+            texts = await self._store.read(
+                lambda tx, space=space, name=name: linking.holders(tx, space, name, most=100_000)  # type: ignore[misc]
+            )
+            del folded
+            for start in range(0, len(texts), _LINK_BATCH):
+                await self._link_texts(space, texts[start : start + _LINK_BATCH], through=None)
+        if fresh:
+            await self._store.derive(lambda tx: linking.mark_names(tx, fresh[-1][4]))
+        return bool(fresh)
+
+    async def _embed(self) -> bool:
+        """One batch of what lacks a vector."""
+        if self._embedder is None or self._model is None:
+            return False
+        rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
+        if not rows:
+            return False
+        model = self._model
+        vectors = await checked_batch(self._embedder, [_embedded_text(content, who) for _, content, who in rows], kind="passage")
+        found = [
+            (key, content, vector)
+            for (key, content, _), vector in zip(rows, vectors, strict=True)
+            if vector is not None
+        ]
+        await self._store.derive(lambda tx: put_vectors(tx, model.key, model.dimension, found))
+        self._cursor.after = rows[-1][0]
+        self._cursor.failed = self._cursor.failed or len(found) < len(rows)
+        while await self._store.derive(pack_full_shelves):
+            pass
+        return True
+
+    def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
+        self._rewind(snapshot)
+        assert self._model is not None
+        values = {"model": self._model.key, "after": self._cursor.after, "most": most}
+        return [(row[0], row[1], row[2]) for row in snapshot.rows("lacking", values)]
+
+    def _rewind(self, snapshot: Snapshot) -> None:
+        """Begin again where something that had a vector lost it, and now and then where embedding failed."""
+        removals = snapshot.rows("embeddings_position")[0][1]
+        retry = self._cursor.failed and time.monotonic() - self._cursor.started > _RETRY_S
+        if removals != self._cursor.removals or retry:
+            self._cursor = _Cursor(removals=removals, started=time.monotonic())
+
+    async def _change_model(self) -> bool:
+        """When the coming model has every vector it takes over, and the old one's are dropped bit by bit."""
+        known = await self._store.read(models.known_models)
+        mine = next((model for model in known if self._model and model.key == self._model.key), None)
+        if mine is not None and mine.state == "coming" and not self._cursor.failed:
+            if not await self._store.derive(lambda tx: models.switch(tx, mine.key)):
+                self._cursor.after = 0
+                return True
+            _log.info("the store now answers from %s", mine.name)
+        for model in known:
+            if model.state == "retiring":
+                self._vectors.forget(model.key)
+        return await self._store.derive(models.drop_retired)
+
+
+def _embedded_text(content: str, speaker: str | None) -> str:
+    """Who said it is part of what it means: with the speaker, LoCoMo's recall from vectors alone nearly doubles."""
+    return f"{speaker}: {content}" if speaker else content

@@ -1,0 +1,88 @@
+"""A message becomes an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import get_args
+
+from ricordo.clock import from_ms
+from ricordo.encoding.attributes import checked_attributes
+from ricordo.encoding.text import TextRules, short_name, storable
+from ricordo.errors import ConflictError, InvalidError
+from ricordo.ids import checked_id, new_id
+from ricordo.model import Change, Message, Node, Origin, Role, Scope
+from ricordo.store import Snapshot
+
+Instant = Callable[[datetime | str, str], int]
+"""Parses a caller's time: (value, name of the parameter) to Unix milliseconds."""
+
+_ROLES: frozenset[str] = frozenset(get_args(Role))
+_ORIGINS: frozenset[str] = frozenset(get_args(Origin))
+
+
+def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
+    """The node of a message. What was said in a chat belongs to the chat; else to its owner.
+
+    Args:
+        now: Unix milliseconds; the event time of a message that brings none.
+
+    Raises:
+        InvalidError: a field cannot be accepted; the message names it.
+    """
+    if message.role not in _ROLES:
+        raise InvalidError(f"role: {message.role!r} is unknown", hint=f"choose one of {', '.join(get_args(Role))}")
+    if message.origin not in _ORIGINS:
+        raise InvalidError(f"origin: {message.origin!r} is unknown", hint=f"choose one of {', '.join(get_args(Origin))}")
+    at = from_ms(now if message.at is None else instant(message.at, "at"))
+    return Node(
+        id=new_id(now) if message.id is None else checked_id(message.id),
+        type="episodic",
+        content=storable(message.text, name="text", rules=rules),
+        owner="" if scope.chat else scope.owner,
+        chat=scope.chat or "",
+        role=message.role,
+        speaker=short_name(message.speaker, name="speaker"),
+        session=short_name(message.session, name="session"),
+        origin=message.origin,
+        attributes=checked_attributes(message.attributes),
+        event_time=at,
+        created_at=from_ms(now),
+        valid_from=at,
+        decay_rate=0.0,  # what was said was said: episodes never fade
+    )
+
+
+def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str]) -> Change:
+    """What is new among the episodes of one caller. An id that is known with the same words is the same message again.
+
+    Args:
+        claimed: the ids that callers brought; ours are fresh and need no look.
+
+    Raises:
+        ConflictError: an id is taken by another text.
+    """
+    ids = [node.id for node in episodes if node.id in claimed] if claimed else []
+    known = snapshot.known_ids(ids) if ids else {}
+    silent = snapshot.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
+    fresh: dict[str, Node] = {}
+    for node in episodes:
+        check_same(snapshot, node, known)
+        if fresh.get(node.id, node).content != node.content:
+            raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get fresh ones")
+        if node.id not in known and not is_silent(node.session, silent):
+            fresh.setdefault(node.id, node)
+    return Change(add=tuple(fresh.values()))
+
+
+def check_same(snapshot: Snapshot, node: Node, known: Mapping[str, tuple[int, str]]) -> None:
+    """Raises:
+    ConflictError: the node's id is taken by another text or another owner (which is not told apart).
+    """
+    if node.id in known and known[node.id] != (snapshot.space(node.owner, node.chat), node.content):
+        raise ConflictError(f"id {node.id} is taken", hint="leave it out to get a fresh one")
+
+
+def is_silent(session: str | None, silent: Collection[str]) -> bool:
+    """Whether the owner asked not to store this session, or ("") anything until further notice."""
+    return bool(silent) and ("" in silent or session in silent)

@@ -1,0 +1,69 @@
+"""What a text must be before it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ricordo.encoding.secrets import redact
+from ricordo.errors import InvalidError
+from ricordo.model import SecretsPolicy
+
+MAX_NAME_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRules:
+    """The settings that decide on a text."""
+
+    secrets: SecretsPolicy = "redact"
+    max_chars: int = 10_000_000
+
+
+def storable(text: str, *, name: str, rules: TextRules) -> str:
+    """The text as it will be stored: whole, but for credentials.
+
+    Raises:
+        InvalidError: it is no text, blank, too long, cannot be written as UTF-8, or holds a credential and the policy
+            is to refuse.
+    """
+    if not isinstance(text, str):
+        raise InvalidError(f"{name} must be text, not {type(text).__name__}")
+    if not text or text.isspace():
+        raise InvalidError(f"{name} is empty", hint="there is nothing to remember in it")
+    if len(text) > rules.max_chars:
+        raise InvalidError(f"{name} has {len(text):,} characters", hint=f"at most {rules.max_chars:,} are taken")
+    check_encodable(text, name=name)
+    if rules.secrets == "keep":
+        return text
+    redacted = redact(text)
+    if redacted.findings and rules.secrets == "refuse":
+        kinds = ", ".join(sorted({finding.kind for finding in redacted.findings}))
+        raise InvalidError(f"{name} holds a credential ({kinds})", hint="leave it out, or set secrets to redact")
+    return redacted.text
+
+
+def check_encodable(text: str, *, name: str) -> None:
+    """Raises:
+    InvalidError: the text has an unpaired surrogate, which no database and no JSON can hold.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(
+            f"{name} has an unpaired surrogate at character {error.start}",
+            hint="decode the bytes it came from with errors='replace'",
+        ) from error
+
+
+def short_name(text: str | None, *, name: str) -> str | None:
+    """A speaker, a tag, a session id or another label: one line of at most 500 characters, or None.
+
+    Raises:
+        InvalidError: it is blank, too long, or not text.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_NAME_CHARS:
+        raise InvalidError(f"{name} must be 1 to {MAX_NAME_CHARS} characters of text")
+    check_encodable(text, name=name)
+    return text.strip()

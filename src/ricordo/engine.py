@@ -1,0 +1,148 @@
+"""What an opened memory consists of, and its life from opening to closing. Shared by all scopes of one store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from ricordo.clock import SystemClock
+from ricordo.embedding import resolve
+from ricordo.encoding.backlog import Backlog
+from ricordo.encoding.text import TextRules
+from ricordo.errors import InvalidError, RicordoError, UnavailableError
+from ricordo.model import Scope
+from ricordo.ports import Clock, Embedder
+from ricordo.retrieval.ask import Asking
+from ricordo.settings import Settings, api_key, zone_of
+from ricordo.store import Store
+from ricordo.store.sqlite import models
+from ricordo.store.sqlite.embeddings import VectorShelves
+from ricordo.times import parse_instant
+
+if TYPE_CHECKING:
+    from ricordo.ports import Vector
+
+# While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
+_FRESH_MOST = 64
+
+
+class Engine:
+    """A store with its embedder, its background work and its clock."""
+
+    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None, settings: Settings,
+                 clock: Clock) -> None:  # fmt: skip
+        self.store = store
+        self.settings = settings
+        self.clock = clock
+        self.zone: ZoneInfo = zone_of(settings.time_zone)
+        self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
+        self.vectors = VectorShelves()
+        self.embedder = embedder
+        self._earlier: dict[int, Embedder] = {}
+        self.backlog = Backlog(store, embedder=embedder, model=model, vectors=self.vectors, batch=settings.embedding_batch)
+
+    @classmethod
+    async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
+                   clock: Clock | None) -> Engine:  # fmt: skip
+        """Open a store and begin its background work.
+
+        Raises:
+            InvalidError: the location, the embedder's name or a setting does not fit.
+            StoreError: the store cannot be opened.
+        """
+        chosen = _resolved(embedder, settings)
+        store = await asyncio.to_thread(
+            Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
+            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
+        )  # fmt: skip
+        try:
+            model = None
+            if chosen is not None:
+                spec = embedder if isinstance(embedder, str) else ""
+                model = await _adopted(store, chosen, spec)
+            return cls(store, embedder=chosen, model=model, settings=settings, clock=clock or SystemClock())
+        except BaseException:
+            await asyncio.to_thread(store.close)
+            raise
+
+    async def close(self) -> None:
+        """Finish the batch at hand, write what is queued, let go of the file."""
+        with contextlib.suppress(UnavailableError):  # closed already
+            await self.backlog.close()
+        await asyncio.to_thread(self.store.close)
+
+    def now(self) -> int:
+        """Unix milliseconds, UTC."""
+        return self.clock.now()
+
+    def instant(self, value: datetime | str, name: str) -> int:
+        """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
+        return parse_instant(value, now=self.now(), zone=self.zone, field=name)
+
+    def asking(self, scope: Scope) -> Asking:
+        """All a question needs of the house."""
+        return Asking(
+            store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
+            embed=self.query_vectors, deadline_s=self.settings.search_deadline_ms / 1_000,
+            context_tokens=self.settings.context_tokens,
+        )  # fmt: skip
+
+    async def query_vectors(self, text: str) -> tuple[Mapping[int, Vector], tuple[str, ...]]:
+        """The question as a vector of each model the store holds vectors of, and what could not take part."""
+        if self.embedder is None:
+            return {}, ()
+        degraded = []
+        if not await self.backlog.caught_up(self._fresh_wait_s()):
+            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
+        vectors: dict[int, Vector] = {}
+        for model in await self.store.read(models.known_models):
+            embedder = self._embedder_of(model)
+            if model.state == "coming":
+                degraded.append("embedding: the store is changing its model")
+            if embedder is None:
+                continue
+            try:
+                vectors[model.key] = await embedder.embed(text, kind="query")
+            except (RicordoError, OSError) as error:
+                degraded.append(f"embedding: {error}")
+        return vectors, tuple(degraded)
+
+    def _fresh_wait_s(self) -> float:
+        return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
+
+    def _embedder_of(self, model: models.Model) -> Embedder | None:
+        """The embedder of a model: ours, or the earlier one while its vectors still answer."""
+        mine = self.backlog.model
+        if mine is not None and model.key == mine.key:
+            return self.embedder
+        if model.state == "retiring" or not model.spec:
+            return None
+        if model.key not in self._earlier:
+            with contextlib.suppress(RicordoError):
+                earlier = _resolved(model.spec, self.settings)
+                if earlier is not None and (earlier.name, earlier.dimension) == (model.name, model.dimension):
+                    self._earlier[model.key] = earlier
+        return self._earlier.get(model.key)
+
+
+def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder | None:
+    """The embedder meant; a remote one gets the key its provider's own tools would use."""
+    key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
+    return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
+
+
+async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:
+    name, dimension = embedder.name, embedder.dimension
+    if not isinstance(name, str) or not name or not isinstance(dimension, int) or not 1 <= dimension <= 16_384:
+        raise InvalidError("embedder: it needs a `name` and a `dimension` from 1 to 16,384")
+    known = await store.read(models.known_models)
+    active = next((model for model in known if model.state == "active"), None)
+    if active is not None and (active.name, active.dimension) == (name, dimension) and len(known) == 1:
+        return active
+    return await store.derive(lambda tx: models.adopt(tx, name=name, dimension=dimension, spec=spec))
+

@@ -1,0 +1,1 @@
+"""The end of a memory's life, and its return."""

@@ -1,0 +1,41 @@
+"""Forgetting on request, and taking it back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.errors import ConflictError, NotFoundError
+from ricordo.model import Change, Closing, Node, Scope
+from ricordo.store import Snapshot
+
+
+def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
+    """The node of that id.
+
+    Raises:
+        NotFoundError: there is none this caller may see.
+    """
+    node = snapshot.node(scope, node_id)
+    if node is None:
+        raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
+    return node
+
+
+def forget(node: Node, *, at: datetime) -> Change:
+    """Close a node. Forgetting what is closed already changes nothing. Pure."""
+    return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),)) if node.is_live else Change()
+
+
+def restore(node: Node) -> tuple[Change, Node]:
+    """Bring a closed node back as it was. Pure.
+
+    Raises:
+        ConflictError: a newer version took its place.
+    """
+    if node.is_live:
+        return Change(), node
+    if node.closed_reason in ("superseded", "merged"):
+        raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
+    back = replace(node, closed_at=None, closed_reason=None)
+    return Change(put=(back,)), back

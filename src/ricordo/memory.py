@@ -1,0 +1,489 @@
+"""The front: one short method per capability. What they do is written in the four rooms."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from ricordo.clock import from_ms
+from ricordo.encoding import episodes, facts, sessions
+from ricordo.engine import Engine
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.forgetting import forget
+from ricordo.model import (
+    Category, Change, Commit, Entity, EntityType, Fact, ImportReport, Json, Message, Node, NodeType, Origin, Page,
+    Reason, Report, Results, Role, Scope, Stats, Version,
+)  # fmt: skip
+from ricordo.ports import Clock, Embedder, Progress
+from ricordo.retrieval import ask, listing
+from ricordo.retrieval.request import Request
+from ricordo.settings import Settings
+from ricordo.store import Snapshot
+
+T = TypeVar("T")
+
+
+class Memory:
+    """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.
+
+    Every method may raise `UnavailableError` (closing, or another process holds the store for too long) and
+    `StoreError` (damaged, disk full); what else it raises is said at each. Cancelling an awaited write stops the
+    waiting, not the write.
+    """
+
+    def __init__(self, start: Callable[[], object], scope: Scope) -> None:
+        self._start = start
+        self._scope = scope
+        self._engine: Engine | None = None
+        self._owns_engine = True
+
+    @classmethod
+    def open(
+        cls,
+        location: str | Path,
+        *,
+        embedder: str | Embedder | None = "default",
+        settings: Settings | None = None,
+        scope: Scope = Scope(owner="me"),
+        clock: Clock | None = None,
+    ) -> Memory:
+        """A store at a path, made if there is none.
+
+        Args:
+            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
+                "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
+                only. Another one than last time re-embeds in the background, while the store goes on answering.
+            settings: how the store is used.
+            scope: whose memory this is.
+            clock: where "now" comes from; the machine's by default.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            StoreError: the file is another program's, newer than this code, damaged or out of reach.
+        """
+
+        async def start() -> Engine:
+            return await Engine.open(location, embedder=embedder, settings=settings or Settings(), clock=clock)
+
+        return cls(start, _checked(scope))
+
+    def scoped(self, scope: Scope) -> Memory:
+        """The same store for another caller. Closing it closes nothing."""
+        other = Memory(self._start, _checked(scope))
+        other._engine = self._engine
+        other._owns_engine = False
+        return other
+
+    async def close(self) -> None:
+        """Write what is queued and let go of the file. Closing twice is fine."""
+        engine, self._engine = self._engine, None
+        if engine is not None and self._owns_engine:
+            await engine.close()
+
+    async def __aenter__(self) -> Memory:
+        if self._engine is None:
+            self._engine = await self._start()  # type: ignore[misc]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __await__(self) -> Generator[object, None, Memory]:
+        return self.__aenter__().__await__()
+
+    # encoding
+
+    async def add(
+        self,
+        text: str,
+        *,
+        role: Role = "user",
+        speaker: str | None = None,
+        session: str | None = None,
+        at: datetime | str | None = None,
+        id: str | None = None,
+        origin: Origin = "conversation",
+        attributes: Json | None = None,
+    ) -> str:
+        """Record one message; returns its id when it is durable. The same id with the same text is stored once.
+
+        Args:
+            at: when it was said; now by default.
+            id: your own id; a fresh one by default.
+
+        Raises:
+            InvalidError: a field cannot be accepted, or the text holds a credential and `secrets` is "refuse".
+            ConflictError: `id` is taken by another text.
+        """
+        message = Message(
+            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
+        )
+        return (await self.add_many([message]))[0]
+
+    def add_nowait(
+        self,
+        text: str,
+        *,
+        role: Role = "user",
+        speaker: str | None = None,
+        session: str | None = None,
+        at: datetime | str | None = None,
+        id: str | None = None,
+        origin: Origin = "conversation",
+        attributes: Json | None = None,
+    ) -> str:
+        """Like `add`, without waiting: the id is known at once, the message durable soon, at the latest at `close`.
+
+        Raises:
+            InvalidError: a field cannot be accepted.
+            UnavailableError: too many writes are waiting.
+        """
+        message = Message(
+            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
+        )
+        (node,) = self._episodes([message])
+        self._opened.store.write_nowait(
+            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message])), None),
+            scope=self._scope, reason=self._reason("add"), at=node.created_at,
+        )  # fmt: skip
+        self._opened.backlog.note(1)
+        return node.id
+
+    async def add_many(self, messages: Sequence[Message]) -> list[str]:
+        """Record many messages as one commit, all or none; returns their ids in order.
+
+        Raises:
+            InvalidError: a field of a message cannot be accepted.
+            ConflictError: an id is taken by another text.
+        """
+        if not messages:
+            return []
+        nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
+        claimed = _claimed(messages)
+        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed), None))
+        self._opened.backlog.note(len(nodes))
+        return [node.id for node in nodes]
+
+    def _episodes(self, messages: Sequence[Message]) -> list[Node]:
+        engine = self._opened
+        now = engine.now()
+        return [
+            episodes.episode(message, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            for message in messages
+        ]
+
+    async def end_session(self, session: str) -> None:
+        """Mark a conversation as over; it is then ready to be consolidated. Ending it twice is fine.
+
+        Raises:
+            NotFoundError: nothing was said in it.
+        """
+        at = from_ms(self._opened.now())
+        await self._write("end session", lambda tx: (sessions.end(tx, self._scope, session, at=at), None))
+
+    async def off_record(self, session: str | None = None) -> None:
+        """Store nothing of a session, or nothing at all, until `on_record`. Adding then gives an id of nothing."""
+        await self._opened.store.derive(lambda tx: sessions.go_off_record(tx, self._scope, session))
+
+    async def on_record(self, session: str | None = None) -> None:
+        """Take `off_record` back."""
+        await self._opened.store.derive(lambda tx: sessions.go_on_record(tx, self._scope, session))
+
+    async def settle(self, timeout: float | None = None) -> None:
+        """Wait until background work (embedding, linking) is done, at most `timeout` seconds.
+
+        Raises:
+            UnavailableError: it is not done in time; it goes on.
+        """
+        await self._opened.backlog.settle(timeout)
+
+    # knowledge
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        type: NodeType = "semantic",
+        category: Category | None = None,
+        about: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        attributes: Json | None = None,
+        expires: datetime | str | None = None,
+        confidence: float = 1.0,
+        valid_from: datetime | str | None = None,
+        session: str | None = None,
+        origin: Origin = "user",
+        id: str | None = None,
+    ) -> Node:
+        """Keep a piece of knowledge.
+
+        Args:
+            category: what decides how long it lives; inferred by rule when None.
+            about: names of the people or things it is about; an unknown name becomes a person.
+            expires: when it stops being true for you; never by default.
+            confidence: from 0 to 1.
+
+        Raises:
+            InvalidError: a field cannot be accepted.
+            ConflictError: `id` is taken.
+        """
+        fact = Fact(
+            content=content, type=type, category=category, about=about, tags=tags, attributes=attributes,
+            expires=expires, confidence=confidence, valid_from=valid_from, session=session, origin=origin, id=id,
+        )  # fmt: skip
+        return (await self.remember_many([fact]))[0]
+
+    async def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
+        """Keep several pieces of knowledge as one commit, all or none. Raises as `remember` does."""
+        engine = self._opened
+        now = engine.now()
+        nodes = [
+            facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            for fact in facts_
+        ]
+        claimed = any(fact.id is not None for fact in facts_)
+
+        def decide(tx: Snapshot) -> tuple[Change, facts.Learnt]:
+            learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=claimed)
+            return learnt.change, learnt
+
+        learnt = await self._write("remember", decide)
+        engine.backlog.note(len(nodes))
+        return list(learnt.nodes)
+
+    async def forget(self, id: str, reason: str | None = None) -> None:
+        """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        at = from_ms(self._opened.now())
+
+        def decide(tx: Snapshot) -> tuple[Change, None]:
+            return forget.forget(forget.found(tx, self._scope, id), at=at), None
+
+        await self._write("forget", decide, said=reason)
+
+    async def restore(self, id: str) -> Node:
+        """Bring back what was forgotten or archived.
+
+        Raises:
+            NotFoundError: there is none of that id.
+            ConflictError: a newer version took its place.
+        """
+        node = await self._write("restore", lambda tx: forget.restore(forget.found(tx, self._scope, id)))
+        self._opened.backlog.note(1)
+        return node
+
+    async def add_entity(
+        self,
+        name: str,
+        *,
+        type: EntityType = "person",
+        aliases: Sequence[str] = (),
+        relation: str | None = None,
+        protected: bool = False,
+    ) -> Entity:
+        """Make a person, project, place or other thing known, so that what names it is linked to it.
+
+        Raises:
+            InvalidError: a field cannot be accepted.
+            ConflictError: one of that name and type is known already.
+        """
+        entity = facts.new_entity(
+            name, scope=self._scope, now=self._opened.now(), type=type, aliases=aliases, relation=relation,
+            protected=protected,
+        )  # fmt: skip
+        added = await self._write("add entity", lambda tx: facts.introduce(tx, entity, scope=self._scope))
+        self._opened.backlog.note(1)
+        return added
+
+    # retrieval
+
+    async def search(
+        self,
+        text: str,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        archived: bool = False,
+        limit: int = 10,
+        trace: bool = False,
+    ) -> Results:
+        """What matters for a question, best first: knowledge, and episodes that have not become knowledge yet.
+
+        Args:
+            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge,
+                "any" for everything.
+            where: keys and values the attributes must have.
+            after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
+            archived: look among what was forgotten or replaced, instead.
+            trace: say how the answer came about.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            NotFoundError: nobody is known by the name given as `entity`.
+        """
+        request = Request(
+            text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
+            after=after, before=before, archived=archived, limit=limit, trace=trace,
+        )  # fmt: skip
+        return await ask.search(self._asking, request)
+
+    async def query(self, keywords: str, *, limit: int = 5) -> Results:
+        """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
+        return await ask.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
+
+    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None) -> str | None:
+        """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
+
+        Args:
+            budget: the most tokens it may have.
+            session: the conversation at hand: what was said in it is known to the agent and left out.
+
+        Raises:
+            InvalidError: an argument does not fit.
+        """
+        return await ask.context(self._asking, prompt, budget=budget, session=session)
+
+    async def get(self, id: str) -> Node:
+        """A memory by its id, closed ones too. Raises NotFoundError if there is none."""
+        return await self._opened.store.read(lambda tx: forget.found(tx, self._scope, id))
+
+    async def list(
+        self,
+        *,
+        type: str | None = None,
+        category: Category | Sequence[Category] | None = None,
+        entity: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        where: Json | None = None,
+        session: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        archived: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """Memories, the latest recorded first, in pages. The conditions are those of `search`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            NotFoundError: nobody is known by the name given as `entity`.
+        """
+        request = Request(
+            type=type, category=category, entity=entity, tag=tag, where=where, session=session, after=after,
+            before=before, archived=archived, limit=limit,
+        )  # fmt: skip
+        return await listing.page(self._asking, request, cursor=cursor)
+
+    # time and figures
+
+    async def history(self, id: str) -> Sequence[Version]:
+        """Every version of a memory, oldest first, each with the commit that made it.
+
+        Raises:
+            NotFoundError: there is none of that id.
+        """
+        return await self._opened.store.read(lambda tx: listing.history(tx, self._scope, id))
+
+    async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
+        """The latest changes, newest first; `before` a sequence number goes further back."""
+        return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=before, most=limit))
+
+    async def stats(self) -> Stats:
+        """What this memory holds."""
+        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope))
+
+    # upkeep
+
+    async def doctor(self) -> Report:
+        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""
+        return await self._opened.store.doctor()
+
+    async def backup(self, path: str | Path) -> int:
+        """Copy the whole store to a new file, also while others write. Returns its size in bytes.
+
+        Raises:
+            InvalidError: the file exists already.
+        """
+        return await asyncio.to_thread(self._opened.store.backup, Path(path))
+
+    async def import_(
+        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
+        """Record the conversations of a file. Importing it again adds nothing.
+
+        Args:
+            format: "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the file
+                when None.
+            dry_run: read and check everything, record nothing.
+            progress: called with (messages so far, messages in all).
+
+        Raises:
+            InvalidError: the file cannot be read, or is of no known format.
+        """
+        from ricordo.porting import conversations
+
+        return await conversations.bring_in(
+            Path(path), format=format, owner=f"{self._scope.owner}/{self._scope.chat or ''}", add_many=self.add_many,
+            known=self._count_known, progress=progress, dry_run=dry_run,
+        )  # fmt: skip
+
+    async def _count_known(self, ids: Sequence[str]) -> int:
+        return await self._opened.store.read(lambda tx: len(tx.known_ids(ids)))
+
+    # inside
+
+    @property
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise UnavailableError("the memory is not open", hint="use `async with Memory.open(...)`")
+        return self._engine
+
+    @property
+    def _asking(self) -> ask.Asking:
+        return self._opened.asking(self._scope)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self._scope
+
+    def _reason(self, verb: str, said: str | None = None) -> Reason:
+        if said is not None and (not isinstance(said, str) or len(said) > 500):
+            raise InvalidError("reason must be text of at most 500 characters")
+        return Reason(actor=self._scope.owner or self._scope.chat or "", origin=verb, reason=said or verb)
+
+    async def _write(
+        self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None
+    ) -> T:
+        engine = self._opened
+        reason = self._reason(verb, said)
+        return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
+
+
+def _checked(scope: Scope) -> Scope:
+    for name, value in (("owner", scope.owner), ("chat", scope.chat)):
+        if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):
+            raise InvalidError(f"scope.{name} must be text of at most 500 characters")
+    if not scope.owner and not scope.chat:
+        raise InvalidError("scope: neither owner nor chat is given", hint="say whose memory it is")
+    return scope
+
+
+def _claimed(messages: Sequence[Message]) -> frozenset[str]:
+    return frozenset(message.id for message in messages if message.id is not None)

@@ -1,0 +1,344 @@
+"""The values every room shares. Plain and frozen: they hold data and know nothing of stores or models.
+
+Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601 in JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+NodeType = Literal["episodic", "semantic", "procedural", "opinion"]
+Category = Literal[
+    "preference", "identity", "relationship", "knowledge", "reflection", "summary",  # long-lived
+    "context", "event", "task", "observation",  # ephemeral
+]  # fmt: skip
+Role = Literal["user", "assistant", "system", "tool"]
+Origin = Literal[
+    "conversation", "tool_result", "extraction", "consolidation", "import", "user", "agent", "web", "cli", "rpc"
+]
+EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
+EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
+ClosedReason = Literal[
+    "superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"
+]
+Durability = Literal["disk", "process"]
+SecretsPolicy = Literal["redact", "refuse", "keep"]
+
+Json = Mapping[str, Any]
+"""A JSON object the caller brought and gets back as it was. Ricordo reads only the keys it names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`."""
+
+    owner: str = "me"
+    chat: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a conversation as it arrives."""
+
+    text: str
+    role: Role = "user"
+    speaker: str | None = None
+    session: str | None = None
+    at: datetime | str | None = None
+    id: str | None = None
+    origin: Origin = "conversation"
+    attributes: Json | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One piece of knowledge to remember; the fields are those of `Memory.remember`."""
+
+    content: str
+    type: NodeType = "semantic"
+    category: Category | None = None
+    about: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    attributes: Json | None = None
+    expires: datetime | str | None = None
+    confidence: float = 1.0
+    valid_from: datetime | str | None = None
+    session: str | None = None
+    origin: Origin = "user"
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A memory: an episode (something said) or a piece of knowledge (fact, procedure, opinion).
+
+    `valid_from`/`valid_until` say when it holds in the world; `created_at`/`closed_at` when it was believed.
+    `score` is the reinforcement score, within -10 and 10. `key` is the store's own and means nothing outside.
+    """
+
+    id: str
+    type: NodeType
+    content: str
+    event_time: datetime
+    created_at: datetime
+    valid_from: datetime
+    owner: str = ""
+    chat: str = ""
+    category: Category | None = None
+    role: Role | None = None
+    speaker: str | None = None
+    session: str | None = None
+    origin: Origin = "user"
+    about: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    attributes: Json = field(default_factory=dict)
+    valid_until: datetime | None = None
+    expires_at: datetime | None = None
+    closed_at: datetime | None = None
+    closed_reason: ClosedReason | None = None
+    confidence: float = 1.0
+    decay_rate: float = 0.1
+    score: float = 0.0
+    key: int = 0
+
+    @property
+    def is_live(self) -> bool:
+        return self.closed_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """An asserted link from one node to another. What follows from a session's order is not stored as edges."""
+
+    source: str
+    target: str
+    type: EdgeType
+    predicate: str | None = None
+    weight: float = 1.0
+    confidence: float = 1.0
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A person, project, place or other thing with a name."""
+
+    id: str
+    type: EntityType
+    name: str
+    first_seen: datetime
+    last_updated: datetime
+    owner: str = ""
+    chat: str = ""
+    aliases: tuple[str, ...] = ()
+    relation: str | None = None
+    summary: str | None = None
+    protected: bool = False
+    mention_count: int = 0
+    attributes: Json = field(default_factory=dict)
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation, from its first message on. `ended_at` is set when it is over."""
+
+    id: str
+    first_seen_at: datetime
+    owner: str = ""
+    chat: str = ""
+    ended_at: datetime | None = None
+    consolidated_at: datetime | None = None
+    summary: str | None = None
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """The end of a node's life, and why."""
+
+    id: str
+    at: datetime
+    reason: ClosedReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
+
+    `put` holds nodes as they shall be, `sessions` likewise; `subjects` pairs a node's id with an entity it is about.
+    """
+
+    add: tuple[Node, ...] = ()
+    put: tuple[Node, ...] = ()
+    close: tuple[Closing, ...] = ()
+    link: tuple[Edge, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    subjects: tuple[tuple[str, str], ...] = ()
+    sessions: tuple[Session, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (
+            self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Who makes a change and why. It is kept for ever and shown in `log`, so it holds no content."""
+
+    actor: str
+    origin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A change that happened. `seq` orders everything in a store; clocks do not."""
+
+    seq: int
+    at: datetime
+    actor: str
+    origin: str
+    reason: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a memory was, up to the commit that changed it. The newest version is the present one."""
+
+    content: str
+    commit: Commit | None
+    closed_at: datetime | None
+    closed_reason: ClosedReason | None
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one signal gave one hit: its rank among that signal's candidates and its part of the score."""
+
+    strategy: str
+    rank: int | None
+    raw: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that answers a question. `score` is comparable within one search only."""
+
+    id: str
+    content: str
+    type: NodeType
+    category: Category | None
+    score: float
+    confidence: float
+    about: tuple[str, ...]
+    speaker: str | None
+    role: Role | None
+    session: str | None
+    origin: Origin
+    trust: str
+    tags: tuple[str, ...]
+    handle: str
+    excerpt: str
+    event_time: datetime | None
+    event_time_iso: str
+    event_time_local: str
+    event_time_tz: str
+    event_time_relative: str
+    why: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Why a search answered as it did, built from the very numbers of the score."""
+
+    terms: tuple[str, ...]
+    ignored_terms: tuple[str, ...]
+    interval: str
+    candidates: Mapping[str, int]
+    timings_ms: Mapping[str, float]
+    hits: tuple[tuple[str, tuple[Share, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Hits, best first. `degraded` names each part that could not take its share in the answer."""
+
+    hits: tuple[Hit, ...]
+    intent: str = "general"
+    complexity: str = "simple"
+    degraded: tuple[str, ...] = ()
+    trace: Trace | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        return [hit.id for hit in self.hits]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Part of a listing, newest first; `cursor` asks for the next part and is None at the end."""
+
+    nodes: tuple[Node, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What a scope's memory holds, and how the store is doing."""
+
+    nodes: Mapping[str, int]
+    categories: Mapping[str, int]
+    closed: int
+    edges: Mapping[str, int]
+    entities: int
+    sessions: int
+    sessions_waiting: int
+    embedder: str | None
+    embedded: int
+    embedding_missing: int
+    commits: int
+    size_mb: float
+    oldest: datetime | None
+    newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something `doctor` looked at: how it is, and what to do where it is not well."""
+
+    check: str
+    ok: bool
+    detail: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an upkeep task found or did."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What an import read: new messages, those that were there already, and lines it could not use."""
+
+    read: int = 0
+    added: int = 0
+    known: int = 0
+    refused: tuple[str, ...] = ()
+    refused_count: int = 0
+    sessions: int = 0

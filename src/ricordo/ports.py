@@ -1,0 +1,62 @@
+"""What Ricordo calls out to. Anything with these methods will do; nothing needs to inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+Kind = Literal["query", "passage"]
+
+Progress = Callable[[int, int], None]
+"""Told (how much is done, how much there is in all) as long work goes on."""
+
+
+class Embedder(Protocol):
+    """Turns text into vectors whose dot product says how near two texts are in meaning.
+
+    `name` identifies the vector space: vectors of two embedders of one name may be compared. A result of
+    `embed_batch` may be None for a text that could not be embedded, without losing the others.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    async def embed(self, text: str, *, kind: Kind = "query") -> Vector:
+        """One text as float32[dimension]."""
+        ...
+
+    async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Vector | None]:
+        """Many texts, in order: float32[dimension] each, or None where one failed."""
+        ...
+
+
+@runtime_checkable
+class WordEmbedder(Protocol):
+    """An embedder that also gives a vector for each word piece, for late interaction."""
+
+    async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
+        """For each text its word pieces and their vectors, float32[pieces, k]."""
+        ...
+
+
+class Clock(Protocol):
+    """Where "now" comes from, so that a test can move it."""
+
+    def now(self) -> int:
+        """Unix milliseconds, UTC."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """How many tokens a model would see in a text."""
+
+    def count(self, text: str) -> int: ...

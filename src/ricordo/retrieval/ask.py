@@ -1,0 +1,99 @@
+"""A caller's question, from the checked request to the answer. The only asynchronous part of retrieval."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from ricordo.errors import InvalidError
+from ricordo.model import Hit, Results, Scope
+from ricordo.retrieval.context import EstimatedTokens, assemble
+from ricordo.retrieval.plan import Query, make_plan
+from ricordo.retrieval.request import Request, query_of
+from ricordo.store import Store
+from ricordo.times import find_interval
+
+if TYPE_CHECKING:
+    from ricordo.ports import Vector
+    from ricordo.retrieval.search import Found
+    from ricordo.store.sqlite.embeddings import VectorShelves
+
+_CONTEXT_HITS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """All a question needs of the house. `embed` gives the question's vector for each model that can answer."""
+
+    store: Store
+    scope: Scope
+    now: int
+    zone: ZoneInfo
+    vectors: VectorShelves
+    embed: Callable[[str], Awaitable[tuple[Mapping[int, Vector], tuple[str, ...]]]]
+    deadline_s: float
+    context_tokens: int
+
+
+async def search(asking: Asking, request: Request) -> Results:
+    """Raises:
+    InvalidError: an argument does not fit.
+    NotFoundError: the question is limited to an entity nobody knows.
+    """
+    query = query_of(request, now=asking.now, zone=asking.zone)
+    results, _ = await _answer(asking, query, traced=request.trace)
+    return results
+
+
+async def _answer(asking: Asking, query: Query, *, traced: bool) -> tuple[Results, Found]:
+    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
+    from ricordo.retrieval.search import find, results_of
+
+    started = time.perf_counter()
+    vectors, degraded = await _embedded(asking, query)
+    embedding_ms = (time.perf_counter() - started) * 1_000
+    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
+    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors)
+    found = await asking.store.read(
+        lambda snapshot: find(snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone)
+    )
+    found = replace(found, timings_ms={"embedding": embedding_ms, **found.timings_ms})
+    return results_of(found, plan, degraded=degraded, traced=traced), found
+
+
+async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Vector], tuple[str, ...]]:
+    """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
+    if query.words_only or not query.text.strip():
+        return {}, ()
+    try:
+        return await asyncio.wait_for(asking.embed(query.text), asking.deadline_s)
+    except TimeoutError:
+        return {}, (f"embedding: no answer within {asking.deadline_s:g} s",)
+
+
+async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None) -> str | None:
+    """Raises:
+    InvalidError: the budget is no positive number.
+    """
+    budget = asking.context_tokens if budget is None else budget
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
+    request = Request(text=prompt, limit=_CONTEXT_HITS, session=None)
+    query = query_of(request, now=asking.now, zone=asking.zone)
+    if not query.text.strip():
+        return None
+    results, found = await _answer(asking, query, traced=True)
+    known = [hit for hit in results.hits if session is None or hit.session != session]
+    return assemble([hit for hit in known if _is_telling(hit)], budget=budget, tokens=EstimatedTokens())
+
+
+def _is_telling(hit: Hit) -> bool:
+    """Whether a hit says anything of its own to the question: shares words with it, or means something near."""
+    return any(
+        (share.strategy == "words" and share.share > 0.1) or (share.strategy == "meaning" and share.share > 0.25)
+        for share in hit.why
+    )

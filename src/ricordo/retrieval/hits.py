@@ -1,0 +1,63 @@
+"""Nodes as hits: what a caller gets to see of a memory."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from ricordo.clock import to_ms
+from ricordo.ids import handle_of
+from ricordo.model import Hit, Node, Share
+from ricordo.times import format_times
+
+EXCERPT_CHARS = 1_000
+
+_TRUST = {
+    "user": "user", "cli": "user", "rpc": "user", "agent": "agent", "extraction": "agent", "consolidation": "agent",
+    "tool_result": "tool", "web": "web", "import": "import",
+}  # fmt: skip
+
+
+def trust_of(node: Node) -> str:
+    """Where a memory came from, in the words of who may be believed: user, agent, tool, web or import."""
+    if node.origin == "conversation":
+        return {"user": "user", "assistant": "agent", "tool": "tool", "system": "user"}.get(node.role or "user", "agent")
+    return _TRUST[node.origin]
+
+
+def excerpt(content: str, terms: tuple[str, ...]) -> str:
+    """At most 1,000 characters, around the first word asked for if the text is longer."""
+    if len(content) <= EXCERPT_CHARS:
+        return content
+    folded = content.lower()
+    places = [place for place in (folded.find(term) for term in terms) if place >= 0]
+    start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
+    piece = content[start : start + EXCERPT_CHARS - 2]
+    return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(content) else ''}"
+
+
+def hit_of(node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo) -> Hit:
+    """A node with its score, its time in four forms, and why it is here."""
+    times = format_times(to_ms(node.event_time), now=now, zone=zone)
+    return Hit(
+        id=node.id,
+        content=node.content,
+        type=node.type,
+        category=node.category,
+        score=score,
+        confidence=node.confidence,
+        about=node.about,
+        speaker=node.speaker,
+        role=node.role,
+        session=node.session,
+        origin=node.origin,
+        trust=trust_of(node),
+        tags=node.tags,
+        handle=handle_of(node.id),
+        excerpt=excerpt(node.content, terms),
+        event_time=node.event_time,
+        event_time_iso=times.iso,
+        event_time_local=times.local,
+        event_time_tz=times.zone,
+        event_time_relative=times.relative,
+        why=shares,
+    )

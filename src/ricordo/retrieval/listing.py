@@ -1,0 +1,96 @@
+"""Memories as they lie in the store: pages, versions and figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ricordo.clock import from_ms
+from ricordo.errors import InvalidError, NotFoundError
+from ricordo.model import Page, Scope, Stats, Version
+from ricordo.retrieval.ask import Asking
+from ricordo.retrieval.plan import Plan
+from ricordo.retrieval.request import Request, query_of
+from ricordo.store import Snapshot
+from ricordo.words import name_key
+
+
+async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
+    """One page, the latest recorded first. Without a type, everything is listed.
+
+    Raises:
+        InvalidError: an argument does not fit.
+    """
+    query = query_of(replace(request, type=request.type or "any"), now=asking.now, zone=asking.zone)
+    plan = Plan(query=query, now=asking.now, terms=(), ignored=(), interval=None)
+    before = _position(cursor)
+
+    def read(snapshot: Snapshot) -> Page:
+        entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
+        nodes = snapshot.listed(
+            asking.scope, plan.filter(entity), now=asking.now, before_key=before, limit=query.limit + 1
+        )
+        more = len(nodes) > query.limit
+        return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
+
+    return await asking.store.read(read)
+
+
+def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
+    """Raises:
+    NotFoundError: nobody and nothing goes by that name.
+    """
+    known = snapshot.entities(scope, [name_key(name)])
+    if not known:
+        raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
+    return known[0].key
+
+
+def _position(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidError("cursor is not one that `list` gave", hint="leave it out to begin again")
+    return int(cursor)
+
+
+def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
+    """Every version of a node, oldest first: its before-images, then itself.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    node = snapshot.node(scope, node_id)
+    if node is None:
+        raise NotFoundError(f"there is no memory {node_id}")
+    return tuple(
+        Version(
+            content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was
+        )
+        for was, commit in snapshot.versions(node)
+    )
+
+
+def stats(snapshot: Snapshot, scope: Scope) -> Stats:
+    """Figures of what the caller sees; the size is that of the whole store."""
+    models = snapshot.rows("models_known")
+    active = next((model for model in models if model[4] == "active"), None)
+    nodes: dict[str, int] = dict(snapshot.counts(scope, "count_types"))
+    embedded = snapshot.counts(scope, "count_embedded", model=active[0])[0][0] if active else 0
+    sessions, waiting = snapshot.counts(scope, "count_sessions")[0]
+    oldest, newest = snapshot.counts(scope, "event_span")[0]
+    return Stats(
+        nodes=nodes,
+        categories=dict(snapshot.counts(scope, "count_categories")),
+        closed=snapshot.counts(scope, "count_closed")[0][0],
+        edges={kind: count for kind, count in snapshot.counts(scope, "count_edges") if count},
+        entities=snapshot.counts(scope, "count_entities")[0][0],
+        sessions=sessions,
+        sessions_waiting=waiting,
+        embedder=active[1] if active else None,
+        embedded=embedded,
+        embedding_missing=sum(nodes.values()) - embedded if active else 0,
+        commits=snapshot.counts(scope, "count_commits")[0][0],
+        size_mb=snapshot.value("store_bytes") / 1_000_000,
+        oldest=None if oldest is None else from_ms(oldest),
+        newest=None if newest is None else from_ms(newest),
+    )

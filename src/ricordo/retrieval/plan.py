@@ -1,0 +1,87 @@
+"""What a question asks for, worked out before the store is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ricordo.model import Category, Json, NodeType
+from ricordo.times import Interval
+from ricordo.store.sqlite.filters import Filter
+from ricordo.words import index_terms, question_terms
+
+if TYPE_CHECKING:
+    from ricordo.ports import Vector
+
+KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
+
+_SHELVES: Mapping[str | None, tuple[str, ...]] = {
+    None: (KNOWLEDGE, WAITING),
+    "episodic": (WAITING, CONSOLIDATED),
+    "any": (KNOWLEDGE, WAITING, CONSOLIDATED),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question with its conditions. Instants are Unix milliseconds."""
+
+    text: str
+    type: str | None = None
+    categories: tuple[Category, ...] = ()
+    entity: str | None = None
+    tags: tuple[str, ...] = ()
+    where: Json | None = None
+    session: str | None = None
+    after: int | None = None
+    before: int | None = None
+    archived: bool = False
+    limit: int = 10
+    words_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A query made ready: its terms, its time, and its vector for each model that can answer."""
+
+    query: Query
+    now: int
+    terms: tuple[str, ...]
+    ignored: tuple[str, ...]
+    interval: Interval | None
+    vectors: Mapping[int, Vector] = field(default_factory=dict)
+
+    @property
+    def shelves(self) -> tuple[str, ...]:
+        """Which parts of the memory may answer: knowledge and what waits to become it, unless a type is asked for."""
+        return _SHELVES.get(self.query.type, (KNOWLEDGE,))
+
+    def filter(self, entity: int | None) -> Filter:
+        """The conditions as the store knows them."""
+        query = self.query
+        types: tuple[NodeType, ...] = ()
+        if query.type not in (None, "any", "episodic"):
+            types = (query.type,)  # type: ignore[assignment]  # checked where it came in
+        return Filter(
+            types=types,
+            shelves=self.shelves,
+            categories=query.categories,
+            entity=entity,
+            tags=query.tags,
+            where=query.where,
+            session=query.session,
+            after=query.after,
+            before=query.before,
+            archived=query.archived,
+        )
+
+
+def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Vector]) -> Plan:
+    """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May."""
+    text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
+    terms = question_terms(text)
+    ignored = dict.fromkeys(term for term in index_terms(query.text[:2_000]) if term not in terms)
+    return Plan(
+        query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors
+    )

@@ -1,0 +1,104 @@
+"""What a caller asks, as they say it, and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import get_args
+from zoneinfo import ZoneInfo
+
+from ricordo.errors import InvalidError
+from ricordo.model import Category, Json, NodeType
+from ricordo.retrieval.plan import Query
+from ricordo.times import parse_instant
+
+MAX_LIMIT = 1_000
+
+_TYPES: frozenset[str] = frozenset(get_args(NodeType)) | {"any"}
+_CATEGORIES: frozenset[str] = frozenset(get_args(Category))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of `search` and `list`, unchecked."""
+
+    text: str = ""
+    type: str | None = None
+    category: Category | Sequence[Category] | None = None
+    entity: str | None = None
+    tag: str | Sequence[str] | None = None
+    where: Json | None = None
+    session: str | None = None
+    after: datetime | str | None = None
+    before: datetime | str | None = None
+    archived: bool = False
+    limit: int = 10
+    trace: bool = False
+    words_only: bool = False
+
+
+def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
+    """The request as a query.
+
+    Raises:
+        InvalidError: an argument does not fit; the message names it.
+    """
+    if not isinstance(request.text, str):
+        raise InvalidError(f"text must be text, not {type(request.text).__name__}")
+    if request.type is not None and request.type not in _TYPES:
+        raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
+    if isinstance(request.limit, bool) or not isinstance(request.limit, int) or not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidError(f"limit: {request.limit!r} is not a whole number from 1 to {MAX_LIMIT:,}")
+    return Query(
+        text=request.text.encode("utf-8", "replace").decode(),  # a question with half a character is still a question
+        type=request.type,
+        categories=_categories(request.category),
+        entity=_text("entity", request.entity),
+        tags=_several(request.tag, name="tag"),
+        where=_where(request.where),
+        session=_text("session", request.session),
+        after=_instant("after", request.after, now=now, zone=zone),
+        before=_instant("before", request.before, now=now, zone=zone),
+        archived=bool(request.archived),
+        limit=request.limit,
+        words_only=request.words_only,
+    )
+
+
+def _instant(name: str, value: datetime | str | None, *, now: int, zone: ZoneInfo) -> int | None:
+    return None if value is None else parse_instant(value, now=now, zone=zone, field=name)
+
+
+def _categories(given: Category | Sequence[Category] | None) -> tuple[Category, ...]:
+    names = _several(given, name="category")
+    for name in names:
+        if name not in _CATEGORIES:
+            raise InvalidError(f"category: {name!r} is unknown", hint=f"choose from {', '.join(get_args(Category))}")
+    return names  # type: ignore[return-value]  # checked just now
+
+
+def _several(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
+    values = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    return tuple(_text(name, value) or "" for value in values)
+
+
+def _text(name: str, value: str | None) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidError(f"{name} must be text that is not blank")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(f"{name} has an unpaired surrogate at character {error.start}") from error
+    return value
+
+
+def _where(given: Json | None) -> Json | None:
+    if not given:
+        return None
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
+            raise InvalidError("where: keys must be text and values text, numbers, true, false or null")
+    return given

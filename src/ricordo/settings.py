@@ -1,0 +1,132 @@
+"""Every setting with its default, unit and meaning. The only reader of the environment and of `ricordo.toml`."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ricordo.errors import InvalidError
+from ricordo.model import Durability, SecretsPolicy
+
+PREFIX = "RICORDO_"
+
+
+def _setting(default: Any, meaning: str, *, least: float | None = None, most: float | None = None) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "least": least, "most": most})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a store is used. Properties of the data are kept in the store itself; those of a question are arguments."""
+
+    durability: Durability = _setting(
+        "disk", "what an acknowledged write survives: `disk` a power loss, `process` a killed process"
+    )
+    time_zone: str = _setting("UTC", "the user's time zone, an IANA name such as `Europe/Berlin`")
+    secrets: SecretsPolicy = _setting(
+        "redact", "what happens to credentials in a text: `redact` them, `refuse` the text, or `keep` them"
+    )
+    patience_s: float = _setting(
+        30.0, "how long a write waits for another process, in seconds", least=0.1, most=600
+    )
+    queue_limit: int = _setting(10_000, "how many writes of this process may wait", least=1, most=1_000_000)
+    reader_threads: int = _setting(2, "how many questions are answered side by side", least=1, most=64)
+    max_text_chars: int = _setting(
+        10_000_000, "the longest text that is taken, in characters", least=1_000, most=100_000_000
+    )
+    embedding_batch: int = _setting(64, "how many texts are embedded together in the background", least=1, most=2_048)
+    fresh_wait_ms: int = _setting(
+        1_500, "how long a search waits for the vectors of what was written just before, in milliseconds", least=0, most=60_000
+    )
+    search_deadline_ms: int = _setting(
+        5_000, "when a search answers with what it has, in milliseconds", least=50, most=600_000
+    )
+    context_tokens: int = _setting(2_000, "how long a context block may be, in tokens", least=100, most=1_000_000)
+    provider_timeout_s: float = _setting(
+        30.0, "how long a remote embedder may take for one call, in seconds", least=0.1, most=3_600
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each.name, getattr(self, each.name), each.metadata["least"], each.metadata["most"])
+        if self.durability not in ("disk", "process"):
+            raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
+        if self.secrets not in ("redact", "refuse", "keep"):
+            raise InvalidError(f"secrets: {self.secrets!r} is unknown", hint="choose redact, refuse or keep")
+        zone_of(self.time_zone)
+
+
+def _check(name: str, value: Any, least: float | None, most: float | None) -> None:
+    if least is None or most is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InvalidError(f"{name}: {value!r} is not a number from {least:g} to {most:g}", hint="see the settings page")
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of that name.
+
+    Raises:
+        InvalidError: there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError) as error:  # which of them depends on how wrong the name is
+        raise InvalidError(f"time_zone: {name!r} is unknown", hint="use a name such as Europe/Berlin") from error
+
+
+def load(*, environment: Mapping[str, str] | None = None, file: Path | None = None) -> Settings:
+    """The settings of an entry point: `ricordo.toml` first, then `RICORDO_...` variables over it.
+
+    Raises:
+        InvalidError: a value does not fit, or `file` names a setting there is not.
+    """
+    known = {each.name for each in fields(Settings)}
+    values: dict[str, Any] = {}
+    if file is not None and file.exists():
+        values |= _from_file(file, known)
+    environment = os.environ if environment is None else environment
+    values |= {name: environment[PREFIX + name.upper()] for name in known if PREFIX + name.upper() in environment}
+    return _coerced(values) if values else Settings()
+
+
+def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidError(f"{file} cannot be read: {error}", hint="it must be TOML") from error
+    for name in values.keys() - known:
+        raise InvalidError(f"{file}: there is no setting {name!r}", hint="see the settings page")
+    return values
+
+
+def _coerced(values: dict[str, Any]) -> Settings:
+    """Text becomes numbers where the field wants one. Imported late: most programs pass their settings in code."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(Settings).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InvalidError(f"{name}: {first['msg']}", hint="see the settings page") from error
+
+
+def api_key(provider: str) -> str | None:
+    """The key of a provider, from the variable its own tools use."""
+    return os.environ.get(f"{provider.upper()}_API_KEY") or None
+
+
+def default_location(environment: Mapping[str, str] | None = None) -> Path:
+    """`$RICORDO_STORE`, else a file in the platform's data folder."""
+    environment = os.environ if environment is None else environment
+    if given := environment.get("RICORDO_STORE"):
+        return Path(given)
+    from platformdirs import user_data_path
+
+    return user_data_path("ricordo", appauthor=False) / "memory.db"

@@ -1,0 +1,126 @@
+"""What can be wrong with a store, looked for without changing anything."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from ricordo.model import Finding, Report
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.rows import chain, is_sealed
+from ricordo.store.sqlite.schema import migrations
+from ricordo.store.sqlite.snapshot import Snapshot
+
+_RESTORE = "copy the file aside, then restore a backup"
+_OLDEST_SAFE = 3_051_003
+"""SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
+
+
+def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
+    """Every check, each one even where another fails."""
+    checks: dict[str, Callable[[], tuple[str, str]]] = {
+        "file": lambda: _pages(snapshot),
+        "schema": lambda: _schema(snapshot),
+        "references": lambda: _references(snapshot),
+        "row seals": lambda: _seals(snapshot),
+        "commit chain": lambda: _chain(snapshot),
+        "full text": lambda: _full_text(snapshot),
+        "counts": lambda: _counts(snapshot),
+        "embeddings": lambda: _embeddings(snapshot),
+        "permissions": lambda: _permissions(path),
+        "sqlite": _sqlite,
+        "writes nobody awaited": lambda: _unseen(failures_unseen),
+    }
+    return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
+
+
+def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
+    """A check answers ("what it saw", "remedy"); no remedy means all is well."""
+    try:
+        detail, remedy = check()
+    except apsw.Error as error:
+        detail, remedy = f"cannot be read: {error}", _RESTORE
+    return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
+
+
+def _pages(snapshot: Snapshot) -> tuple[str, str]:
+    said = [row[0] for row in snapshot.connection.execute("PRAGMA quick_check(5)")]
+    return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
+
+
+def _schema(snapshot: Snapshot) -> tuple[str, str]:
+    """By shape, not only by number: a peer's migration once ended with the right number and the wrong tables."""
+    mine = apsw.Connection(":memory:")
+    mine.create_scalar_function("index_terms", lambda *_: "", 4, deterministic=True)
+    for step in migrations():
+        mine.execute(step.sql)
+    shape = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"
+    wanted, found = set(mine.execute(shape)), set(snapshot.connection.execute(shape))
+    mine.close()
+    off = sorted({row[1] for row in wanted ^ found})
+    return (f"differs in {', '.join(off[:5])}", _RESTORE) if off else (f"version {migrations()[-1].version}", "")
+
+
+def _references(snapshot: Snapshot) -> tuple[str, str]:
+    broken = snapshot.connection.execute("PRAGMA foreign_key_check").fetchall()
+    return (f"{len(broken)} rows refer to nothing", _RESTORE) if broken else ("none broken", "")
+
+
+def _seals(snapshot: Snapshot) -> tuple[str, str]:
+    rows, off = 0, []
+    for row in snapshot.connection.execute(sql("node_rows_all")):
+        rows += 1
+        if not is_sealed(row[:-1], row[-1]):
+            off.append(row[0])
+    if off:
+        return f"{len(off)} of {rows} memories are not as they were written, such as {off[0]}", _RESTORE
+    return f"{rows} memories as they were written", ""
+
+
+def _chain(snapshot: Snapshot) -> tuple[str, str]:
+    head = b""
+    count = 0
+    for row in snapshot.connection.execute(sql("commits_all")):
+        if chain(head, row[:-1]) != row[-1]:
+            return f"broken at commit {row[0]}", _RESTORE
+        head = row[-1]
+        count += 1
+    return f"{count} commits", ""
+
+
+def _full_text(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.value("text_index_off")
+    return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _counts(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.rows("counts_off")
+    return (f"{len(off)} shelves off", "rebuild the index") if off else ("right", "")
+
+
+def _embeddings(snapshot: Snapshot) -> tuple[str, str]:
+    """What lacks a vector is no damage: it is made in the background."""
+    said = [
+        f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"
+        for key, name, _, _, state in snapshot.rows("models_known")
+        if state != "retiring"
+    ]
+    return "; ".join(said) or "none", ""
+
+
+def _permissions(path: Path) -> tuple[str, str]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return (f"mode {mode:04o}", f"chmod 600 {path}") if mode & 0o077 else (f"mode {mode:04o}", "")
+
+
+def _sqlite() -> tuple[str, str]:
+    version = apsw.sqlite_lib_version()
+    number = apsw.SQLITE_VERSION_NUMBER
+    return (version, "pip install -U apsw") if number < _OLDEST_SAFE else (version, "")
+
+
+def _unseen(failures: int) -> tuple[str, str]:
+    return (f"{failures} failed", "see the log for the reason") if failures else ("none failed", "")

@@ -1,0 +1,136 @@
+"""Vectors in the store, and the indexes over them that a process holds in memory.
+
+`embeddings` is what there is; packs are a cache of it that loads fast; the index in memory follows both by their
+ascending ids, whoever wrote them: first what was removed is taken out, then what is new is put in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.snapshot import Snapshot
+from ricordo.store.sqlite.vectors import VectorIndex, encode, pack_segment
+
+PACK_ROWS = 16_384
+
+Keys = NDArray[np.int64]
+Scores = NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The index of one model, space and shelf, and how far it has followed the store."""
+
+    index: VectorIndex
+    embedding: int = 0
+    removal: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class VectorShelves:
+    """All vector indexes of a process. Loaded when first asked, then kept in step."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[tuple[int, int, str], _Shelf] = {}
+        self._lock = threading.Lock()
+
+    def nearest(self, snapshot: Snapshot, vector: NDArray[np.float32], *, model: int, spaces: Sequence[int],
+                shelves: Sequence[str], limit: int, among: Keys | None) -> tuple[Keys, Scores]:  # fmt: skip
+        """The live nodes nearest to a vector, over several spaces and shelves, best first.
+
+        Args:
+            among: only these keys; None for all.
+
+        Returns:
+            int64[k] keys and float32[k] dot products, equal ones by ascending key.
+        """
+        parts = [
+            self._current(snapshot, model, space, shelf, len(vector)).search(vector, limit, among=among)
+            for space in spaces
+            for shelf in shelves
+        ]
+        return _merged(parts, limit)
+
+    def _current(self, snapshot: Snapshot, model: int, space: int, shelf: str, dimension: int) -> VectorIndex:
+        place = (model, space, shelf)
+        with self._lock:
+            held = self._shelves.setdefault(place, _Shelf(VectorIndex(dimension)))
+        with held.lock:
+            _follow(snapshot, held, place)
+        return held.index
+
+    def forget(self, model: int) -> None:
+        """Let go of a model's indexes."""
+        with self._lock:
+            for place in [place for place in self._shelves if place[0] == model]:
+                del self._shelves[place]
+
+
+def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]:
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    if len(parts) == 1:
+        return parts[0]
+    keys = np.concatenate([part[0] for part in parts])
+    scores = np.concatenate([part[1] for part in parts])
+    order = np.lexsort((keys, -scores))[:limit]
+    return keys[order], scores[order]
+
+
+def _follow(snapshot: Snapshot, held: _Shelf, place: tuple[int, int, str]) -> None:
+    """Bring an index to where the snapshot is; one that is ahead already is left alone."""
+    embedding, removal = snapshot.rows("embeddings_position")[0]
+    if held.embedding >= embedding and held.removal >= removal:
+        return
+    values = {"model": place[0], "space": place[1], "shelf": place[2]}
+    removed = snapshot.rows("removals_new", {"model": place[0], "after": held.removal})
+    if held.embedding == 0:
+        held.embedding = _load_packs(snapshot, held.index, values, removed)
+    else:
+        for _, node in removed:
+            held.index.remove(node)
+    while fresh := snapshot.rows("embeddings_new", {**values, "after": held.embedding, "most": PACK_ROWS}):
+        held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
+        held.embedding = fresh[-1][0]
+    held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
+
+
+def _load_packs(snapshot: Snapshot, index: VectorIndex, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
+    """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
+    through = 0
+    for removals, through, segment in snapshot.connection.execute(sql("packs_of"), values):  # noqa: B007
+        index.extend(segment)
+        for id_, node in removed:
+            if id_ > removals:
+                index.remove(node)
+    return through
+
+
+# writing: each of these runs inside the writer's transaction
+
+
+def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[tuple[int, str, NDArray[np.float32]]]) -> None:
+    """Store vectors of nodes: (key, the text that was embedded, vector)."""
+    rows = [
+        {"node": key, "content": content, "model": model, "vector": encode(vector, dimension)}
+        for key, content, vector in found
+    ]
+    snapshot.connection.executemany(sql("embedding_insert"), rows)
+
+
+def pack_full_shelves(snapshot: Snapshot) -> int:
+    """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
+    full = snapshot.rows("shelves_to_pack", {"least": PACK_ROWS})
+    for model, space, shelf, after in full:
+        values = {"model": model, "space": space, "shelf": shelf}
+        rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
+        removals = snapshot.rows("embeddings_position")[0][1]
+        segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
+        snapshot.rows("pack_insert", {**values, "through": rows[-1][0], "removals": removals, "segment": segment})
+    return len(full)

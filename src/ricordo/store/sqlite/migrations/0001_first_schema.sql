@@ -1,0 +1,338 @@
+-- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
+--
+-- Truth (nodes, edges, sessions, entities, aliases, subjects): every row carries the commit that wrote it and a
+-- seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes.
+-- Derived (full text, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
+
+CREATE TABLE meta (
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Whose memory a row is. Everything that is looked up or counted is keyed by it first.
+CREATE TABLE spaces (
+  key   INTEGER PRIMARY KEY,
+  owner TEXT NOT NULL,
+  chat  TEXT NOT NULL,
+  UNIQUE (owner, chat)
+) STRICT;
+
+CREATE TABLE commits (
+  seq    INTEGER PRIMARY KEY AUTOINCREMENT,
+  space  INTEGER NOT NULL REFERENCES spaces,
+  at     INTEGER NOT NULL,
+  actor  TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
+  hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
+) STRICT;
+CREATE INDEX commits_by_space ON commits (space, seq);
+
+CREATE TABLE history (
+  seq    INTEGER NOT NULL,       -- the commit that replaced the row
+  tbl    TEXT NOT NULL,
+  row    TEXT NOT NULL,          -- the key of the row, as text
+  before TEXT NOT NULL,          -- the whole row as JSON
+  PRIMARY KEY (tbl, row, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX history_by_commit ON history (seq);
+
+CREATE TABLE sessions (
+  key             INTEGER PRIMARY KEY,
+  space           INTEGER NOT NULL REFERENCES spaces,
+  session_id      TEXT NOT NULL,
+  first_seen_at   INTEGER NOT NULL,
+  ended_at        INTEGER,
+  consolidated_at INTEGER,
+  summary         TEXT,
+  commit_seq      INTEGER NOT NULL REFERENCES commits,
+  seal            BLOB NOT NULL,
+  UNIQUE (space, session_id)
+) STRICT;
+
+CREATE TABLE nodes (
+  key           INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: indexes in other processes hold it
+  id            TEXT NOT NULL UNIQUE,
+  space         INTEGER NOT NULL REFERENCES spaces,
+  shelf         TEXT NOT NULL CHECK (shelf IN ('k', 'e', 'c')),  -- knowledge, episode, consolidated episode
+  type          TEXT NOT NULL CHECK (type IN ('episodic', 'semantic', 'procedural', 'opinion')),
+  category      TEXT CHECK (category IN ('preference', 'identity', 'relationship', 'knowledge', 'reflection',
+                  'summary', 'context', 'event', 'task', 'observation')),
+  content       TEXT NOT NULL,
+  source_type   TEXT NOT NULL,
+  source_role   TEXT,
+  speaker       TEXT,
+  session       INTEGER REFERENCES sessions,
+  tags          TEXT NOT NULL DEFAULT '[]',
+  attributes    TEXT NOT NULL DEFAULT '{}',
+  event_time    INTEGER NOT NULL,
+  created_at    INTEGER NOT NULL,
+  valid_from    INTEGER NOT NULL,
+  valid_until   INTEGER,
+  expires_at    INTEGER,
+  closed_at     INTEGER,
+  closed_reason TEXT,
+  confidence    REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
+  decay_rate    REAL NOT NULL,
+  score         REAL NOT NULL DEFAULT 0 CHECK (score BETWEEN -10 AND 10),
+  commit_seq    INTEGER NOT NULL REFERENCES commits,
+  seal          BLOB NOT NULL,
+  CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
+) STRICT;
+CREATE INDEX nodes_by_session ON nodes (session, event_time, key) WHERE session IS NOT NULL;
+CREATE INDEX nodes_by_time ON nodes (space, event_time);
+CREATE INDEX nodes_by_space ON nodes (space, key);
+CREATE INDEX nodes_knowledge ON nodes (space, type, category) WHERE type != 'episodic';
+
+CREATE TABLE edges (
+  source        INTEGER NOT NULL REFERENCES nodes,
+  relation_type TEXT NOT NULL CHECK (relation_type IN ('causal', 'entity', 'derived_from', 'supersedes')),
+  target        INTEGER NOT NULL REFERENCES nodes,
+  predicate     TEXT,
+  weight        REAL NOT NULL,
+  confidence    REAL NOT NULL,
+  valid_from    INTEGER NOT NULL,
+  valid_until   INTEGER,
+  evidence      TEXT NOT NULL DEFAULT '[]',
+  created_at    INTEGER NOT NULL,
+  closed_at     INTEGER,
+  commit_seq    INTEGER NOT NULL REFERENCES commits,
+  seal          BLOB NOT NULL,
+  PRIMARY KEY (source, relation_type, target)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX edges_back ON edges (target, relation_type, source);
+
+CREATE TABLE entities (
+  key            INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             TEXT NOT NULL UNIQUE,
+  space          INTEGER NOT NULL REFERENCES spaces,
+  type           TEXT NOT NULL CHECK (type IN ('person', 'project', 'organization', 'place', 'concept', 'tool')),
+  canonical_name TEXT NOT NULL,
+  relation       TEXT,
+  summary        TEXT,
+  protected      INTEGER NOT NULL DEFAULT 0,
+  attributes     TEXT NOT NULL DEFAULT '{}',
+  first_seen     INTEGER NOT NULL,
+  last_updated   INTEGER NOT NULL,
+  closed_at      INTEGER,
+  commit_seq     INTEGER NOT NULL REFERENCES commits,
+  seal           BLOB NOT NULL
+) STRICT;
+CREATE INDEX entities_by_space ON entities (space) WHERE closed_at IS NULL;
+
+-- Every name an entity goes by, its canonical one included, folded the way text is.
+CREATE TABLE aliases (
+  space      INTEGER NOT NULL REFERENCES spaces,
+  folded     TEXT NOT NULL,
+  entity     INTEGER NOT NULL REFERENCES entities,
+  alias      TEXT NOT NULL,
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL,
+  PRIMARY KEY (space, folded, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX aliases_of ON aliases (entity);
+CREATE INDEX aliases_by_commit ON aliases (commit_seq);
+
+-- Whom a memory is about, as somebody said.
+CREATE TABLE subjects (
+  node       INTEGER NOT NULL REFERENCES nodes,
+  entity     INTEGER NOT NULL REFERENCES entities,
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL,
+  PRIMARY KEY (node, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX subjects_back ON subjects (entity, node);
+
+-- Names found in a text by rule. Derived.
+CREATE TABLE found_mentions (
+  node   INTEGER NOT NULL REFERENCES nodes,
+  entity INTEGER NOT NULL REFERENCES entities,
+  PRIMARY KEY (node, entity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX found_mentions_back ON found_mentions (entity, node);
+
+-- What still waits to have its mentions looked for is what lies above this mark, per space.
+CREATE TABLE linked (
+  space   INTEGER PRIMARY KEY REFERENCES spaces,
+  through INTEGER NOT NULL       -- nodes.key
+) STRICT;
+
+-- How much is live on each shelf: the statistics ranking needs, per space so that none moves another's.
+CREATE TABLE shelves (
+  space INTEGER NOT NULL REFERENCES spaces,
+  shelf TEXT NOT NULL,
+  nodes INTEGER NOT NULL,
+  chars INTEGER NOT NULL,
+  PRIMARY KEY (space, shelf)
+) STRICT, WITHOUT ROWID;
+
+-- Full text. Terms arrive folded and stemmed and end in their space and shelf ("peanut·1k"), so that the ASCII
+-- tokenizer only splits at blanks, a search reads no row of another owner, and term statistics are per owner.
+CREATE VIRTUAL TABLE nodes_fts USING fts5 (
+  terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+);
+CREATE VIRTUAL TABLE archive_fts USING fts5 (
+  terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+);
+
+CREATE TABLE models (
+  key       INTEGER PRIMARY KEY,
+  name      TEXT NOT NULL,
+  dimension INTEGER NOT NULL,
+  spec      TEXT NOT NULL,       -- how to build the embedder again, '' when the caller brought it
+  state     TEXT NOT NULL CHECK (state IN ('active', 'coming', 'retiring')),
+  UNIQUE (name, dimension)
+) STRICT;
+
+-- One vector per node and model: 4 bytes of scale, then int8. `id` only grows: a row that is new or has moved gets
+-- a fresh one, so that "what is new" is a range.
+CREATE TABLE embeddings (
+  id     INTEGER PRIMARY KEY AUTOINCREMENT,
+  node   INTEGER NOT NULL REFERENCES nodes,
+  model  INTEGER NOT NULL REFERENCES models,
+  space  INTEGER NOT NULL,
+  shelf  TEXT NOT NULL,
+  vector BLOB NOT NULL,
+  UNIQUE (node, model)
+) STRICT;
+CREATE INDEX embeddings_by_shelf ON embeddings (model, space, shelf, id);
+
+-- What left the live index, for readers that hold it in memory.
+CREATE TABLE removals (
+  id    INTEGER PRIMARY KEY AUTOINCREMENT,
+  node  INTEGER NOT NULL,
+  model INTEGER                  -- NULL: of every model
+) STRICT;
+
+-- Many vectors in one row, so that a million of them are read in a moment. A cache of `embeddings`.
+CREATE TABLE packs (
+  key      INTEGER PRIMARY KEY,
+  model    INTEGER NOT NULL,
+  space    INTEGER NOT NULL,
+  shelf    TEXT NOT NULL,
+  through  INTEGER NOT NULL,     -- embeddings.id of the last one inside
+  removals INTEGER NOT NULL,     -- removals.id up to which it was purged
+  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column, little-endian
+) STRICT;
+CREATE INDEX packs_by_shelf ON packs (model, space, shelf, through);
+
+-- What is not to be stored: a session, or ('') everything until further notice.
+CREATE TABLE off_record (
+  owner      TEXT NOT NULL,
+  chat       TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  PRIMARY KEY (owner, chat, session_id)
+) STRICT, WITHOUT ROWID;
+
+-- One process at a time does a background job; the others look on.
+CREATE TABLE leases (
+  name   TEXT PRIMARY KEY,
+  holder TEXT NOT NULL,
+  until  INTEGER NOT NULL        -- Unix milliseconds
+) STRICT, WITHOUT ROWID;
+
+-- Live rows. Whoever reads through these cannot forget the condition.
+CREATE VIEW live_nodes AS SELECT * FROM nodes WHERE closed_at IS NULL;
+CREATE VIEW live_entities AS SELECT * FROM entities WHERE closed_at IS NULL;
+-- What links memories, the order of a session included: temporal edges follow from it and are not stored.
+CREATE VIEW live_edges AS
+  SELECT source, relation_type, target, predicate, weight, confidence, evidence FROM edges WHERE closed_at IS NULL
+  UNION ALL
+  SELECT source, 'temporal', target, NULL, 1.0, 1.0, '[]' FROM (
+    SELECT key AS source, lead(key) OVER (PARTITION BY session ORDER BY event_time, key) AS target
+    FROM live_nodes WHERE type = 'episodic' AND session IS NOT NULL
+  ) WHERE target IS NOT NULL;
+CREATE VIEW mentions AS
+  SELECT node, entity, 'subject' AS role FROM subjects
+  UNION ALL
+  SELECT node, entity, 'mention' FROM found_mentions AS found
+  WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = found.node AND s.entity = found.entity);
+
+-- The database itself keeps full text and counts in step with nodes that change or go. New nodes are indexed by the
+-- statement that stands beside their INSERT: inside a trigger FTS5 flushes its buffer to disk at each row, which makes
+-- an import eight times slower.
+CREATE TRIGGER nodes_left_live AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+WHEN OLD.closed_at IS NULL BEGIN
+  DELETE FROM nodes_fts WHERE rowid = OLD.key;
+  UPDATE shelves SET nodes = nodes - 1, chars = chars - length(replace(OLD.content, char(0), ' '))
+    WHERE space = OLD.space AND shelf = OLD.shelf;
+END;
+CREATE TRIGGER nodes_left_archive AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+WHEN OLD.closed_at IS NOT NULL BEGIN
+  DELETE FROM archive_fts WHERE rowid = OLD.key;
+END;
+CREATE TRIGGER nodes_reindexed AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+WHEN NEW.closed_at IS NULL BEGIN
+  INSERT INTO nodes_fts (rowid, terms)
+    VALUES (NEW.key, index_terms(NEW.content, NEW.tags, NEW.speaker, NEW.space || NEW.shelf));
+  INSERT INTO shelves VALUES (NEW.space, NEW.shelf, 1, length(replace(NEW.content, char(0), ' ')))
+    ON CONFLICT DO UPDATE SET nodes = nodes + 1, chars = chars + excluded.chars;
+END;
+CREATE TRIGGER nodes_rearchived AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+WHEN NEW.closed_at IS NOT NULL BEGIN
+  INSERT INTO archive_fts (rowid, terms)
+    VALUES (NEW.key, index_terms(NEW.content, NEW.tags, NEW.speaker, NEW.space || NEW.shelf));
+END;
+CREATE TRIGGER nodes_deleted_live AFTER DELETE ON nodes WHEN OLD.closed_at IS NULL BEGIN
+  DELETE FROM nodes_fts WHERE rowid = OLD.key;
+  UPDATE shelves SET nodes = nodes - 1, chars = chars - length(replace(OLD.content, char(0), ' '))
+    WHERE space = OLD.space AND shelf = OLD.shelf;
+END;
+CREATE TRIGGER nodes_deleted_closed AFTER DELETE ON nodes WHEN OLD.closed_at IS NOT NULL BEGIN
+  DELETE FROM archive_fts WHERE rowid = OLD.key;
+END;
+
+-- Vectors follow: new words need a new vector, a closed node leaves the live index, a restored or moved one re-enters.
+CREATE TRIGGER nodes_vector_outdated AFTER UPDATE OF content ON nodes WHEN OLD.content IS NOT NEW.content BEGIN
+  DELETE FROM embeddings WHERE node = NEW.key;
+END;
+CREATE TRIGGER nodes_vector_leaves AFTER UPDATE OF closed_at ON nodes
+WHEN OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL BEGIN
+  INSERT INTO removals (node, model) VALUES (NEW.key, NULL);
+END;
+CREATE TRIGGER nodes_vector_moves AFTER UPDATE OF closed_at, shelf, space ON nodes
+WHEN NEW.closed_at IS NULL
+  AND (OLD.closed_at IS NOT NULL OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space) BEGIN
+  INSERT INTO removals (node, model) VALUES (NEW.key, NULL);
+  UPDATE embeddings SET space = NEW.space, shelf = NEW.shelf, id = (SELECT max(id) + model FROM embeddings)
+    WHERE node = NEW.key;
+END;
+CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
+  INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
+END;
+
+-- Before-images. Inserts cost nothing.
+CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'nodes', OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'shelf', OLD.shelf, 'type', OLD.type, 'category', OLD.category,
+    'content', OLD.content, 'source_type', OLD.source_type, 'source_role', OLD.source_role,
+    'speaker', OLD.speaker, 'session', OLD.session, 'tags', OLD.tags, 'attributes', OLD.attributes,
+    'event_time', OLD.event_time, 'created_at', OLD.created_at, 'valid_from', OLD.valid_from,
+    'valid_until', OLD.valid_until, 'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at,
+    'closed_reason', OLD.closed_reason, 'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate,
+    'score', OLD.score, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;  -- a row altered twice in one commit keeps its first before-image
+END;
+CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'edges', OLD.source || '>' || OLD.relation_type || '>' || OLD.target,
+    json_object('predicate', OLD.predicate, 'weight', OLD.weight, 'confidence', OLD.confidence,
+    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
+    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER sessions_history_update BEFORE UPDATE ON sessions BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'sessions', OLD.key, json_object(
+    'space', OLD.space, 'session_id', OLD.session_id, 'first_seen_at', OLD.first_seen_at, 'ended_at', OLD.ended_at,
+    'consolidated_at', OLD.consolidated_at, 'summary', OLD.summary, 'commit_seq', OLD.commit_seq,
+    'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER entities_history_update BEFORE UPDATE ON entities BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'entities', OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
+    'relation', OLD.relation, 'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes,
+    'first_seen', OLD.first_seen, 'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;

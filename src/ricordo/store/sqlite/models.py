@@ -1,0 +1,71 @@
+"""Which embedding models a store has vectors of, and the change from one to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ricordo.store.sqlite.snapshot import Snapshot
+
+State = Literal["active", "coming", "retiring"]
+
+_DROP_ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A vector space of the store. `spec` builds its embedder again; it is "" when the caller brought one."""
+
+    key: int
+    name: str
+    dimension: int
+    spec: str
+    state: State
+
+
+def known_models(snapshot: Snapshot) -> list[Model]:
+    """All of them, oldest first."""
+    return [
+        Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
+        for key, name, dimension, spec, state in snapshot.rows("models_known")
+    ]
+
+
+def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:
+    """Make an embedder the store's. The first one is active at once; a later one comes while the old still answers."""
+    models = known_models(snapshot)
+    mine = next((model for model in models if (model.name, model.dimension) == (name, dimension)), None)
+    active = next((model for model in models if model.state == "active"), None)
+    state: State = "active" if active is None or active == mine else "coming"
+    for model in models:
+        if model.state == "coming" and model != mine:
+            snapshot.rows("model_state", {"key": model.key, "state": "retiring"})
+    if mine is None:
+        values = {"name": name, "dimension": dimension, "spec": spec, "state": state}
+        key = snapshot.value("model_insert", values)
+        return Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
+    if mine.state != state:
+        snapshot.rows("model_state", {"key": mine.key, "state": state})
+    return Model(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
+
+
+def switch(snapshot: Snapshot, coming: int) -> bool:
+    """Make a coming model the active one, if nothing lacks its vector any more. Returns whether it is active."""
+    if snapshot.rows("lacking", {"model": coming, "after": 0, "most": 1}):
+        return False
+    for model in known_models(snapshot):
+        if model.state == "active" and model.key != coming:
+            snapshot.rows("model_state", {"key": model.key, "state": "retiring"})
+    snapshot.rows("model_state", {"key": coming, "state": "active"})
+    return True
+
+
+def drop_retired(snapshot: Snapshot) -> bool:
+    """Delete some vectors of retired models; call again while it returns True. Short, so that others can write."""
+    retired = [model.key for model in known_models(snapshot) if model.state == "retiring"]
+    for key in retired:
+        snapshot.rows("model_packs_drop", {"model": key})
+        snapshot.rows("model_vectors_drop", {"model": key, "most": _DROP_ROWS})
+        snapshot.rows("model_removals_drop", {"model": key})
+        snapshot.rows("model_drop", {"model": key})
+    return bool(retired)

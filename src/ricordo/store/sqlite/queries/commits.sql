@@ -1,0 +1,57 @@
+-- name: space_by_owner
+SELECT key FROM spaces WHERE owner = :owner AND chat = :chat
+
+-- name: space_insert
+INSERT INTO spaces (owner, chat) VALUES (:owner, :chat) RETURNING key
+
+-- name: commit_last
+-- The head of the chain.
+SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1
+
+-- name: commit_insert
+INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: commits_listed
+-- Newest first.
+SELECT seq, at, actor, origin, reason, hash FROM commits
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY seq DESC LIMIT :most
+
+-- name: commit_by_seq
+SELECT seq, at, actor, origin, reason, hash FROM commits WHERE seq = :seq
+
+-- name: commits_all
+-- For `doctor`: the chain from its beginning.
+SELECT seq, space, at, actor, origin, reason, digest, hash FROM commits ORDER BY seq
+
+-- name: history_of_node
+-- Before-images of a node, oldest first.
+SELECT before FROM history WHERE tbl = 'nodes' AND row = :key ORDER BY seq
+
+-- name: commit_of_node
+SELECT c.seq, c.at, c.actor, c.origin, c.reason, c.hash
+FROM nodes n JOIN commits c ON c.seq = n.commit_seq WHERE n.key = :key
+
+-- name: meta_get
+SELECT value FROM meta WHERE name = :name
+
+-- name: meta_put
+INSERT INTO meta VALUES (:name, :value) ON CONFLICT DO UPDATE SET value = excluded.value
+
+-- name: lease_take
+-- Ours if it is free, has run out, or is ours already.
+INSERT INTO leases VALUES (:name, :holder, :until)
+ON CONFLICT DO UPDATE SET holder = excluded.holder, until = excluded.until
+  WHERE leases.holder = excluded.holder OR leases.until < :now
+RETURNING holder
+
+-- name: lease_drop
+DELETE FROM leases WHERE name = :name AND holder = :holder
+
+-- name: off_record_of
+SELECT session_id FROM off_record WHERE owner = :owner AND chat = :chat
+
+-- name: off_record_begin
+INSERT INTO off_record VALUES (:owner, :chat, :session) ON CONFLICT DO NOTHING
+
+-- name: off_record_end
+DELETE FROM off_record WHERE owner = :owner AND chat = :chat AND session_id = :session

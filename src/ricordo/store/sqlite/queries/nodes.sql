@@ -1,0 +1,96 @@
+-- name: node_by_id
+-- One node by its public id, if the caller may see it. Closed ones too.
+SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
+  n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
+  n.confidence, n.decay_rate, n.score, s.owner, s.chat, ss.session_id,
+  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
+WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: nodes_by_key
+-- The nodes behind index entries, in no order. The caller got the keys through its own spaces.
+SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
+  n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
+  n.confidence, n.decay_rate, n.score, s.owner, s.chat, ss.session_id,
+  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
+WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: node_place
+-- Where a node stands inside the store.
+SELECT key, space, shelf, session FROM nodes WHERE id = :id
+
+-- name: node_ids_known
+-- Which of these ids are taken, by anyone: ids are unique in the whole store.
+SELECT id, space, content FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
+
+-- name: node_insert
+INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: node_index
+-- The terms of a new node, in the same transaction.
+INSERT INTO nodes_fts (rowid, terms) VALUES (?, ?)
+
+-- name: node_index_closed
+INSERT INTO archive_fts (rowid, terms) VALUES (?, ?)
+
+-- name: shelf_grew
+INSERT INTO shelves VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + excluded.chars
+
+-- name: node_update
+-- The whole row as it shall be: closing, restoring and altering are one statement.
+UPDATE nodes SET (id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags,
+  attributes, event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence,
+  decay_rate, score, commit_seq, seal)
+  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)
+WHERE key = ?1
+
+-- name: node_last_key
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'nodes'), 0)
+
+-- name: node_rows_all
+-- For `doctor`: the sealed columns of every node.
+SELECT id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags, attributes,
+  event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate,
+  score, commit_seq, seal
+FROM nodes
+
+-- name: node_contents
+-- What a background job needs of the nodes it was given.
+SELECT key, content, speaker FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
+
+-- name: session_by_id
+SELECT key FROM sessions WHERE space = :space AND session_id = :session
+
+-- name: session_insert
+INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: session_last_key
+SELECT coalesce(max(key), 0) FROM sessions
+
+-- name: session_row
+SELECT ss.key, ss.session_id, ss.first_seen_at, ss.ended_at, ss.consolidated_at, ss.summary, s.owner, s.chat
+FROM sessions ss JOIN spaces s ON s.key = ss.space
+WHERE ss.session_id = :session AND ss.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: session_update
+UPDATE sessions SET (space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal)
+  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+WHERE key = ?1
+
+-- name: edge_put
+INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET predicate = excluded.predicate, weight = excluded.weight,
+  confidence = excluded.confidence, evidence = excluded.evidence, closed_at = NULL,
+  commit_seq = excluded.commit_seq, seal = excluded.seal
+
+-- name: superseded_by
+-- The live end of the chain of versions that begins at a node. UNION and a depth, so that a ring cannot spin.
+WITH RECURSIVE chain (node, depth) AS (
+  SELECT :key, 0
+  UNION
+  SELECT e.source, chain.depth + 1 FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND chain.depth < 100
+)
+SELECT n.key FROM chain JOIN live_nodes n ON n.key = chain.node ORDER BY chain.depth DESC LIMIT 1

@@ -1,0 +1,70 @@
+-- name: models_known
+SELECT key, name, dimension, spec, state FROM models ORDER BY key
+
+-- name: model_insert
+INSERT INTO models (name, dimension, spec, state) VALUES (:name, :dimension, :spec, :state) RETURNING key
+
+-- name: model_state
+UPDATE models SET state = :state WHERE key = :key
+
+-- name: model_vectors_drop
+DELETE FROM embeddings WHERE id IN (SELECT id FROM embeddings WHERE model = :model LIMIT :most)
+
+-- name: model_packs_drop
+DELETE FROM packs WHERE model = :model
+
+-- name: model_removals_drop
+-- Nobody follows the removals of a model that is going.
+DELETE FROM removals WHERE model = :model
+
+-- name: model_drop
+DELETE FROM models WHERE key = :model AND NOT EXISTS (SELECT 1 FROM embeddings WHERE model = :model)
+
+-- name: lacking
+-- Live nodes that have no vector of this model yet, oldest first, from a key on.
+SELECT n.key, n.content, n.speaker FROM nodes n
+WHERE n.key > :after AND n.closed_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
+ORDER BY n.key LIMIT :most
+
+-- name: lacking_count
+SELECT count(*) FROM live_nodes n
+WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
+
+-- name: embedding_insert
+-- Only while the node still holds the text that was embedded: it may have changed or gone since it was read.
+INSERT INTO embeddings (node, model, space, shelf, vector)
+SELECT key, :model, space, shelf, :vector FROM nodes WHERE key = :node AND content = :content
+ON CONFLICT DO NOTHING
+
+-- name: embeddings_new
+-- Vectors of a shelf that are newer than what the reader holds. Closed nodes are not in the live index.
+SELECT e.id, e.node, e.vector FROM embeddings e JOIN live_nodes n ON n.key = e.node
+WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after ORDER BY e.id LIMIT :most
+
+-- name: embeddings_archived
+SELECT e.node, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node
+WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND n.closed_at IS NOT NULL
+
+-- name: embeddings_position
+SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0)
+
+-- name: removals_new
+SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
+
+-- name: packs_of
+SELECT removals, through, segment FROM packs WHERE model = :model AND space = :space AND shelf = :shelf
+ORDER BY through
+
+-- name: pack_insert
+INSERT INTO packs (model, space, shelf, through, removals, segment)
+VALUES (:model, :space, :shelf, :through, :removals, :segment)
+
+-- name: shelves_to_pack
+-- Shelves with many vectors that no pack holds yet, and up to where packs go.
+SELECT model, space, shelf, coalesce((SELECT max(through) FROM packs p
+  WHERE p.model = k.model AND p.space = k.space AND p.shelf = k.shelf), 0)
+FROM (SELECT DISTINCT m.key AS model, s.space, s.shelf FROM models m, shelves s) AS k
+WHERE (SELECT count(*) FROM (SELECT 1 FROM embeddings e
+  WHERE e.model = k.model AND e.space = k.space AND e.shelf = k.shelf AND e.id > coalesce((SELECT max(through)
+    FROM packs p WHERE p.model = k.model AND p.space = k.space AND p.shelf = k.shelf), 0) LIMIT :least)) >= :least

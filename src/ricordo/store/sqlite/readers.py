@@ -1,0 +1,58 @@
+"""Reading: a pool of threads, each with its own read-only connection. Readers never wait for the writer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import apsw
+
+from ricordo.errors import UnavailableError
+from ricordo.store.sqlite.connection import transaction, translated
+from ricordo.store.sqlite.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+class Readers:
+    """A few threads that answer questions, each from one snapshot."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int) -> None:
+        self._connect = connect
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[apsw.Connection] = []
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
+
+    def submit(self, ask: Callable[[Snapshot], T]) -> Future[T]:
+        """Ask in a reader's thread.
+
+        Raises:
+            UnavailableError: the store is closed.
+        """
+        try:
+            return self._pool.submit(self._answer, ask)
+        except RuntimeError as error:
+            raise UnavailableError("the store is closed", hint="open it again") from error
+
+    def _answer(self, ask: Callable[[Snapshot], T]) -> T:
+        connection = self._connection()
+        with translated("cannot read"), transaction(connection, "DEFERRED"):
+            return ask(Snapshot(connection))
+
+    def _connection(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._connect()
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Let running questions end, then close. An open reader would keep the log from being truncated."""
+        self._pool.shutdown(wait=True)
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()

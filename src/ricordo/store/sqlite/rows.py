@@ -1,0 +1,151 @@
+"""Rows become dataclasses, and dataclasses rows, here and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from ricordo.clock import from_ms, to_ms
+from ricordo.model import Commit, Edge, Entity, Node, Session
+
+Row = tuple[Any, ...]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_SALT_BYTES = 8
+_HASH_BYTES = 16
+
+
+def seal(values: Sequence[Any], salt: bytes | None = None) -> bytes:
+    """Salt and hash over a row's values. The salt keeps an erased short secret from being guessed from its hash."""
+    salt = os.urandom(_SALT_BYTES) if salt is None else salt
+    plain = _encode(values)
+    return salt + blake2b(plain.encode(), digest_size=_HASH_BYTES, key=salt).digest()
+
+
+def is_sealed(values: Sequence[Any], given: bytes) -> bool:
+    """Whether a row still is what it was when it was written."""
+    return seal(values, given[:_SALT_BYTES]) == given
+
+
+def digest(seals: Sequence[bytes]) -> bytes:
+    """One hash over all rows of a commit."""
+    return blake2b(b"".join(seals), digest_size=_HASH_BYTES).digest()
+
+
+def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
+    """The hash of a commit over its own values and the hash of the one before."""
+    plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
+    return seal(plain, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
+
+
+def shelf_of(node: Node) -> str:
+    """Where a fresh node is indexed: knowledge, or episodes still waiting to become knowledge."""
+    return "e" if node.type == "episodic" else "k"
+
+
+def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | None, commit: int) -> Row:
+    """The columns of `nodes` in the order of its table, sealed."""
+    values = (
+        node.id, space, shelf, node.type, node.category, node.content, node.origin, node.role, node.speaker, session,
+        _encode(node.tags), _encode(node.attributes), to_ms(node.event_time), to_ms(node.created_at),
+        to_ms(node.valid_from), _optional_ms(node.valid_until), _optional_ms(node.expires_at),
+        _optional_ms(node.closed_at), node.closed_reason, float(node.confidence), float(node.decay_rate),
+        float(node.score), commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def _optional_ms(at: Any) -> int | None:
+    return None if at is None else to_ms(at)
+
+
+def node_of(row: Row) -> Node:
+    """A node from the columns of the statements that begin `node_` (see nodes.sql)."""
+    (key, node_id, type_, category, content, origin, role, speaker, tags, attributes, event_time, created_at,
+     valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate, score,
+     owner, chat, session, about) = row  # fmt: skip
+    return Node(
+        key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
+        speaker=speaker, tags=tuple(json.loads(tags)), attributes=json.loads(attributes),
+        event_time=from_ms(event_time), created_at=from_ms(created_at), valid_from=from_ms(valid_from),
+        valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
+        closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
+        decay_rate=decay_rate, score=score, owner=owner, chat=chat, session=session,
+        about=tuple(json.loads(about)),
+    )  # fmt: skip
+
+
+def _optional_at(ms: int | None) -> Any:
+    return None if ms is None else from_ms(ms)
+
+
+def former_node(node: Node, before: dict[str, Any]) -> Node:
+    """The node a before-image shows. Whose it is and whom it is about is taken from its present row."""
+    columns = (
+        "id", "type", "category", "content", "source_type", "source_role", "speaker", "tags", "attributes",
+        "event_time", "created_at", "valid_from", "valid_until", "expires_at", "closed_at", "closed_reason",
+        "confidence", "decay_rate", "score",
+    )  # fmt: skip
+    values = (before[name] for name in columns)
+    return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
+
+
+def commit_of(row: Row) -> Commit:
+    """A commit from (seq, at, actor, origin, reason, hash)."""
+    seq, at, actor, origin, reason, hashed = row
+    return Commit(seq=seq, at=from_ms(at), actor=actor, origin=origin, reason=reason, hash=hashed.hex())
+
+
+def session_of(row: Row) -> Session:
+    """A session from the columns of `session_row`."""
+    key, session_id, first_seen_at, ended_at, consolidated_at, summary, owner, chat = row
+    return Session(
+        key=key, id=session_id, first_seen_at=from_ms(first_seen_at), ended_at=_optional_at(ended_at),
+        consolidated_at=_optional_at(consolidated_at), summary=summary, owner=owner, chat=chat,
+    )  # fmt: skip
+
+
+def session_row(session: Session, *, key: int, space: int, commit: int) -> Row:
+    """The columns of `sessions` in the order of its table, sealed."""
+    values = (
+        space, session.id, to_ms(session.first_seen_at), _optional_ms(session.ended_at),
+        _optional_ms(session.consolidated_at), session.summary, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> Row:
+    """The columns of `edges` in the order of its table, sealed."""
+    values = (
+        source, edge.type, target, edge.predicate, float(edge.weight), float(edge.confidence), at, None,
+        _encode(edge.evidence), at, None, commit,
+    )  # fmt: skip
+    return (*values, seal(values))
+
+
+def entity_row(entity: Entity, *, key: int, space: int, commit: int) -> Row:
+    """The columns of `entities` in the order of its table, sealed."""
+    values = (
+        entity.id, space, entity.type, entity.name, entity.relation, entity.summary, int(entity.protected),
+        _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated), None, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def entity_of(row: Row) -> Entity:
+    """An entity from the columns of the statements that begin `entity_` (see entities.sql)."""
+    (key, entity_id, type_, name, relation, summary, protected, attributes, first_seen, last_updated,
+     owner, chat, aliases, mentions) = row  # fmt: skip
+    return Entity(
+        key=key, id=entity_id, type=type_, name=name, relation=relation, summary=summary, protected=bool(protected),
+        attributes=json.loads(attributes), first_seen=from_ms(first_seen), last_updated=from_ms(last_updated),
+        owner=owner, chat=chat, aliases=tuple(json.loads(aliases)), mention_count=mentions,
+    )  # fmt: skip
+
+
+def sealed(values: Row) -> Row:
+    """A small row with its seal at the end."""
+    return (*values, seal(values))

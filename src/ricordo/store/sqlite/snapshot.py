@@ -1,0 +1,200 @@
+"""What may be asked of a store at one moment. The narrow interface that rooms see; the owner comes first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from ricordo.model import Commit, Entity, Node, Scope, Session
+from ricordo.store.sqlite.filters import Filter, conditions
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, node_of, session_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Keys = NDArray[np.int64]
+
+# More ids than this in one statement are fetched in slices.
+_SLICE = 5_000
+
+
+class Snapshot:
+    """Questions to the store, all answered from one moment. Lives inside one transaction of one thread."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self._spaces: dict[Scope, tuple[int, ...]] = {}
+
+    def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        """All rows of a named statement."""
+        return self.connection.execute(sql(name), values).fetchall()
+
+    def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
+        """The first column of the first row of a named statement, or None."""
+        return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
+
+    # whose
+
+    def space(self, owner: str, chat: str) -> int | None:
+        """The key of a space, if anything was ever written to it."""
+        key: int | None = self.connection.execute(sql("space_by_owner"), {"owner": owner, "chat": chat}).get
+        return key
+
+    def visible(self, scope: Scope) -> tuple[int, ...]:
+        """The spaces a caller sees: their own, and the present chat's."""
+        if scope not in self._spaces:
+            wanted = [(scope.owner, "")] if scope.owner else []
+            wanted += [("", scope.chat)] if scope.chat else []
+            found = (self.space(owner, chat) for owner, chat in wanted)
+            self._spaces[scope] = tuple(key for key in found if key is not None)
+        return self._spaces[scope]
+
+    def _for(self, scope: Scope, **values: Any) -> dict[str, Any]:
+        return {"spaces": json.dumps(self.visible(scope)), **values}
+
+    # nodes
+
+    def node(self, scope: Scope, node_id: str) -> Node | None:
+        """A node by id, closed or not; None when there is none this caller may see."""
+        rows = self.rows("node_by_id", self._for(scope, id=node_id))
+        return node_of(rows[0]) if rows else None
+
+    def nodes(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
+        """Nodes by key; what the caller may not see is left out."""
+        wanted = [int(key) for key in keys]
+        found: dict[int, Node] = {}
+        for start in range(0, len(wanted), _SLICE):
+            values = self._for(scope, keys=json.dumps(wanted[start : start + _SLICE]))
+            found.update((row[0], node_of(row)) for row in self.rows("nodes_by_key", values))
+        return found
+
+    def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Which ids are taken: id to (space, content)."""
+        return {row[0]: (row[1], row[2]) for row in self.rows("node_ids_known", {"ids": json.dumps(ids)})}
+
+    def listed(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
+        """Nodes that match, newest record first, from below a key."""
+        clause, values = conditions(filter_)
+        query = (
+            f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key"
+            " AND (n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :limit"
+        )
+        values |= self._for(scope, before_key=before_key or 1 << 62, limit=limit, now=now)
+        keys = [key for (key,) in self.connection.execute(query, values)]
+        found = self.nodes(scope, keys)
+        return [found[key] for key in keys]
+
+    def matching(self, scope: Scope, filter_: Filter) -> Keys:
+        """The keys of all nodes that match, ascending."""
+        import numpy as np
+
+        clause, values = conditions(filter_)
+        query = f"SELECT group_concat(key) FROM (SELECT n.key FROM nodes AS n WHERE {clause})"
+        text = self.connection.execute(query, values | self._for(scope)).get
+        return np.sort(np.fromstring(text, dtype=np.int64, sep=",")) if text else np.empty(0, np.int64)
+
+    def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
+        """The keys of the latest nodes that match and happened in a span, in no order."""
+        import numpy as np
+
+        clause, values = conditions(replace(filter_, after=None, before=None))
+        query = (
+            f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.event_time >= :start AND n.event_time < :end"
+            " ORDER BY n.event_time DESC LIMIT :most"
+        )
+        values |= self._for(scope, start=after, end=before, most=most)
+        return np.array([key for (key,) in self.connection.execute(query, values)], np.int64)
+
+    def successor(self, key: int) -> int | None:
+        """The live newest version of a node: itself if it lives, None when the chain ended."""
+        found: int | None = self.value("superseded_by", {"key": key})
+        return found
+
+    def session(self, scope: Scope, session_id: str) -> Session | None:
+        """A session by its id."""
+        rows = self.rows("session_row", self._for(scope, session=session_id))
+        return session_of(rows[0]) if rows else None
+
+    def neighbours(self, key: int, each: int) -> list[int]:
+        """The keys of the episodes around one, `each` on either side, in no order."""
+        return [row[0] for row in self.rows("neighbours", {"key": key, "each": each})]
+
+    def latest_episodes(self, scope: Scope, *, session: str | None, most: int) -> list[Node]:
+        """What was said last, newest first."""
+        keys = [row[0] for row in self.rows("latest_episodes", self._for(scope, session=session, most=most))]
+        found = self.nodes(scope, keys)
+        return [found[key] for key in keys if key in found]
+
+    def off_record(self, owner: str, chat: str) -> set[str]:
+        """The sessions that are not to be stored; "" stands for everything."""
+        return {row[0] for row in self.rows("off_record_of", {"owner": owner, "chat": chat})}
+
+    # words
+
+    def postings(self, scope: Scope, shelves: Sequence[str], term: str, *, archived: bool, most: int) -> Keys:
+        """The nodes that hold an index term, ascending; at most `most` of them."""
+        import numpy as np
+
+        endings = [f"{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
+        if not endings:
+            return np.empty(0, np.int64)
+        match = " OR ".join(f'"{term}·{ending}"' for ending in endings)
+        name = "archive_postings" if archived else "live_postings"
+        text = self.rows(name, {"match": match, "most": most})[0][1]
+        return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
+
+    def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
+        """The live nodes of one space that hold a term, ascending; at most `most` of them."""
+        match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
+        text = self.rows("live_postings", {"match": match, "most": most})[0][1]
+        return [int(key) for key in text.split(",")] if text else []
+
+    def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
+        """How many live nodes the shelves hold, and how many characters in them."""
+        nodes, chars = self.rows("shelf_counts", self._for(scope, shelves=json.dumps(shelves)))[0]
+        return nodes, chars
+
+    # names
+
+    def entities(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
+        """Live entities that go by one of the folded names, oldest first."""
+        return [entity_of(row) for row in self.rows("entity_by_alias", self._for(scope, names=json.dumps(names)))]
+
+    # time
+
+    def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
+        """Newest first, from below a sequence number."""
+        values = self._for(scope, before=before or 1 << 62, most=most)
+        return [commit_of(row) for row in self.rows("commits_listed", values)]
+
+    def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
+        """What a node was and is, oldest first, each with the commit that made it so."""
+        images = [json.loads(row[0]) for row in self.rows("history_of_node", {"key": str(node.key)})]
+        former = [(former_node(node, image), self.commit(image["commit_seq"])) for image in images]
+        return [*former, (node, self.commit_of_node(node.key))]
+
+    def commit(self, seq: int) -> Commit | None:
+        """A commit by its number."""
+        rows = self.rows("commit_by_seq", {"seq": seq})
+        return commit_of(rows[0]) if rows else None
+
+    def commit_of_node(self, key: int) -> Commit:
+        """The commit that wrote a node's present row."""
+        return commit_of(self.rows("commit_of_node", {"key": key})[0])
+
+    # figures
+
+    def counts(self, scope: Scope, name: str, **values: Any) -> list[Row]:
+        """Rows of one of the counting statements of upkeep.sql."""
+        return self.rows(name, self._for(scope, **values))
+
+    def meta(self, name: str) -> str | None:
+        """A property of the store."""
+        found: str | None = self.value("meta_get", {"name": name})
+        return found

@@ -1,0 +1,196 @@
+"""One SQLite file as a store: its life from opening to closing, one writer, many readers."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.model import Change, Durability, Reason, Report, Scope
+from ricordo.store.sqlite.apply import apply
+from ricordo.store.sqlite.connection import connect, translated
+from ricordo.store.sqlite.doctor import examine
+from ricordo.store.sqlite.readers import Readers
+from ricordo.store.sqlite.schema import Migration, copy_database, migrations, prepare
+from ricordo.store.sqlite.snapshot import Snapshot
+from ricordo.store.sqlite.writer import Writer, outcome
+
+T = TypeVar("T")
+
+Decide = Callable[[Snapshot], tuple[Change, T]]
+"""Read what is there, decide purely, return the change and what the caller shall get."""
+
+
+class Store:
+    """Commits go in through `write`, questions through `read`. Safe from any thread and any event loop."""
+
+    def __init__(self, path: Path, *, durability: Durability, patience_s: float, queue_limit: int,
+                 reader_threads: int, throw_away: bool) -> None:  # fmt: skip
+        self.path = path
+        self._durability: Durability = durability
+        self._patience_s = patience_s
+        self._throw_away = throw_away
+        self._process = os.getpid()
+        self._writing = connect(path, durability=durability, patience_s=patience_s)
+        self._writer = Writer(self._writing, limit=queue_limit)
+        self._readers = Readers(self._connect_reader, threads=reader_threads)
+        self._is_open = True
+        _open_stores.add(self)
+
+    @classmethod
+    def open(cls, location: str | Path, *, durability: Durability = "disk", patience_s: float = 30.0,
+             queue_limit: int = 10_000, reader_threads: int = 2,
+             steps: tuple[Migration, ...] | None = None) -> Store:  # fmt: skip
+        """Open the store at a path, making it if there is none.
+
+        Args:
+            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            patience_s: how long a write waits for other processes, in seconds.
+            queue_limit: how many writes may wait in this process.
+
+        Raises:
+            InvalidError: the location is of a kind this version cannot open.
+            StoreError: the file is another program's, newer, damaged, or out of reach.
+        """
+        path, throw_away = _place(location)
+        _create_private(path)
+        with translated(f"cannot open {path}"):
+            connection = connect(path, durability=durability, patience_s=patience_s)
+            try:
+                prepare(connection, path, steps or migrations())
+            finally:
+                connection.close()
+            return cls(path, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
+                       reader_threads=reader_threads, throw_away=throw_away)  # fmt: skip
+
+    def _connect_reader(self) -> apsw.Connection:
+        return connect(self.path, read_only=True, patience_s=self._patience_s)
+
+    def _check(self) -> None:
+        """A forked child shares the file's locks but not the threads: it must open the store itself."""
+        if os.getpid() != self._process:
+            raise UnavailableError("this store was opened before a fork", hint="open it anew in the child process")
+
+    # writing
+
+    async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
+        """Decide and apply as one commit; returns when it is durable.
+
+        Raises:
+            StoreError: the disk is full or failing; nothing of the change was kept.
+            UnavailableError: the store is closing or busy for longer than its patience.
+        """
+        self._check()
+        return await outcome(self._writer.submit(_commit(decide, scope, reason, at)))
+
+    def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
+        """Like `write`, without waiting: a failure is logged and counted in `doctor`."""
+        self._check()
+        self._writer.submit_unseen(_commit(decide, scope, reason, at))
+
+    async def derive(self, work: Callable[[Snapshot], T]) -> T:
+        """Write derived rows: durable like the rest, but no commit, since they can be made again."""
+        self._check()
+        return await outcome(self._writer.submit(work))
+
+    # reading
+
+    async def read(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask from one snapshot, in a reader's thread. Keep it short: nothing else may wait inside."""
+        self._check()
+        return await outcome(self._readers.submit(ask))
+
+    # upkeep
+
+    async def doctor(self) -> Report:
+        """Look for damage. Changes nothing."""
+        unseen = self._writer.failures_unseen
+        return await self.read(lambda snapshot: examine(snapshot, self.path, failures_unseen=unseen))
+
+    def backup(self, target: Path) -> int:
+        """Copy the whole store to a new file, also while others write. Returns its size in bytes.
+
+        Raises:
+            InvalidError: the target exists already.
+        """
+        self._check()
+        if target.exists():
+            raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
+        _create_private(target)
+        partial = target.with_name(f"{target.name}.partial")
+        with translated(f"cannot back up to {target}"):
+            source = self._connect_reader()
+            try:
+                copy_database(source, partial)
+            finally:
+                source.close()
+        partial.replace(target)
+        return target.stat().st_size
+
+    def close(self) -> None:
+        """Write what is queued, then let go of the file. Closing twice is fine."""
+        if not self._is_open or os.getpid() != self._process:
+            return
+        self._is_open = False
+        _open_stores.discard(self)
+        self._writer.close()
+        self._readers.close()
+        with translated("cannot close"):
+            self._writing.execute("PRAGMA optimize")
+            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writing.close()
+        if self._throw_away:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[Snapshot], T]:
+    def work(snapshot: Snapshot) -> T:
+        change, result = decide(snapshot)
+        if not change.is_empty:
+            apply(snapshot, change, scope=scope, reason=reason, at=at)
+        return result
+
+    return work
+
+
+def _place(location: str | Path) -> tuple[Path, bool]:
+    """The file behind a location, and whether it goes when closed."""
+    text = str(location)
+    if text == ":memory:":
+        # A folder of files rather than SQLite's memory: readers and the writer then work side by side as they do
+        # everywhere else.
+        return Path(tempfile.mkdtemp(prefix="ricordo-")) / "memory.db", True
+    if "://" in text:
+        raise InvalidError(f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path")
+    path = Path(text).expanduser()
+    if text.endswith(("/", os.sep)) or path.is_dir():
+        raise InvalidError(f"location: {text} is a folder", hint="folder stores cannot be opened yet; give a file's path")
+    return path, False
+
+
+def _create_private(path: Path) -> None:
+    """A store is for its user's eyes only; SQLite gives the files beside it the same mode."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot create {path}: {error.strerror}", hint="check the path and its permissions") from error
+
+
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """At the end of the interpreter: what was queued and never awaited is still written."""
+    for store in list(_open_stores):
+        store.close()

@@ -1,0 +1,202 @@
+"""Up to 65,536 rows of an index in three arrays.
+
+What a reader sees of a block never changes. Rows are written beyond `count`, where no reader looks, and
+become visible with another `Block` over the same arrays; the dead are marked in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.store.sqlite.vectors.kernels import SCRATCH_VALUES, Kernel
+from ricordo.store.sqlite.vectors.keys import is_ascending, overtaken
+
+Rows = NDArray[np.intp]
+
+# Above this share of a block, scoring all of it costs less than first gathering the rows that were asked for.
+GATHER_AT_MOST = 0.5
+# From this many keys a table of rows is worth making, if keys are dense enough for it to stay small.
+TABLE_PAYS_FROM = 64
+TABLE_ENTRIES_PER_ROW = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Rows `0..count` of `keys` int64, `scales` float32 and `codes` int8[.., dim]; `dead` bool, if any."""
+
+    keys: NDArray[np.int64]
+    scales: NDArray[np.float32]
+    codes: NDArray[np.int8]
+    count: int = 0
+    dead: NDArray[np.bool_] | None = None
+    dead_count: int = 0
+    lowest: int = 0
+    highest: int = 0
+    is_ascending: bool = True
+
+    @classmethod
+    def with_room(cls, rows: int, dimension: int) -> Block:
+        """An empty block; the system hands out its memory page by page as rows are written."""
+        return cls(
+            keys=np.empty(rows, np.int64),
+            scales=np.empty(rows, np.float32),
+            codes=np.empty((rows, dimension), np.int8),
+        )
+
+    @property
+    def live(self) -> int:
+        return self.count - self.dead_count
+
+    @property
+    def is_sparse(self) -> bool:
+        """Over a quarter dead: time to copy the living elsewhere."""
+        return self.dead_count * 4 > self.count
+
+    def enlarged(self, rows: int) -> Block:
+        """The same rows in arrays with room for `rows`."""
+        copy = Block.with_room(rows, self.codes.shape[1])
+        for old, new in ((self.keys, copy.keys), (self.scales, copy.scales), (self.codes, copy.codes)):
+            new[: self.count] = old[: self.count]
+        dead = (
+            None if self.dead is None else np.concatenate([self.dead, np.zeros(rows - len(self.dead), bool)])
+        )
+        return replace(self, keys=copy.keys, scales=copy.scales, codes=copy.codes, dead=dead)
+
+    def appended(self, rows: int) -> Block:
+        """With the next `rows` rows, already written, in sight; of a key that comes twice the later lives."""
+        count = self.count + rows
+        new = self.keys[self.count : count]
+        lowest, highest = int(new.min()), int(new.max())
+        follows = not self.count or int(new[0]) > self.highest
+        grown = replace(
+            self,
+            count=count,
+            lowest=min(lowest, self.lowest) if self.count else lowest,
+            highest=max(highest, self.highest) if self.count else highest,
+            is_ascending=self.is_ascending and follows and is_ascending(new),
+        )
+        grown = grown if grown.is_ascending else grown.buried(self.count + overtaken(new))
+        return self._hand_total(grown, np.arange(self.count, count), sign=1)
+
+    def buried(self, rows: Rows) -> Block:
+        """With `rows`, all alive, marked dead."""
+        if not len(rows):
+            return self
+        dead = np.zeros(len(self.keys), bool) if self.dead is None else self.dead.copy()
+        dead[rows] = True
+        return self._hand_total(
+            replace(self, dead=dead, dead_count=self.dead_count + len(rows)), rows, sign=-1
+        )
+
+    def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
+        """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
+        first, last = wanted.searchsorted(self.lowest), wanted.searchsorted(self.highest, side="right")
+        if first == last:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        inside = wanted[first:last]
+        rows = self._newest_rows(inside)
+        hit = self.keys[rows] == inside
+        if self.dead is not None:
+            hit &= ~self.dead[rows]
+        return first + hit.nonzero()[0], rows[hit]
+
+    def _newest_rows(self, keys: NDArray[np.int64]) -> Rows:
+        """For each key its newest row, the only one that can be alive; some other row if the key has none.
+
+        Args:
+            keys: within `lowest` to `highest`.
+        """
+        span = self.highest - self.lowest + 1
+        if len(keys) >= TABLE_PAYS_FROM and span <= TABLE_ENTRIES_PER_ROW * self.count:
+            return self._table[keys - self.lowest].astype(np.intp)
+        if len(keys) == 1 and not self.is_ascending:  # a writer's question: sorting takes ten times as long
+            return np.append(0, (self.keys[: self.count] == keys).nonzero()[0])[-1:]
+        places = self.keys[: self.count].searchsorted(keys, side="right", sorter=self._order) - 1
+        return places if self._order is None else self._order[places]
+
+    def scores(
+        self, kernel: Kernel, query: NDArray[np.int8], scale: np.float32, rows: Rows | None = None
+    ) -> NDArray[np.float32]:
+        """float32 scores of `rows`, or of all rows with -inf for the dead.
+
+        A score is (the whole number from the kernel * the row's scale) * the query's, in this order and in
+        float32, whichever way the rows were reached.
+        """
+        if rows is not None and len(rows) <= GATHER_AT_MOST * self.count:
+            return _gathered_dots(self.codes, rows, kernel, query) * self.scales[rows] * scale
+        scores = kernel(self.codes[: self.count], query)
+        scores *= self.scales[: self.count]
+        scores *= scale
+        if rows is not None:
+            return scores[rows]
+        if self.dead is not None:
+            scores[self.dead[: self.count]] = -np.inf
+        return scores
+
+    @cached_property
+    def total(self) -> NDArray[np.float64]:
+        """The sum of the live vectors, float64[dim]."""
+        scales = self.scales[: self.count].copy()
+        if self.dead is not None:
+            scales[self.dead[: self.count]] = 0
+        total = np.zeros(self.codes.shape[1], np.float64)
+        height = max(1, SCRATCH_VALUES // len(total))
+        for top in range(0, self.count, height):
+            rows = slice(top, min(top + height, self.count))
+            total += scales[rows] @ self.codes[rows].astype(np.float32)
+        return total
+
+    @cached_property
+    def _order(self) -> Rows | None:
+        """Rows by key, equal keys by age; None when they are so already."""
+        return None if self.is_ascending else np.argsort(self.keys[: self.count], kind="stable")
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint32]:
+        """The newest row by key - `lowest`; bisection, which mispredicts each branch, takes far longer."""
+        table = np.zeros(self.highest - self.lowest + 1, np.uint32)
+        table[self.keys[: self.count] - self.lowest] = np.arange(self.count)  # of equal keys the last stays
+        return table
+
+    def _hand_total(self, heir: Block, rows: Rows, *, sign: int) -> Block:
+        """Spares `heir` summing everything again, if this block's sum is known: it differs by `rows` only."""
+        if "total" in self.__dict__:
+            change = self.scales[rows].astype(np.float64) @ self.codes[rows].astype(np.float64)
+            heir.__dict__["total"] = self.total + sign * change
+        return heir
+
+
+def _gathered_dots(
+    codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: NDArray[np.int8]
+) -> NDArray[np.float32]:
+    """Dot products of some rows, copied side by side a cacheful at a time: the kernel wants them contiguous.
+
+    One small buffer and not a copy of all: fresh memory from the system cost four times the copying.
+    """
+    dots = np.empty(len(rows), np.float32)
+    height = max(1, min(len(rows), SCRATCH_VALUES // len(query)))
+    scratch = np.empty((height, len(query)), np.int8)
+    for top in range(0, len(rows), height):
+        part = rows[top : top + height]
+        # "clip" lets numpy write into the buffer directly; no row is out of range.
+        np.take(codes, part, axis=0, out=scratch[: len(part)], mode="clip")
+        dots[top : top + len(part)] = kernel(scratch[: len(part)], query)
+    return dots
+
+
+def packed(blocks: Sequence[Block]) -> Block:
+    """The live rows of some blocks in one block without spare room, ascending by key."""
+    living = [
+        np.arange(block.count) if block.dead is None else np.flatnonzero(~block.dead[: block.count])
+        for block in blocks
+    ]
+    keys = np.concatenate([block.keys[rows] for block, rows in zip(blocks, living, strict=True)])
+    scales = np.concatenate([block.scales[rows] for block, rows in zip(blocks, living, strict=True)])
+    codes = np.concatenate([block.codes[rows] for block, rows in zip(blocks, living, strict=True)])
+    order = np.argsort(keys)
+    return Block(keys=keys[order], scales=scales[order], codes=codes[order]).appended(len(keys))

@@ -1,0 +1,283 @@
+"""The vectors of one space, in memory: exact search over int8 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ricordo.errors import InvalidError
+from ricordo.store.sqlite.vectors.blocks import Block, packed
+from ricordo.store.sqlite.vectors.codec import quantise, unpack_segment
+from ricordo.store.sqlite.vectors.kernels import Kernel, fastest
+from ricordo.store.sqlite.vectors.keys import ascending
+from ricordo.store.sqlite.vectors.ranking import Part, best
+
+Keys = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+BLOCK_ROWS = 65_536
+FIRST_ROWS = 256
+LARGEST_DIMENSION = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Writable arrays for rows to come: fill all three, then `commit`."""
+
+    keys: Keys
+    scales: Floats
+    codes: NDArray[np.int8]
+    block: Block
+    blocks: tuple[Block, ...]
+
+
+class VectorIndex:
+    """Keys (row ids) and their vectors, quantised to int8; a search looks at every row it may return.
+
+    The score of a row is the dot product of the int8 query and the int8 row, times both scales. It is the
+    same number, and ties go to the smaller key, whatever way it is reached: everything or a few keys, after
+    any adds and removals, with any kernel.
+
+    One thread may write (`add`, `extend`, `remove`, `reserve`, `commit`) while others read. A reader works on
+    the rows that were there when its call began: a write is seen whole or not at all.
+    """
+
+    def __init__(self, dimension: int, *, kernel: Kernel = fastest, block_rows: int = BLOCK_ROWS) -> None:
+        """An empty index.
+
+        Args:
+            dimension: of every vector, 1 to 65,536 (the sum of so many products still fits an int32).
+            kernel: how dot products are computed; all give the same answer.
+            block_rows: how many rows share an array, the unit of growth and of compaction.
+        """
+        if not 1 <= dimension <= LARGEST_DIMENSION:
+            raise InvalidError(f"dimension: expected 1 to {LARGEST_DIMENSION}, got {dimension}")
+        self.dimension = dimension
+        self._kernel = kernel
+        self._block_rows = block_rows
+        self._blocks: tuple[Block, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(block.live for block in self._blocks)
+
+    def __contains__(self, key: int) -> bool:
+        wanted = np.array([key], np.int64)
+        return any(len(block.find(wanted)[0]) for block in self._blocks)
+
+    def add(self, key: int, encoded: bytes) -> None:
+        """One row, in place of the one of the same key, if any.
+
+        Args:
+            encoded: what `encode` made of a vector.
+
+        Raises:
+            InvalidError: `encoded` is not of this dimension, or its scale is not a finite number from 0.
+        """
+        if len(encoded) != 4 + self.dimension:
+            raise InvalidError(f"encoded: expected {4 + self.dimension} bytes, got {len(encoded)}")
+        room = self.reserve(1)
+        room.keys[0] = key
+        room.scales[0] = np.frombuffer(encoded, "<f4", count=1)[0]
+        room.codes[0] = np.frombuffer(encoded, np.int8, offset=4)
+        self.commit(room)
+
+    def extend(self, segment: bytes | memoryview) -> None:
+        """Many rows, packed by `pack_segment`, in place of those of the same keys; of a key the last counts.
+
+        Each byte is copied once. Fastest when keys ascend and are above all keys so far. A segment that does
+        not fit the last block becomes visible in two steps.
+
+        Raises:
+            InvalidError: the length is not a whole number of rows, or a scale is not a finite number from 0.
+        """
+        keys, scales, codes = unpack_segment(segment, self.dimension)
+        _check_scales(scales)
+        done = 0
+        while done < len(keys):
+            rows = slice(done, done + self._rows_at_once(len(keys) - done))
+            room = self.reserve(rows.stop - rows.start)
+            room.keys[:], room.scales[:], room.codes[:] = keys[rows], scales[rows], codes[rows]
+            self.commit(room)
+            done = rows.stop
+
+    def reserve(self, rows: int) -> Room:
+        """Room for 1 to `block_rows` rows, to be written in place, for instance by a blob's `readinto`.
+
+        Nothing is visible before `commit`; any other write makes the room void.
+        """
+        if not 1 <= rows <= self._block_rows:
+            raise InvalidError(f"rows: expected 1 to {self._block_rows}, got {rows}")
+        block = self._open_block(rows)
+        span = slice(block.count, block.count + rows)
+        return Room(
+            keys=block.keys[span],
+            scales=block.scales[span],
+            codes=block.codes[span],
+            block=block,
+            blocks=self._blocks,
+        )
+
+    def commit(self, room: Room) -> None:
+        """Makes the rows of a room visible, in place of those of the same keys.
+
+        Raises:
+            InvalidError: the index was written to since `reserve`, or a scale is not a finite number from 0.
+        """
+        if room.blocks is not self._blocks:
+            raise InvalidError("room: the index has changed since it was reserved")
+        _check_scales(room.scales)
+        earlier = [*room.blocks[:-1], room.block] if room.block.count else list(room.blocks)
+        blocks = _bury(earlier, room.keys)
+        if not room.block.count:
+            blocks.append(room.block)
+        blocks[-1] = blocks[-1].appended(len(room.keys))
+        self._publish(blocks)
+
+    def remove(self, key: int) -> bool:
+        """Takes a row out. False if there was none."""
+        return self.remove_all([key]) > 0
+
+    def remove_all(self, keys: ArrayLike) -> int:
+        """Takes the rows of the int64 keys out, in one step for readers. How many there were."""
+        before = len(self)
+        unwanted = ascending(keys)
+        if len(unwanted):
+            self._publish(_bury(list(self._blocks), unwanted))
+        return before - len(self)
+
+    def search(
+        self,
+        query: ArrayLike,
+        limit: int,
+        *,
+        among: ArrayLike | None = None,
+        without: ArrayLike | None = None,
+    ) -> Part:
+        """The nearest rows.
+
+        Args:
+            query: float[dimension], of any norm.
+            limit: at most this many, from 1.
+            among: int64 keys to choose from, in any order, also ones that are not here; None for all.
+            without: int64 keys to leave out.
+
+        Returns:
+            Keys int64[k] and scores float32[k], best first, equal scores by ascending key.
+
+        Raises:
+            InvalidError: `query` has the wrong shape or a number that is not finite, or `limit` is under 1.
+        """
+        if limit < 1:
+            raise InvalidError(f"limit: expected 1 or more, got {limit}")
+        codes, scale = quantise(query, self.dimension, field="query")
+        barred = None if without is None else ascending(without)
+        if among is None:
+            return best(self._all_scores(codes, scale, barred), limit)
+        wanted = ascending(among)
+        wanted = wanted if barred is None else np.setdiff1d(wanted, barred, assume_unique=True)
+        places, scores = self._scores_of(codes, scale, wanted)
+        return best([(wanted[places], scores)], limit)
+
+    def scores(self, query: ArrayLike, keys: ArrayLike) -> Floats:
+        """The scores of given keys, float32[n] in their order; NaN for a key that is not here.
+
+        Raises:
+            InvalidError: `query` has the wrong shape or a number that is not finite.
+        """
+        codes, scale = quantise(query, self.dimension, field="query")
+        wanted = ascending(keys)
+        places, scores = self._scores_of(codes, scale, wanted)
+        result = np.full(len(wanted), np.nan, np.float32)
+        result[places] = scores
+        return result[wanted.searchsorted(np.asarray(keys, np.int64))]
+
+    def vectors(self, keys: ArrayLike) -> Floats:
+        """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here."""
+        wanted = ascending(keys)
+        result = np.full((len(wanted), self.dimension), np.nan, np.float32)
+        for block in self._blocks:
+            places, rows = block.find(wanted)
+            result[places] = block.codes[rows] * block.scales[rows, np.newaxis]
+        return result[wanted.searchsorted(np.asarray(keys, np.int64))]
+
+    def mean(self) -> Floats:
+        """The mean of all vectors, float32[dimension]; zeros when there are none.
+
+        The first call reads every row; after that only what changes is summed. Rounding depends on history
+        (by about 1e-7 of the largest vector), unlike the answers of `search`.
+        """
+        blocks = self._blocks
+        total = sum((block.total for block in blocks), start=np.zeros(self.dimension, np.float64))
+        return np.asarray(total / max(1, sum(block.live for block in blocks)), np.float32)
+
+    def _all_scores(self, query: NDArray[np.int8], scale: np.float32, barred: Keys | None) -> Iterator[Part]:
+        for block in self._blocks:
+            scores = block.scores(self._kernel, query, scale)
+            if barred is not None:
+                scores[block.find(barred)[1]] = -np.inf
+            yield block.keys[: block.count], scores
+
+    def _scores_of(
+        self, query: NDArray[np.int8], scale: np.float32, wanted: Keys
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Places in the ascending keys `wanted` of those that are here, and their scores."""
+        places, scores = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
+        for block in self._blocks:
+            found, rows = block.find(wanted)
+            if len(rows):
+                places.append(found)
+                scores.append(block.scores(self._kernel, query, scale, rows))
+        return np.concatenate(places), np.concatenate(scores)
+
+    def _rows_at_once(self, rows: int) -> int:
+        """As many as fill up the last block; all of a new one when it is full."""
+        free = self._block_rows - self._blocks[-1].count if self._blocks else 0
+        return min(rows, free or self._block_rows)
+
+    def _open_block(self, rows: int) -> Block:
+        """The last block if it has room or may grow, else a new one."""
+        last = self._blocks[-1] if self._blocks else None
+        needed = rows + (last.count if last else 0)
+        if last is None or needed > self._block_rows:
+            return Block.with_room(self._new_block_rows(rows), self.dimension)
+        if needed <= len(last.keys):
+            return last
+        return last.enlarged(min(self._block_rows, max(needed, 2 * len(last.keys))))
+
+    def _new_block_rows(self, rows: int) -> int:
+        """A first block starts small, for an owner with few memories; any further one at full size."""
+        return self._block_rows if self._blocks else min(self._block_rows, max(rows, FIRST_ROWS))
+
+    def _publish(self, blocks: list[Block]) -> None:
+        """One assignment: readers see all of a write or nothing."""
+        if any(block.is_sparse for block in blocks):
+            blocks = self._compacted(blocks)
+        self._blocks = tuple(blocks)
+
+    def _compacted(self, blocks: list[Block]) -> list[Block]:
+        """The living of a sparse block move into the block before it if they fit, else into a new one."""
+        result: list[Block] = []
+        for block in blocks:
+            if not block.is_sparse:
+                result.append(block)
+            elif result and result[-1].live + block.live <= self._block_rows:
+                result[-1] = packed([result[-1], block])
+            elif block.live:
+                result.append(packed([block]))
+        return result
+
+
+def _bury(blocks: list[Block], keys: Keys) -> list[Block]:
+    """The blocks with the rows of `keys` marked dead."""
+    if not blocks or keys.min() > max(block.highest for block in blocks):
+        return blocks  # appending in order, the usual case, looks nothing up
+    wanted = ascending(keys)
+    return [block.buried(block.find(wanted)[1]) for block in blocks]
+
+
+def _check_scales(scales: Floats) -> None:
+    if not (np.isfinite(scales) & (scales >= 0)).all():
+        raise InvalidError("scales: every scale must be a finite number from 0")

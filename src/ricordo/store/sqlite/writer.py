@@ -1,0 +1,185 @@
+"""The one thread of a process that writes.
+
+Works queue up; whatever waits together is committed together, each in its own savepoint, so that one failure does
+not take its neighbours along. After any error of SQLite itself the whole batch is abandoned and replayed work by
+work: on a full disk SQLite may roll everything back by itself, and the next statement would then commit alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from ricordo.errors import RicordoError, StoreError, UnavailableError
+from ricordo.store.sqlite.connection import transaction, translated
+from ricordo.store.sqlite.snapshot import Snapshot
+
+T = TypeVar("T")
+
+_log = logging.getLogger("ricordo.store")
+
+# How many works share one commit. More only delays the first of them.
+_BATCH = 256
+
+
+class Work(Generic[T]):
+    """One thing to write, and where its outcome goes."""
+
+    __slots__ = ("future", "run")
+
+    def __init__(self, run: Callable[[Snapshot], T]) -> None:
+        self.run = run
+        self.future: Future[T] = Future()
+        # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
+        self.future.set_running_or_notify_cancel()
+
+
+class Writer:
+    """Owns the write connection and the thread that uses it."""
+
+    def __init__(self, connection: apsw.Connection, *, limit: int) -> None:
+        """Args:
+        limit: how many works may wait; more are refused.
+        """
+        self._connection = connection
+        self._queue: queue.Queue[Work[Any] | None] = queue.Queue()
+        self._limit = limit
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self.failures_unseen = 0
+        self._thread = threading.Thread(target=self._work, name="ricordo-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    def submit(self, run: Callable[[Snapshot], T]) -> Future[T]:
+        """Queue a work; its future cannot be cancelled.
+
+        Raises:
+            UnavailableError: the store is closing, or too much is waiting already.
+        """
+        work = Work(run)
+        with self._lock:  # after `close` has looked, nothing may slip in behind it
+            if self._closing.is_set():
+                raise UnavailableError("the store is closed", hint="open it again")
+            if self._queue.qsize() >= self._limit:
+                raise UnavailableError(f"{self._limit} writes are waiting", hint="await some of them, or slow down")
+            self._queue.put(work)
+        return work.future
+
+    def submit_unseen(self, run: Callable[[Snapshot], T]) -> None:
+        """Queue a work nobody waits for; its failure is logged and counted."""
+        self.submit(run).add_done_callback(self._note_failure)
+
+    def _note_failure(self, future: Future[Any]) -> None:
+        error = future.exception()
+        if error is not None:
+            self.failures_unseen += 1
+            _log.error("a write nobody awaited failed: %s", error)
+
+    def close(self) -> None:
+        """Write what is queued, then end. Closing twice is fine."""
+        with self._lock:
+            if not self._closing.is_set():
+                self._closing.set()
+                self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (batch := self._next_batch()) is not None:
+            try:
+                self._commit_together(batch)
+            except apsw.Error as error:
+                _log.warning("a batch of %d writes is replayed one by one: %s", len(batch), error)
+                for work in batch:
+                    self._commit_alone(work)
+
+    def _next_batch(self) -> list[Work[Any]] | None:
+        """What is waiting now, at least one; None when the store closes and all is written."""
+        first = self._queue.get()
+        if first is None:
+            return None
+        batch = [first]
+        with contextlib.suppress(queue.Empty):
+            while len(batch) < _BATCH:
+                work = self._queue.get_nowait()
+                if work is None:
+                    self._queue.put(None)
+                    break
+                batch.append(work)
+        return batch
+
+    def _commit_together(self, batch: list[Work[Any]]) -> None:
+        outcomes: list[tuple[Work[Any], Any, BaseException | None]] = []
+        with transaction(self._connection):
+            for work in batch:
+                outcomes.append((work, *self._run(work)))
+        for work, result, error in outcomes:
+            _resolve(work, result, error)
+
+    def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
+        """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""
+        self._connection.execute("SAVEPOINT work")
+        try:
+            result = work.run(Snapshot(self._connection))
+        except apsw.ConstraintError as error:
+            self._undo_work()
+            return None, StoreError(f"the store refused the change: {error}", hint="please report this")
+        except apsw.Error:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller, not to this thread
+            self._undo_work()
+            return None, error
+        self._connection.execute("RELEASE work")
+        return result, None
+
+    def _undo_work(self) -> None:
+        self._connection.execute("ROLLBACK TO work")
+        self._connection.execute("RELEASE work")
+
+    def _commit_alone(self, work: Work[Any]) -> None:
+        try:
+            with translated("cannot write"), transaction(self._connection):
+                result, refusal = self._run(work)
+        except RicordoError as error:
+            _resolve(work, None, error)
+        else:
+            _resolve(work, result, refusal)
+
+
+def _resolve(work: Work[Any], result: Any, error: BaseException | None) -> None:
+    if error is None:
+        work.future.set_result(result)
+    else:
+        work.future.set_exception(error)
+
+
+async def outcome(future: Future[T]) -> T:
+    """Await a work from a coroutine. Whoever is cancelled stops waiting; the work goes on.
+
+    `asyncio.wrap_future` would pass the cancellation on, and setting a result then raises in the writer's thread.
+    """
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def end_waiting() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def wake(_: Future[T]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed; nobody waits any more
+            loop.call_soon_threadsafe(end_waiting)
+
+    future.add_done_callback(wake)
+    await waiter
+    return future.result()

@@ -1,0 +1,5 @@
+"""Time as people write it. Pure: "now" and the zone are passed in."""
+
+from ricordo.times.when import Interval, Times, find_interval, format_times, parse_instant
+
+__all__ = ["Interval", "Times", "find_interval", "format_times", "parse_instant"]

@@ -1,0 +1,6 @@
+"""Text as words: folded and stemmed by script for the index, freed of function words for a question."""
+
+from ricordo.words.fold import index_terms, name_key, name_terms
+from ricordo.words.question import function_words, question_terms
+
+__all__ = ["function_words", "index_terms", "name_key", "name_terms", "question_terms"]

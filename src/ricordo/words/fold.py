@@ -1,0 +1,130 @@
+"""From text to index terms. The same function serves what is stored and what is asked, so they always meet.
+
+A word is folded (compatibility form, case, accents of Latin and Greek) and stemmed by the Snowball algorithm
+of its script. The language of a Latin word is not guessed: one stemmer for all Latin words is a little
+rough on French, and the same on both sides. Chinese, Japanese and Korean have no spaces and are cut into pairs.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+import Stemmer
+
+MAX_WORD_CHARS = 64
+"""A longer run of letters is a key, a hash or a data URL: it is cut, so that it cannot bloat the index."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+_ASCII = re.compile(r"[a-z0-9]+\Z")
+_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]+")
+_POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
+_APOSTROPHES = re.compile(r"['’ʼ]")
+
+_STEMMERS = {
+    "LATIN": "english",
+    "CYRILLIC": "russian",
+    "GREEK": "greek",
+    "ARABIC": "arabic",
+    "ARMENIAN": "armenian",
+    "DEVANAGARI": "hindi",
+    "TAMIL": "tamil",
+}
+_local = threading.local()
+
+
+def index_terms(text: str) -> list[str]:
+    """The terms of `text` in order, repeats included. Any string is accepted; unpaired surrogates are dropped.
+
+    >>> index_terms("Sarah's peanuts, Ёлки")
+    ['sarah', 'peanut', 'елк']
+    """
+    terms: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        if word.isascii():
+            terms.append(_term(word))
+        else:
+            terms.extend(_foreign_terms(word))
+    return terms
+
+
+def _foreign_terms(word: str) -> list[str]:
+    """A word outside ASCII: folded first, then cut into pairs where it is CJK."""
+    folded = unicodedata.normalize("NFKC", word).casefold()
+    terms: list[str] = []
+    end = 0
+    for run in _CJK.finditer(folded):
+        terms.extend(_term(part) for part in _WORD.findall(folded[end : run.start()]))
+        terms.extend(_pairs(run.group()))
+        end = run.end()
+    terms.extend(_term(part) for part in _WORD.findall(folded[end:]))
+    return [term for term in terms if term]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+@lru_cache(maxsize=65_536)
+def _term(word: str) -> str:
+    """One folded and stemmed word. Cached: a conversation uses few different words."""
+    word = _POSSESSIVE.sub("", word[:MAX_WORD_CHARS])
+    word = _APOSTROPHES.sub("", word)
+    if _ASCII.match(word):
+        return _stem("english", word) if not word.isdigit() else word
+    script = _script(word)
+    return _stem(_STEMMERS.get(script, ""), _without_accents(word, script))
+
+
+def _script(word: str) -> str:
+    """The first word of a letter's Unicode name is its script: LATIN, CYRILLIC, ..."""
+    for char in word:
+        if char.isalpha():
+            return unicodedata.name(char, "").partition(" ")[0]
+    return ""
+
+
+def _without_accents(word: str, script: str) -> str:
+    """Accents are optional in Latin and Greek spelling; in Cyrillic only ё is (й is a letter of its own)."""
+    if script == "CYRILLIC":
+        return word.replace("ё", "е")
+    if script not in ("LATIN", "GREEK"):
+        return word
+    bare = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
+    return bare.replace("ß", "ss").replace("ø", "o").replace("ł", "l").replace("æ", "ae")
+
+
+def _stem(algorithm: str, word: str) -> str:
+    """A stemmer object is not thread-safe, so each thread has its own."""
+    if not algorithm:
+        return word
+    stemmers: dict[str, Stemmer.Stemmer] | None = getattr(_local, "stemmers", None)
+    if stemmers is None:
+        stemmers = _local.stemmers = {}
+    if algorithm not in stemmers:
+        stemmers[algorithm] = Stemmer.Stemmer(algorithm)
+    stem = stemmers[algorithm].stemWord(word)
+    return stem or word
+
+
+def name_terms(text: str) -> list[str]:
+    """Like `index_terms`, but Latin words are folded only: the alias "Express" is not the word "expression".
+
+    Cyrillic and other inflected scripts stay stemmed, so that "Сашу" is Саша.
+    """
+    terms: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))
+        script = "LATIN" if bare.isascii() else _script(bare)
+        if script == "LATIN":
+            terms.append(_without_accents(bare, script))
+        else:
+            terms.extend(_foreign_terms(word))
+    return terms
+
+
+def name_key(name: str) -> str:
+    """A name folded to one string: what aliases are looked up by."""
+    return " ".join(name_terms(name))

@@ -1,0 +1,320 @@
+"""The vector index against a plain reference: one answer, whatever the path."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ricordo.errors import InvalidError
+from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, pack_segment
+from ricordo.store.sqlite.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
+
+KERNELS: list[Kernel] = [dots_by_numpy]
+try:
+    import simsimd  # noqa: F401
+except ImportError:
+    pass
+else:
+    KERNELS.append(dots_by_simsimd)
+
+Vector = NDArray[np.float32]
+Rows = dict[int, bytes]
+
+
+def reference_scores(rows: Rows, query: Vector) -> dict[int, np.float32]:
+    """The definition: whole number * row scale * query scale, in this order, in float32."""
+    asked = encode(query, len(query))
+
+    def score(row: bytes) -> np.float32:
+        (whole,) = [np.dot(_codes(row), _codes(asked))]
+        return np.float32(whole) * _scale(row) * _scale(asked)
+
+    return {key: score(row) for key, row in rows.items()}
+
+
+def reference_search(rows: Rows, query: Vector, limit: int) -> list[tuple[int, np.float32]]:
+    scores = reference_scores(rows, query)
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+
+def _codes(row: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(row, np.int8, offset=4).astype(np.int64)
+
+
+def _scale(row: bytes) -> np.float32:
+    return np.float32(np.frombuffer(row, "<f4", count=1)[0])
+
+
+def found(answer: tuple[NDArray[np.int64], Vector]) -> list[tuple[int, np.float32]]:
+    keys, scores = answer
+    assert keys.dtype == np.int64
+    assert scores.dtype == np.float32
+    return list(zip(keys.tolist(), scores, strict=True))
+
+
+def random_rows(rng: np.random.Generator, keys: Iterable[int], dimension: int) -> Rows:
+    return {key: encode(rng.standard_normal(dimension), dimension) for key in keys}
+
+
+def index_of(rows: Rows, dimension: int, **options: Any) -> VectorIndex:
+    index = VectorIndex(dimension, **options)
+    if rows:
+        index.extend(pack_segment(rows.keys(), rows.values()))
+    return index
+
+
+# A history is a list of writes. Few keys and few distinct numbers, so that keys return and scores tie.
+DIMENSION = 5
+key = st.integers(-3, 25) | st.sampled_from([-(2**63), 2**63 - 1])
+vector = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=DIMENSION, max_size=DIMENSION)
+add = st.tuples(st.just("add"), st.lists(st.tuples(key, vector), min_size=1, max_size=1))
+extend = st.tuples(st.just("extend"), st.lists(st.tuples(key, vector), max_size=30))
+remove = st.tuples(st.just("remove"), st.lists(key, min_size=1, max_size=12))
+remove_all = st.tuples(st.just("remove_all"), st.lists(key, max_size=12))
+History = list[tuple[str, list[Any]]]
+
+
+def replay(history: History, index: VectorIndex) -> Rows:
+    """Applies a history to an index and to a dict."""
+    rows: Rows = {}
+    for verb, items in history:
+        if verb == "remove":
+            for removed in items:
+                assert index.remove(removed) == (rows.pop(removed, None) is not None)
+            continue
+        if verb == "remove_all":
+            assert index.remove_all(items) == sum(rows.pop(removed, None) is not None for removed in items)
+            continue
+        pairs = [(added, encode(numbers, DIMENSION)) for added, numbers in items]
+        rows.update(pairs)
+        if verb == "add":
+            index.add(*pairs[0])
+        else:
+            index.extend(pack_segment([added for added, _ in pairs], [row for _, row in pairs]))
+    return rows
+
+
+@given(
+    history=st.lists(st.one_of(add, extend, remove, remove_all), max_size=12),
+    query=vector,
+    limit=st.integers(1, 40),
+    some=st.lists(key, max_size=30),
+    kernel=st.sampled_from(KERNELS),
+    block_rows=st.sampled_from([1, 2, 7, 1000]),
+    table=st.booleans(),
+)
+def test_one_answer_whatever_the_path(
+    history: History,
+    query: list[float],
+    limit: int,
+    some: list[int],
+    kernel: Kernel,
+    block_rows: int,
+    table: bool,
+) -> None:
+    asked = np.array(query, np.float32)
+    index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows)
+    rows = replay(history, index)
+    chosen = {k: row for k, row in rows.items() if k in some}
+    others = {k: row for k, row in rows.items() if k not in some}
+    # Keys that are not here, in numbers, make the lookup go by table instead of by bisection.
+    among = some + [k for k in range(100, 200) if table]
+
+    assert len(index) == len(rows)
+    assert [k in index for k in some] == [k in rows for k in some]
+    assert found(index.search(asked, limit)) == reference_search(rows, asked, limit)
+    assert found(index.search(asked, limit, among=among)) == reference_search(chosen, asked, limit)
+    assert found(index.search(asked, limit, without=some)) == reference_search(others, asked, limit)
+    assert found(index.search(asked, limit, among=list(rows), without=some)) == reference_search(
+        others, asked, limit
+    )
+    scores = reference_scores(rows, asked)
+    expected = np.array([scores.get(k, np.nan) for k in among], np.float32)
+    np.testing.assert_array_equal(index.scores(asked, among), expected)
+    np.testing.assert_array_equal(
+        index.vectors(list(rows)).tolist(), [decode(row).tolist() for row in rows.values()]
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("share", [0.002, 0.1, 0.45, 0.55, 1.0])
+def test_a_subset_of_many_scores_as_the_whole(kernel: Kernel, share: float) -> None:
+    rng = np.random.default_rng(7)
+    rows = random_rows(rng, range(10, 9_010, 3), 32)
+    index = index_of(rows, 32, kernel=kernel, block_rows=1024)
+    query = rng.standard_normal(32).astype(np.float32)
+    some = rng.choice(list(rows), int(share * len(rows)), replace=False)
+    expected = reference_search({k: rows[k] for k in some.tolist()}, query, 50)
+    assert found(index.search(query, 50, among=some)) == expected
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 31, 64, 100, 256, 384, 1024, 1025, 1536, 4096])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_exact_at_the_limits_of_int8(kernel: Kernel, dimension: int) -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.integers(-127, 128, (60, dimension), np.int8)
+    codes[0], codes[1], codes[2] = 127, -127, -128
+    codes[20:] = rng.integers(
+        100, 128, (40, dimension)
+    )  # sums beyond 2**24, where float32 would round on the way
+    for query in (codes[0], codes[1], codes[3], codes[20]):
+        exact = codes.astype(np.int64) @ query.astype(np.int64)
+        np.testing.assert_array_equal(kernel(codes, query), exact.astype(np.float32))
+
+
+def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
+    index = index_of({k: encode(np.ones(4), 4) for k in (9, 2, 7, 4, 1)}, 4, block_rows=2)
+    keys, scores = index.search(np.ones(4), 3)
+    assert keys.tolist() == [1, 2, 4]
+    assert len(set(scores.tolist())) == 1
+
+
+def test_nothing_is_found_in_an_empty_index_or_among_no_keys() -> None:
+    index = VectorIndex(4)
+    assert found(index.search(np.ones(4), 5)) == []
+    assert index.mean().tolist() == [0, 0, 0, 0]
+    index.add(1, encode(np.ones(4), 4))
+    assert found(index.search(np.ones(4), 5, among=[])) == []
+    assert index.scores(np.ones(4), []).shape == (0,)
+    assert index.vectors([]).shape == (0, 4)
+
+
+def test_a_zero_vector_is_kept_and_scores_zero() -> None:
+    index = index_of({1: encode(np.zeros(3), 3), 2: encode(-np.ones(3), 3)}, 3)
+    assert found(index.search(np.ones(3), 2))[0] == (1, np.float32(0))
+    assert index.search(np.zeros(3), 2)[0].tolist() == [1, 2]
+
+
+@given(st.lists(st.floats(-(2**39), 2**39, width=32), min_size=1, max_size=30))
+def test_decoding_is_within_half_a_step_of_what_was_encoded(numbers: list[float]) -> None:
+    values = np.array(numbers, np.float32)
+    step = max(float(np.abs(values).max()) / 127, 2e-12)
+    assert np.abs(decode(encode(values, len(values))).astype(float) - values).max() <= step * 0.5001
+
+
+def test_an_encoded_vector_is_little_endian_scale_then_bytes() -> None:
+    assert encode([127.0, -127.0, 1.0], 3) == b"\x00\x00\x80\x3f\x7f\x81\x01"
+
+
+@pytest.mark.parametrize(
+    "bad", [[np.nan, 0, 0], [np.inf, 0, 0], [0, -np.inf, 0], [2e12, 0, 0], [1, 2], [[1, 2, 3]]]
+)
+def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(bad: list[float]) -> None:
+    index = index_of({1: encode(np.ones(3), 3)}, 3)
+    with pytest.raises(InvalidError, match=r"^vector"):
+        encode(bad, 3)
+    with pytest.raises(InvalidError, match=r"^query"):
+        index.search(bad, 1)
+    with pytest.raises(InvalidError, match=r"^query"):
+        index.scores(bad, [1])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("limit", lambda index: index.search(np.ones(3), 0)),
+        ("encoded", lambda index: index.add(1, b"123456")),
+        ("segment", lambda index: index.extend(b"123456")),
+        ("scales", lambda index: index.add(1, b"\x00\x00\xc0\x7f123")),
+        ("scales", lambda index: index.extend(pack_segment([1], [b"\x00\x00\x80\xff123"]))),
+        ("rows", lambda index: index.reserve(0)),
+        ("rows", lambda index: index.reserve(70_000)),
+        ("rows", lambda index: pack_segment([1, 2], [b"1234567"])),
+        ("encoded", lambda index: decode(b"1234")),
+        ("dimension", lambda index: VectorIndex(0)),
+    ],
+)
+def test_what_cannot_be_a_row_is_refused_and_changes_nothing(
+    name: str, call: Callable[[VectorIndex], object]
+) -> None:
+    index = index_of({1: encode(np.ones(3), 3)}, 3)
+    with pytest.raises(InvalidError, match=f"^{name}"):
+        call(index)
+    assert index.search(np.ones(3), 5)[0].tolist() == [1]
+
+
+def test_rows_may_be_read_straight_into_reserved_room() -> None:
+    rows = random_rows(np.random.default_rng(1), range(300), 8)
+    index = index_of({k: rows[k] for k in range(290)}, 8, block_rows=256)
+    room = index.reserve(10)
+    room.keys[:] = range(290, 300)
+    room.scales[:] = [_scale(rows[k]) for k in range(290, 300)]
+    room.codes.data.cast("B")[:] = b"".join(rows[k][4:] for k in range(290, 300))
+    assert len(index) == 290
+    index.commit(room)
+    assert found(index.search(np.ones(8), 300)) == reference_search(rows, np.ones(8, np.float32), 300)
+
+
+def test_room_is_void_after_another_write() -> None:
+    index = VectorIndex(2)
+    room = index.reserve(1)
+    index.add(1, encode(np.ones(2), 2))
+    with pytest.raises(InvalidError, match=r"^room"):
+        index.commit(room)
+
+
+def test_the_mean_follows_every_write() -> None:
+    rng = np.random.default_rng(5)
+    rows = random_rows(rng, range(500), 16)
+    index = index_of(rows, 16, block_rows=128)
+    for step in range(200):
+        np.testing.assert_allclose(
+            index.mean(), np.mean([decode(row) for row in rows.values()], axis=0), atol=1e-6
+        )
+        rows[step * 2] = encode(rng.standard_normal(16), 16)
+        index.add(step * 2, rows[step * 2])
+        if rows.pop(step * 3, None):
+            index.remove(step * 3)
+
+
+def test_memory_of_removed_rows_is_given_back() -> None:
+    rows = random_rows(np.random.default_rng(2), range(4_096), 64)
+    tracemalloc.start()
+    try:
+        index = index_of(rows, 64, block_rows=512)
+        full = tracemalloc.get_traced_memory()[0]
+        for k in range(4_096):
+            if k % 16:
+                index.remove(k)
+        left = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert left < full / 4
+    kept = {k: row for k, row in rows.items() if k % 16 == 0}
+    assert found(index.search(np.ones(64), 99)) == reference_search(kept, np.ones(64, np.float32), 99)
+
+
+def test_readers_see_every_key_once_while_a_writer_replaces_and_compacts() -> None:
+    keys = range(300)
+    versions = [random_rows(np.random.default_rng(seed), keys, 8) for seed in (1, 2)]
+    query = np.ones(8, np.float32)
+    allowed = [reference_scores(version, query) for version in versions]
+    index = index_of(versions[0], 8, block_rows=64)
+    faults: list[object] = []
+    done = threading.Event()
+
+    def read(**options: Any) -> None:
+        while not done.is_set() and not faults:
+            seen = found(index.search(query, 1000, **options))
+            if sorted(k for k, _ in seen) != list(keys):
+                faults.append(seen)
+            faults.extend(pair for pair in seen if pair[1] not in (allowed[0][pair[0]], allowed[1][pair[0]]))
+
+    readers = [threading.Thread(target=read), threading.Thread(target=read, kwargs={"among": np.arange(300)})]
+    for reader in readers:
+        reader.start()
+    for turn in range(6):
+        for k in keys:
+            index.add(k * 7 % 300, versions[turn % 2][k * 7 % 300])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert faults == []
