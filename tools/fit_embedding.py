@@ -10,9 +10,9 @@ recall on LoCoMo from .42 to .48.
 
 What is fitted, all kept as float16:
     read_mean, read_basis     MiniLM's vectors to 256 principal directions of its English
-    heard_mean, heard_basis   the sentence encoder's vectors to the same space, by ridge regression on English lines
+    heard_mean, heard_basis   the sentence encoder's vectors to the same space, by ridge regression
     word_mean, word_basis     MiniLM's vectors of word pieces to 64 principal directions
-    e5_query, e5_passage      e5's mean vector of English lines, of Russian and Ukrainian ones, and of all others
+    e5_query, e5_passage      e5's mean of English lines, of Russian and Ukrainian ones, of others
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ DIMENSION = 256
 RIDGE = 0.1  # of the mean variance of a direction of the sentence encoder; 0.1 was best of 0.003 ... 1
 MOST_CHARACTERS = 400
 TRIPLES, SWAPPED = 3_000, 4_000
+FIRST_CONTENT_WORD = (
+    2_100  # the vocabulary is in order of frequency; signs, letters and function words come before
+)
 E5_LINES = 300
 TARGET = Path(__file__).parents[1] / "src/ricordo/embedding/data/fitted.npz"
 
@@ -43,7 +46,8 @@ def main() -> None:
     lines = read_corpus()
     english, everything = lines["english"], sorted(set().union(*lines.values()))
     print(f"{len(english)} English lines, {len(everything)} in all")
-    fitted = fit_words(english) | fit_joint([*english, *made_up(english)], everything) | fit_e5(lines)
+    augmented = [*english, *made_up(english)]
+    fitted = fit_words(augmented) | fit_joint(augmented, everything) | fit_e5(lines)
     np.savez_compressed(TARGET, **{name: values.astype(np.float16) for name, values in fitted.items()})  # type: ignore[arg-type]
     print(f"{TARGET}: {TARGET.stat().st_size:,} bytes")
 
@@ -53,7 +57,8 @@ def fit_joint(english: list[str], everything: list[str]) -> dict[str, Floats]:
     read, heard = MiniLM().encode(english, "passage"), SentenceEncoder().encode(english)
     read_mean, read_basis = principal(read, DIMENSION)
     heard_mean = SentenceEncoder().encode(everything).mean(axis=0)
-    heard_basis = ridge(unit(heard - heard_mean), unit((read - read_mean) @ read_basis))
+    projected = ((read - read_mean) @ read_basis).astype(np.float32)
+    heard_basis = ridge(unit(heard - heard_mean), unit(projected))
     return {
         "read_mean": read_mean,
         "read_basis": read_basis,
@@ -63,8 +68,11 @@ def fit_joint(english: list[str], everything: list[str]) -> dict[str, Floats]:
 
 
 def fit_words(english: list[str]) -> dict[str, Floats]:
-    """The projection of word pieces, for late interaction."""
-    mean, basis = principal(np.vstack(MiniLM().token_layers(english)), WORD_DIMENSION)
+    """The projection of word pieces for late interaction, which asks about words that mean something only."""
+    kept = []
+    for ids, layer in MiniLM().token_layers(english):
+        kept.append(layer[np.array(ids) >= FIRST_CONTENT_WORD])
+    mean, basis = principal(np.vstack(kept), WORD_DIMENSION)
     return {"word_mean": mean, "word_basis": basis}
 
 

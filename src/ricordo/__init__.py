@@ -1,5 +1,7 @@
 """Ricordo: long-term memory for AI agents."""
 
+from typing import TYPE_CHECKING
+
 from ricordo.errors import (
     ConflictError,
     DeniedError,
@@ -9,10 +11,12 @@ from ricordo.errors import (
     StoreError,
     UnavailableError,
 )
-from ricordo.memory import Memory
 from ricordo.model import Fact, Hit, Message, Node, Results, Scope
 from ricordo.ports import Embedder
 from ricordo.settings import Settings
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
 
 __all__ = [
     "ConflictError",
@@ -32,3 +36,13 @@ __all__ = [
     "StoreError",
     "UnavailableError",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`Memory` when it is first asked for: it brings numpy, for which `ricordo --help` need not wait."""
+    if name == "Memory":
+        from ricordo.memory import Memory
+
+        globals()[name] = Memory
+        return Memory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

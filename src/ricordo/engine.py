@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -14,18 +15,18 @@ from ricordo.clock import SystemClock
 from ricordo.embedding import resolve
 from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.text import TextRules
-from ricordo.errors import InvalidError, RicordoError, UnavailableError
+from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Store
 from ricordo.store.sqlite import models
-from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.times import parse_instant
 
 if TYPE_CHECKING:
     from ricordo.ports import Vector
+    from ricordo.store.sqlite.embeddings import VectorShelves
 
 # While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
 _FRESH_MOST = 64
@@ -41,10 +42,19 @@ class Engine:
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
-        self.vectors = VectorShelves()
         self.embedder = embedder
         self._earlier: dict[int, Embedder] = {}
-        self.backlog = Backlog(store, embedder=embedder, model=model, vectors=self.vectors, batch=settings.embedding_batch)
+        self.backlog = Backlog(
+            store, embedder=embedder, model=model, batch=settings.embedding_batch,
+            on_retired=lambda key: self.vectors.forget(key),
+        )  # fmt: skip
+
+    @cached_property
+    def vectors(self) -> VectorShelves:
+        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import."""
+        from ricordo.store.sqlite.embeddings import VectorShelves
+
+        return VectorShelves()
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
@@ -72,9 +82,10 @@ class Engine:
 
     async def close(self) -> None:
         """Finish the batch at hand, write what is queued, let go of the file."""
-        with contextlib.suppress(UnavailableError):  # closed already
+        try:
             await self.backlog.close()
-        await asyncio.to_thread(self.store.close)
+        finally:
+            await asyncio.to_thread(self.store.close)
 
     def now(self) -> int:
         """Unix milliseconds, UTC."""

@@ -130,3 +130,10 @@ def default_location(environment: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("ricordo", appauthor=False) / "memory.db"
+
+
+def default_embedder(environment: Mapping[str, str] | None = None) -> str | None:
+    """`$RICORDO_EMBEDDER`, else the one that is built in. `none` there means full text only."""
+    environment = os.environ if environment is None else environment
+    name = environment.get("RICORDO_EMBEDDER") or "default"
+    return None if name == "none" else name

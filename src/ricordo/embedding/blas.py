@@ -6,39 +6,24 @@ else.
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
+from contextlib import AbstractContextManager
+from functools import cache
 
+import numpy  # noqa: F401 - the controller finds only libraries that are loaded
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 
-class BlasLimit:
-    """Limits the threads of BLAS for as long as anyone is inside; the last to leave restores what was before.
+def one_thread() -> AbstractContextManager[object]:
+    """Limits BLAS to one thread inside the `with`.
 
-    The limit holds for the whole process, so there is one of these for all embedders (`LIMIT`). Were each
-    embedder to set and restore by itself, two that overlap would restore one another's limit and leave it in
-    place for ever.
+    The limit is the process's. threadpoolctl 3.8 lets one thread at a time set it, so two embedders that
+    overlap cannot leave it in place for ever, as they would if each restored what it found; at worst the rest
+    of one pass runs on all threads.
     """
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._controller = ThreadpoolController()
-        self._lock = threading.Lock()
-        self._inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limiter = self._controller.limit(limits=self._threads, user_api="blas")
-            self._inside += 1
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limiter.restore_original_limits()
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
 
 
-LIMIT = BlasLimit(threads=1)
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -67,7 +67,8 @@ def _sound(answer: object, dimension: int) -> Vector | None:
     if answer is None:
         return None
     try:
-        vector = np.asarray(answer, dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit float32 is caught below
+            vector = np.asarray(answer, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         return None
     return vector if vector.shape == (dimension,) and bool(np.isfinite(vector).all()) else None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.embedding.bert import load_bert
-from ricordo.embedding.blas import LIMIT
+from ricordo.embedding.blas import one_thread
 from ricordo.embedding.local import LocalWordEmbedder, Worded
 from ricordo.embedding.wordpiece import CLS, SEP, WordPiece
 from ricordo.ports import Kind
@@ -58,13 +58,15 @@ class MiniLM:
             for vector, ids, of_text in zip(vectors, chunks, layers, strict=True)
         ]
 
-    def token_layers(self, texts: Sequence[str]) -> list[Floats]:
-        """The last layer of each text without its marks, float32[pieces, 384]: what the projection is fitted
-        on.
+    def token_layers(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
+        """Ids of the pieces of each text that is not blank, and their last layer float32[pieces, 384]: for
+        fitting.
         """
-        layers = self._layers([self._chunks(text) for text in texts])
+        chunks = [self._chunks(text) for text in texts]
         return [
-            np.vstack([np.empty((0, DIMENSION), np.float32), *(h[1:-1] for h in parts)]) for parts in layers
+            ([i for chunk in ids for i in chunk[1:-1]], np.vstack([layer[1:-1] for layer in layers]))
+            for ids, layers in zip(chunks, self._layers(chunks), strict=True)
+            if ids
         ]
 
     def _words(self, layers: Sequence[Floats]) -> Floats:
@@ -87,7 +89,7 @@ class MiniLM:
         """The last layer of every chunk of every text, computed shortest first."""
         flat = [chunk for of_text in chunks for chunk in of_text]
         found: dict[int, Floats] = {}
-        with LIMIT:
+        with one_thread():
             for part in passes([len(chunk) for chunk in flat]):
                 found.update(zip(part, self._bert.forward([flat[i] for i in part]), strict=True))
         order = iter(range(len(flat)))

@@ -7,6 +7,7 @@ The answers of a server are checked as a stranger's: how many, in which order, o
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,8 @@ class Client:
         self._endpoint = endpoint
         key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
         self._http = httpx.Client(headers=key, timeout=endpoint.timeout_s)
+        # An Embedder has no close of its own: connections end with the last reference to it.
+        weakref.finalize(self, self._http.close)
 
     def request_what_can_be(self, texts: list[str]) -> list[Floats | None]:
         """A batch at once or, when that fails, one text at a time, tried once each."""
@@ -145,7 +148,7 @@ class Client:
 
 
 def _backoff(error: Exception) -> bool | float:
-    """Whether to try again: on connection errors, 429 and 5xx; for as long as the server says, with jitter."""
+    """Whether to try again (connection errors, 429, 5xx), after as long as the server says, with jitter."""
     if not isinstance(error, httpx.HTTPStatusError):
         return isinstance(error, httpx.TransportError)
     if error.response.status_code != 429 and error.response.status_code < 500:
@@ -172,7 +175,8 @@ def _read(response: httpx.Response, count: int, dimension: int) -> list[Floats]:
     """The vectors of an answer in the order of the inputs."""
     try:
         by_index = {int(item["index"]): item["embedding"] for item in response.json()["data"]}
-        vectors = [np.asarray(by_index[index], dtype=np.float32) for index in range(count)]
+        with np.errstate(over="ignore"):  # what does not fit float32 is caught below
+            vectors = [np.asarray(by_index[index], dtype=np.float32) for index in range(count)]
     except (ValueError, KeyError, TypeError) as error:
         raise UnavailableError("the embedding server's answer cannot be read") from error
     if len(by_index) != count:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.embedding.blas import LIMIT
+from ricordo.embedding.blas import one_thread
 from ricordo.embedding.minilm import passes
 from ricordo.embedding.unigram import BOS, EOS, Unigram
 from ricordo.embedding.universal import WIDTH, UniversalEncoder
@@ -36,7 +36,7 @@ class SentenceEncoder:
         ids = [[BOS, *self._tokens.encode(text[:_MOST_CHARACTERS]), EOS] for text in texts]
         vectors = np.zeros((len(texts), WIDTH), np.float32)
         filled = [i for i, pieces in enumerate(ids) if len(pieces) > 2]
-        with LIMIT:
+        with one_thread():
             for part in passes([len(ids[i]) for i in filled]):
                 rows = [filled[i] for i in part]
                 vectors[rows] = self._network.forward([ids[i] for i in rows])

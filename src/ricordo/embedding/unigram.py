@@ -84,28 +84,43 @@ def _walk_back(came: list[tuple[int, int]]) -> tuple[int, ...]:
 def _read_pieces(data: bytes) -> tuple[dict[str, int], NDArray[np.float32]]:
     """Piece to id, and the score of each id.
 
-    Each piece is a message of under 128 bytes: 0A size (0A size text) (15 float32) and, for special ones, its
-    type. Read as columns: a loop that does more than find the messages takes five times as long.
+    All pieces are put in one string, a line to each: the bytes of their text are kept, and one newline after
+    it.
     """
-    starts = []
-    at = 0
-    while data[at] == _MESSAGE:
-        starts.append(at)
-        at += 2 + data[at + 1]
     raw = np.frombuffer(data, np.uint8)
-    begins = np.array(starts, np.int64) + 4
-    ends = begins + raw[begins - 1]
-    if (raw[begins - 2] != _MESSAGE).any() or (raw[ends] != _SCORE).any() or (raw[begins - 3] > 127).any():
+    starts = _piece_starts(raw)
+    begins = starts + 4
+    ends = begins + raw[starts + 3]
+    if (raw[ends] != _SCORE).any():
         raise ValueError("not a SentencePiece model whose pieces are text and score")
     scores = raw[ends[:, None] + np.arange(1, 5)].copy().view("<f4")[:, 0]
-    # All pieces in one string, a line to each: keep the bytes of the text, and where the score begins a
-    # newline.
-    edges = np.zeros(at + 1, np.int8)
+    edges = np.zeros(ends[-1] + 2, np.int8)
     edges[begins] = 1
     edges[ends + 1] = -1
-    kept = raw[:at].copy()
-    kept[ends] = _NEWLINE
-    pieces = kept[np.cumsum(edges[:at]).astype(np.bool_)].tobytes().decode().split("\n")[:-1]
+    text = raw[: len(edges)].copy()
+    text[ends] = _NEWLINE
+    pieces = text[np.cumsum(edges, dtype=np.int8).view(np.bool_)].tobytes().decode().split("\n")[:-1]
     if len(pieces) != len(starts):
         raise ValueError("a piece holds a newline")
-    return {piece: i for i, piece in enumerate(pieces) if i >= _CONTROL_PIECES}, scores
+    ids = dict(zip(pieces, range(len(pieces)), strict=True))
+    for special in pieces[:_CONTROL_PIECES]:
+        del ids[special]
+    return ids, scores
+
+
+def _piece_starts(raw: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where the message of each piece begins: 0A size (0A size text) (15 float32), special ones also with a
+    type.
+
+    Ordinary pieces are found by that pattern, all at once, and it is checked that they join end to end:
+    following 128,000 messages one by one takes a tenth of a second.
+    """
+    special = [0]
+    for _ in range(_CONTROL_PIECES):
+        special.append(special[-1] + 2 + int(raw[special[-1] + 1]))
+    pattern = (raw[:-4] == _MESSAGE) & (raw[2:-2] == _MESSAGE) & (raw[1:-3] == raw[3:-1] + 7)
+    found = np.flatnonzero(pattern)
+    starts = np.concatenate([special[:-1], found[found >= special[-1]]])
+    if not np.array_equal(starts[1:], starts[:-1] + 2 + raw[starts[:-1] + 1]):
+        raise ValueError("not a SentencePiece model whose pieces stand first and end to end")
+    return starts

@@ -20,7 +20,6 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import linking, models
-from ricordo.store.sqlite.embeddings import VectorShelves, pack_full_shelves, put_vectors
 
 _log = logging.getLogger("ricordo.backlog")
 
@@ -45,11 +44,11 @@ class Backlog:
     """One background task per opened store."""
 
     def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
-                 vectors: VectorShelves, batch: int) -> None:  # fmt: skip
+                 batch: int, on_retired: Callable[[int], None]) -> None:  # fmt: skip
         self._store = store
         self._embedder = embedder
         self._model = model
-        self._vectors = vectors
+        self._on_retired = on_retired
         self._batch = batch
         self._holder = f"{os.getpid()}-{id(self):x}"
         self._leased_until = 0
@@ -92,6 +91,7 @@ class Backlog:
             UnavailableError: not done in time.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        await self._store.derive(lambda _: None)  # behind every write that is queued already
         self._cursor = _Cursor()
         while not self._closing:
             self._begin()
@@ -111,7 +111,7 @@ class Backlog:
 
     def _is_left(self, snapshot: Snapshot) -> bool:
         return bool(
-            (self._model and snapshot.rows("lacking", {"model": self._model.key, "after": 0, "most": 1}))
+            (self._serves(snapshot) and snapshot.rows("lacking", {"model": self._key, "after": 0, "most": 1}))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
             or linking.new_names(snapshot)
         )
@@ -120,7 +120,7 @@ class Backlog:
         """Stop after the batch at hand. What is left is found at the next opening."""
         self._closing = True
         self._begin()
-        await self._task
+        await asyncio.shield(self._task)  # a cancelled `close` must not cut the batch in two
 
     # the task
 
@@ -134,6 +134,9 @@ class Backlog:
             except RicordoError as error:
                 _log.warning("background work is put off: %s", error)
                 busy = False
+            except Exception:  # noqa: BLE001 - if this task died, `settle` would wait for ever and `close` would fail
+                _log.exception("background work failed; it is tried again")
+                busy = False
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
                 continue
@@ -142,8 +145,13 @@ class Backlog:
                 self._idle.set()
                 await self._rest(_POLL_S[0] if pause < 10 else _POLL_S[1])
         self._idle.set()
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Give the lease back; where that cannot be written, it runs out."""
         if self._leased_until:
-            await self._store.derive(lambda tx: tx.rows("lease_drop", {"name": _LEASE, "holder": self._holder}))
+            with contextlib.suppress(RicordoError):
+                await self._store.derive(lambda tx: tx.rows("lease_drop", {"name": _LEASE, "holder": self._holder}))
 
     async def _rest(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -164,7 +172,7 @@ class Backlog:
     def _is_worth_a_lease(self, snapshot: Snapshot) -> bool:
         self._rewind(snapshot)
         return (
-            bool(self._model and self._lacking(snapshot, 1))
+            bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
             or bool(linking.new_names(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
@@ -224,6 +232,8 @@ class Backlog:
         rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
         if not rows:
             return False
+        from ricordo.store.sqlite.embeddings import pack_full_shelves, put_vectors
+
         model = self._model
         vectors = await checked_batch(self._embedder, [_embedded_text(content, who) for _, content, who in rows], kind="passage")
         found = [
@@ -240,9 +250,18 @@ class Backlog:
 
     def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
         self._rewind(snapshot)
-        assert self._model is not None
-        values = {"model": self._model.key, "after": self._cursor.after, "most": most}
+        if not self._serves(snapshot):
+            return []
+        values = {"model": self._key, "after": self._cursor.after, "most": most}
         return [(row[0], row[1], row[2]) for row in snapshot.rows("lacking", values)]
+
+    @property
+    def _key(self) -> int:
+        return self._model.key if self._model else 0
+
+    def _serves(self, snapshot: Snapshot) -> bool:
+        """Whether the store still wants our model: another process may have brought it another one since."""
+        return any(known.key == self._key and known.state != "retiring" for known in models.known_models(snapshot))
 
     def _rewind(self, snapshot: Snapshot) -> None:
         """Begin again where something that had a vector lost it, and now and then where embedding failed."""
@@ -262,7 +281,7 @@ class Backlog:
             _log.info("the store now answers from %s", mine.name)
         for model in known:
             if model.state == "retiring":
-                self._vectors.forget(model.key)
+                self._on_retired(model.key)
         return await self._store.derive(models.drop_retired)
 
 

@@ -29,17 +29,17 @@ Sign = Literal["=", "is", "to", " "]
 class Said:
     """A value and how the sentence leads to it.
 
-    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for a copula that is a
-    common word elsewhere, a space for nothing. `between` are the words from the key to the sign, `before`
-    the two words before the key.
+    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for one that is common
+    elsewhere, a space for nothing. `between` is the text from the key to the sign, `lead` up to 24
+    characters before the key. `is_bare_key`: the key word is `key`, and not `api key` or the like.
     """
 
     value: str
-    key: str
     sign: Sign
     is_quoted: bool
     between: str
-    before: tuple[str, ...]
+    lead: str
+    is_bare_key: bool
     after: str
 
 
@@ -47,13 +47,15 @@ class Said:
 class Family:
     """One sort of statement: the words that announce it, the shape of its value and the decision.
 
-    `may_be_quoted`: the value may be anything between quotes, spaces included.
+    One of `starts` occurs in every text that holds a key. `may_be_quoted`: the value may
+    be anything between quotes, spaces included.
     """
 
     kind: str
     keys: re.Pattern[str]
     value: re.Pattern[str]
     accepts: Callable[[Said], bool]
+    starts: tuple[str, ...]
     may_be_quoted: bool
 
 
@@ -63,9 +65,6 @@ _ENDS_CLAUSE = re.compile(
 _UNITS = re.compile(words.UNITS)
 _PRODUCT = re.compile(rf"{words.PRODUCTS}$", re.IGNORECASE)
 _CAMEL_CASE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+$")
-_NOT_SECRET_KEYS = frozenset(
-    {"public", "primary", "foreign", "cache", "partition", "sort", "idempotency", "object", "row"}
-)
 
 
 def _accepts_password(said: Said) -> bool:
@@ -88,7 +87,9 @@ def _is_plainly_said(said: Said) -> bool:
     """`password: sunshine` and `my password is sunshine`, but not `a password is mandatory`."""
     if not is_plain_password(said.value) or not _ENDS_CLAUSE.match(said.after):
         return False
-    return said.sign == "=" or not words.OWNERS.isdisjoint(said.before) or bool(said.between.strip())
+    return (
+        said.sign == "=" or not words.OWNERS.isdisjoint(said.lead.split()[-2:]) or bool(said.between.strip())
+    )
 
 
 def _mixes(said: Said) -> bool:
@@ -99,18 +100,15 @@ def _mixes(said: Said) -> bool:
 
 
 def _accepts_key(said: Said) -> bool:
-    if is_placeholder(said.value) or is_code(said.value):
+    if said.is_bare_key and (said.sign != "=" or said.between.strip()):
         return False
-    if said.key == "key":
-        return (
-            said.sign == "="
-            and not said.between.strip()
-            and is_random(said.value, shortest=24)
-            and _NOT_SECRET_KEYS.isdisjoint(said.before)
-        )
-    if said.sign == "=" and _is_target(said.between):
-        return is_random(said.value, shortest=8)
-    return is_random(said.value, shortest=16)
+    is_assigned = said.sign == "=" and _is_target(said.between)
+    shortest = 24 if said.is_bare_key else 8 if is_assigned else 16
+    return (
+        is_random(said.value, shortest=shortest)
+        and not is_placeholder(said.value)
+        and not is_code(said.value)
+    )
 
 
 def _accepts_digits(said: Said) -> bool:
@@ -125,9 +123,10 @@ def _is_target(between: str) -> bool:
     return not first or (first in words.PREPOSITIONS and bool(rest.strip())) or first.startswith(("d'", "l'"))
 
 
-def _family(kind: str, keys: str, value: str, accepts: Callable[[Said], bool]) -> Family:
+def _family(kind: str, starts: str, keys: str, value: str, accepts: Callable[[Said], bool]) -> Family:
     return Family(
         kind=kind,
+        starts=tuple(starts.split()),
         keys=re.compile(keys),
         value=re.compile(value),
         accepts=accepts,
@@ -140,20 +139,34 @@ _KEY_VALUE = rf"(?:(?:basic|bearer|token|apikey|bot)\s+)?(?P<secret>[^\s\"'`<>,;
 _NOT_LONGER = r"(?![\w]|[.,:/-]\d)"
 
 WORD_FAMILIES = (
-    _family("password", words.PASSWORD_KEYS, _VALUE, _accepts_password),
-    _family("api key", words.API_KEYS, _KEY_VALUE, _accepts_key),
+    _family("password", " ".join(words.PASSWORD_STEMS), words.PASSWORD_KEYS, _VALUE, _accepts_password),
+    _family("api key", " ".join(words.KEY_STEMS), words.API_KEYS, _KEY_VALUE, _accepts_key),
 )
 DIGIT_FAMILIES = (
     _family(
         "one-time code",
+        "otp 2fa mfa time code код смс одноразов bestät codice código kod kodu 验证码 驗證碼 認証 인증",
         words.ONE_TIME_KEYS,
         rf"(?P<secret>g-\d{{6}}|\d{{3}}[ -]\d{{3}}|\d{{4,8}}){_NOT_LONGER}",
         _accepts_digits,
     ),
-    _family("card code", words.CARD_CODE_KEYS, rf"(?P<secret>\d{{3,4}}){_NOT_LONGER}", _accepts_digits),
-    _family("pin", words.PIN_KEYS, rf"(?P<secret>\d{{4,8}}){_NOT_LONGER}", _accepts_digits),
+    _family(
+        "card code",
+        "cvv cvc cvn csc code код prüf",
+        words.CARD_CODE_KEYS,
+        rf"(?P<secret>\d{{3,4}}){_NOT_LONGER}",
+        _accepts_digits,
+    ),
+    _family(
+        "pin",
+        "pin пин nip geheimzahl 暗証 비밀번호",
+        words.PIN_KEYS,
+        rf"(?P<secret>\d{{4,8}}){_NOT_LONGER}",
+        _accepts_digits,
+    ),
     _family(
         "access code",
+        "code код combination codice código",
         words.ACCESS_CODE_KEYS,
         rf"(?P<secret>\d{{1,2}}(?:-\d{{1,2}}){{2,3}}|[#*]?\d{{3,8}}[#*]?"
         rf"|\d{{1,4}}[кk*#]\d{{2,6}}[#*]?){_NOT_LONGER}",

@@ -88,7 +88,10 @@ def _shape(kind: str, starts: str, pattern: str, accepts: Callable[[str], bool] 
 
 
 _VALUE = rf"(?P<secret>[^\s\"'`]{{3,{MAX_VALUE}}}+)"
-_KEYS_BACKWARD = r"(?:\s?[\w-]{1,16}){0,2}?\s?(?:passwor[dt]|passphrase|passcode|kennwort|mot de passe|contraseña|senha|hasło|wachtwoord|пароль)"
+_KEYS_BACKWARD = (
+    r"(?:\s?[\w-]{1,16}){0,2}?\s?(?:passwor[dt]|passphrase|passcode|kennwort|mot de passe|contraseña|senha"
+    r"|hasło|wachtwoord|пароль)"
+)
 _IS = r"(?:is|was|это|ist|est|es|è|é|jest|to|är|as|for)"
 _ITEM = r"(?:\d{1,2}[.):]\s{0,2})?[a-z]{3,8}"
 
@@ -97,7 +100,7 @@ SHAPES: tuple[Shape, ...] = (
         "url password",
         "://",
         # The last `@` before a slash ends the password, as browsers read it; hence the greedy run.
-        rf"://[^\s/?#:@\[\"'<>]{{0,128}}:(?P<secret>[^\s/?#\"'<>]{{1,{MAX_VALUE}}})@(?=[\w\[.-])",
+        r"://[^\s/?#:@\[\"'<>]{0,128}:(?P<secret>[^\s/?#\"'<>]{1,256})@(?=[\w\[.-])",
     ),
     # A line of a leaked list, or how people note an account: address and password.
     _shape(
@@ -147,7 +150,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "seed phrase",
-        "seed mnemon recovery фраз phrase frase wiederher 助记词 ニーモニック",
+        "seed mnemon фраз phrase frase wiederher 助记词 ニーモニック",
         rf"(?:{words.SEED_KEYS})[^\n:=—-]{{0,60}}?(?:[:=：—-]|\s(?:is|are|ist|est|es|это))\s{{0,3}}[\"'«“]?"
         rf"(?P<secret>{_ITEM}(?:[,;]?\s{{1,3}}{_ITEM}(?![a-z])){{11,23}})",
         _is_word_list,

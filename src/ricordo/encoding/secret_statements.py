@@ -8,10 +8,11 @@ length after the key, so the time is linear in the text whatever stands in it.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ricordo.encoding import secret_words as words
 from ricordo.encoding.secret_families import Family, Said, Sign
-from ricordo.encoding.secret_values import EAST_ASIAN, MAX_VALUE
+from ricordo.encoding.secret_values import EAST_ASIAN, MAX_VALUE, end_of_run
 
 # Six words reach "the password that I use for the router is"; a longer way is rarely about the same thing.
 _WINDOW = 64
@@ -27,40 +28,54 @@ _TRAILING = ".,;:?)]}>»”’\"'`。，！？、；）」"
 _BEFORE_EAST_ASIAN = re.compile(rf"([!-~]{{4,}})(?={EAST_ASIAN.pattern})")
 # `password-reset`, `token.py`, `key/value`: another word that only begins like a key.
 _OTHER_WORD = re.compile(r"[-/.&?]\w")
-_RUN = re.compile(r"\S*+")
-_WORDS_BEFORE = re.compile(r"(?:([^\s:;,.(]+)[\s\"'*_-]{1,3})?([^\s:;,.(]+)[\s\"'*_-]{1,3}$")
+_GAP = re.compile(r"[\"'*_]{0,2}[ \t]{1,3}")
+_PREPOSITION = re.compile(r"[dl]'|\w{1,12}")
+_KEY_HEADS = re.compile(words.KEY_HEADS)
+# Room for two words before the key.
+_LEAD = 24
 
 
 def find_said(family: Family, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """Spans of the values that `family` accepts in `text`, in order of their keys; spans may repeat.
+    """Spans of the values that `family` accepts in `text`, in order and apart.
 
     Args:
         lowered: `text` in lower case and of the same length.
     """
-    for key in family.keys.finditer(lowered):
-        if _OTHER_WORD.match(lowered, key.end()):
-            continue
-        for at, sign, between in _signs_after(lowered, key.end()):
-            span = _judge(family, text, lowered, key=key, at=at, sign=sign, between=between)
-            if span is not None:
-                yield span
-                break
+    keys = family.keys.finditer(lowered)
+    key = next(keys, None)
+    done = 0
+    while key is not None:
+        following = next(keys, None)
+        # A window ends where the next key begins: windows never overlap, however dense the keys.
+        end = min(key.end() + _WINDOW, following.start() if following else len(lowered))
+        if key.start() >= done and not _OTHER_WORD.match(lowered, key.end()):
+            for at, sign, between in _places(lowered, key.end(), end):
+                span = _judge(family, text, lowered, key=key, at=at, sign=sign, between=between)
+                if span is not None:
+                    yield span
+                    done = span[1]
+                    break
+        key = following
 
 
-def _signs_after(lowered: str, start: int) -> Iterator[tuple[int, Sign, str]]:
-    """Where a value could start after the key that ends at `start`: after each sign, then after the bare
-    words."""
-    end = start + _WINDOW
+def _places(lowered: str, start: int, end: int) -> Iterator[tuple[int, Sign, str]]:
+    """Where a value could stand after a key that ends at `start`: after each sign, then after bare words."""
     stop = _NEW_SENTENCE.search(lowered, start, end)
     # Only the sign must stand in this sentence: the value may be on the next line ("Password:\nhunter2").
     limit = stop.start() if stop else end
     for sign in _SIGNS.finditer(lowered, start, end):
         if sign.start() > limit:
             break
-        kind: Sign = "=" if sign["mark"] else "to" if sign["copula"] in ("to", "on") else "is"
+        kind: Sign = "=" if sign["mark"] else "to" if sign["copula"] == "to" else "is"
         yield sign.end(), kind, lowered[start : sign.start()]
-    for gap in re.finditer(r"[ \t]{1,3}", lowered[start : min(limit, len(lowered))]):
-        yield start + gap.end(), " ", lowered[start : start + gap.start()]
+    gap = _GAP.match(lowered, start, limit)
+    if gap is None:
+        return
+    yield gap.end(), " ", ""
+    preposition = _PREPOSITION.match(lowered, gap.end(), limit)
+    if preposition and preposition.group() in words.PREPOSITIONS:
+        for space in islice(_GAP.finditer(lowered, preposition.end(), limit), 1, 5):
+            yield space.end(), " ", lowered[start : space.start()]
 
 
 def _judge(
@@ -74,16 +89,19 @@ def _judge(
         return None
     start, end = found.span("secret")
     value = _trim(text[start:end])
+    lead = lowered[max(0, key.start() - _LEAD) : key.start()]
     said = Said(
         value=value,
-        key=key.group(),
         sign=sign,
         is_quoted=is_quoted,
         between=between,
-        before=_words_before(lowered, key.start()),
+        lead=lead,
+        is_bare_key=key.group() == "key" and _KEY_HEADS.search(lead) is None,
         after=lowered[start + len(value) : start + len(value) + 24],
     )
-    return (start, _run_end(text, start, start + len(value))) if family.accepts(said) else None
+    if not family.accepts(said):
+        return None
+    return start, start + len(value) if end - start < MAX_VALUE else end_of_run(text, start, end)
 
 
 def _trim(value: str) -> str:
@@ -91,16 +109,3 @@ def _trim(value: str) -> str:
     space."""
     tail = _BEFORE_EAST_ASIAN.match(value)
     return (tail[1] if tail else value).rstrip(_TRAILING)
-
-
-def _run_end(text: str, start: int, end: int) -> int:
-    """A value longer than `MAX_VALUE` was judged by its beginning; all of it is the secret."""
-    if end - start < MAX_VALUE - len(_TRAILING):
-        return end
-    run = _RUN.match(text, end)
-    return run.end() if run else end
-
-
-def _words_before(lowered: str, start: int) -> tuple[str, ...]:
-    found = _WORDS_BEFORE.search(lowered[max(0, start - 24) : start])
-    return tuple(word for word in found.groups() if word) if found else ()

@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from ricordo.encoding.secret_words import ORDINARY, ORDINARY_ENDINGS
 
-MAX_VALUE = 256
+# A key shows what it is in its first hundred characters; the rest of a longer one is only measured.
+MAX_VALUE = 96
+_RUN = re.compile(r"[^\s\"'`<>]*+")
 EAST_ASIAN = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 
 _PLACEHOLDER = re.compile(
@@ -43,6 +45,12 @@ _RANDOM = re.compile(r"[A-Za-z0-9_\-+/=.~%:|]+$")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
 
 
+def end_of_run(text: str, start: int, end: int) -> int:
+    """Where the value at `text[start:end]` really ends, if its pattern stopped at `MAX_VALUE`; else `end`."""
+    run = _RUN.match(text, end) if end - start == MAX_VALUE else None
+    return run.end() if run else end
+
+
 def is_placeholder(value: str) -> bool:
     """Stands for a credential in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `sk-...`,
     `xxxx`."""
@@ -51,7 +59,8 @@ def is_placeholder(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """An expression or a type rather than a value: `input()`, `settings.DB_PASSWORD`, `str`."""
-    return _CODE.match(value) is not None
+    # Nothing longer is a name; and the pattern may look twice at each character.
+    return len(value) <= 64 and _CODE.match(value) is not None
 
 
 def is_slug(value: str) -> bool:

@@ -1,7 +1,7 @@
 """The words around credentials said aloud, in the languages people say them in. Lower case throughout.
 
-Keys are stems with the endings that occur in `... is X`. A plain substring test on `STEMS` comes first, so a
-new key needs its stem there (a test holds every key against it).
+Keys are stems with the endings that occur in `... is X`. A plain substring test on the stems comes first, so
+a new key needs its stem there.
 """
 
 
@@ -9,49 +9,44 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# One of these occurs in every text that says a password or a key; few and rare, because every message is asked.
-STEMS = _words(
+# One of these occurs wherever a password is named. Few and rare, for every message is asked.
+PASSWORD_STEMS = _words(
     """
-    passw passc passp passo pass= pass: pass" pw @ kennwort mdp mot contrase clave senha haslo wachtwoord sifre
-    parol heslo adgangskod kodeord salasana jelsz kata token secret key credential bearer authoriz ://
-    seed mnemonic phrase wifi: wpa wlan sessi connect.sid frase sshpass mysql curl hasło şifre lösenord
-    парол κωδικ كلمة סיסמ 密码 密碼 口令 パスワード 暗証 비밀번호 암호 पासवर्ड mật รหัสผ่าน токен ключ секрет schlüssel clé
-    密钥 密鑰 キー 키 トークン 토큰 令牌 фраз 助记词 ニーモニック
+    pass pw kennwort mdp contrase clave senha haslo wachtwoord sifre parol heslo kode salasana jelsz kata key
+    hasło şifre lösenord парол ключ κωδικ كلمة סיסמ 密码 密碼 口令 パスワード 暗証 비밀번호 암호 पासवर्ड
+    mật รหัสผ่าน schlüssel
     """
 )
-# The same for credentials made of digits, asked only of a text that has digits.
-CODE_STEMS = _words(
-    """
-    pin nip geheimzahl cvv cvc cvn csc code otp 2fa mfa tan time combination código codice kod cod пин код
-    парол prüf 暗証 비밀번호 验证码 驗證碼 認証 인증
-    """
+KEY_STEMS = _words(
+    "token secret key sessi sessid schlüssel clé токен ключ секрет 密钥 密鑰 キー 키 トークン 토큰 令牌"
 )
 
+# Alternatives start with a letter, and what must not stand before them is looked at afterwards
+# (`clave(?<![a-z]clave)`): only then `re` skips to the few positions where one of these letters stands.
 PASSWORD_KEYS = (
     r"passwor[dt]e?n?s?(?![a-z0-9])|passwd|passcode|passphrase|passord(?:et)?"
-    r"|(?<![a-z])pwd?(?![a-z])|(?<![a-z])mdp(?![a-z])"
-    r"|(?<![a-z])pass(?=[\"']?\s?[:=])|kennwort|mot de passe|contrase[ñn]a|(?<![a-z])clave(?!s)"
-    r"|(?<![a-z])senha"
-    r"|has[łl]o|wachtwoord|[şs]ifre(?:m|miz|si|niz)?|(?<![a-z])parol(?:am|a|ă|e)?(?![a-z])|heslo"
-    r"|lösenord(?:et)?"
-    r"|adgangskoden?|kodeord(?:et)?|salasana(?:ni)?(?: on)?|jelsz[óo](?:m|nk)?|jelszavam|κωδικ(?:ός"
-    r"|ο)(?: πρόσβασης)?"
-    r"|كلمة (?:المرور|السر)|סיסמ(?:ה|ת|תי)|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|पासवर्ड|mật khẩu|kata sandi"
-    r"|รหัสผ่าน|парол(?:ь|я|ю|ем)(?![а-я])"
-    r"|(?:wpa2?|wi-?fi|wlan|network|netzwerk)[- ]?(?:key|schlüssel)|ключ(?= от (?:вай|wi-?fi|сети))"
+    r"|pass(?<![a-z]pass)(?=[\"']?\s?[:=])"
+    r"|pwd?(?<![a-z]pw)(?<![a-z]pwd)(?![a-z])|mdp(?<![a-z]mdp)(?![a-z])|kennwort|mot de passe"
+    r"|contraseña|contrasena"
+    r"|clave(?<![a-z]clave)(?!s)|senha(?<![a-z]senha)|hasło|haslo|wachtwoord"
+    r"|şifre(?:m|miz|si|niz)?|sifre(?:m|miz|si|niz)?|parol(?<![a-z]parol)(?:am|a|ă|e)?(?![a-z])|heslo"
+    r"|lösenord(?:et)?|adgangskoden?|kodeord(?:et)?|salasana(?:ni)?(?: on)?|jelszó(?:m|nk)?|jelszo|jelszavam"
+    r"|κωδικ(?:ός|ο)(?: πρόσβασης)?|كلمة (?:المرور|السر)|סיסמ(?:ה|ת|תי)|密码|密碼|口令|パスワード|暗証番号"
+    r"|비밀번호|암호|पासवर्ड|mật khẩu|kata sandi|รหัสผ่าน|парол(?:ь|я|ю|ем)(?![а-я])"
+    r"|wpa2?[- ]?key|wi-?fi[- ]key|wlan-?(?:key|schlüssel)|network key|netzwerkschlüssel"
+    r"|ключ(?= от (?:вай|wi-?fi|сети))"
 )
-
-_KEY_HEADS = (
-    "api|access|secret|private|signing|encryption|auth|oauth|bearer|master|account|license|licence|app|application|"
-    "personal|service|session|client|consumer|deploy|webhook|shared|storage|subscription|admin|bot|refresh|id"
+# The bare `key` opens much that is no secret: a file, a map, a piece of music. These words settle it.
+KEY_HEADS = (
+    r"(?:api|access|secret|private|signing|encryption|auth|oauth|bearer|master|account|license|licence|app"
+    r"|application|personal|service|session|client|consumer|deploy|webhook|shared|storage|subscription"
+    r"|admin)[-_ ]?$"
 )
 API_KEYS = (
-    rf"(?:(?:{_KEY_HEADS})[-_ ]?){{1,3}}(?:key|token|secret)(?:[-_ ]?access[-_ ]?key)?(?![a-z])"
-    r"|token(?![a-z])|secret(?![a-z])|credentials?|session[-_ ]?id|(?:php|j)sessid|connect\.sid|authorization"
-    r"|api[-_ ]?schlüssel|schlüssel|cl[ée] (?:api|secrète|d'api)|(?:clave|chiave|chave"
-    r"|klucz)(?: (?:de|da|do))? api"
-    r"|(?<![a-z])key(?![a-z])|ключ(?:а|ом)?(?: (?:api|апи))?(?![а-я])|токен(?:а|ом)?(?![а-я])|секрет(?![а-я])"
-    r"|密钥|密鑰|api ?キー|トークン|api ?키|토큰|令牌"
+    r"key(?![a-z])|token(?![a-z])|secret(?![a-z])|session[-_ ]?id|sessid|schlüssel"
+    r"|clé (?:api|secrète|d'api)|clave(?: de)? api|chiave api|chave (?:de )?api|klucz api"
+    r"|ключ(?:а|ом)?(?: (?:api|апи))?(?![а-я])|токен(?:а|ом)?(?![а-я])|секрет(?![а-я])"
+    r"|密钥|密鑰|キー|トークン|키|토큰|令牌"
 )
 
 _NO_LETTER = r"(?![^\W\d_])"
@@ -65,7 +60,7 @@ CARD_CODE_KEYS = (
     rf"|kartenprüfnummer|prüfziffer|код cvv|код cvc)(?![^\W_])"
 )
 ONE_TIME_KEYS = (
-    rf"{_ALONE}(?:otp|totp|2fa|mfa|tan|one[- ]time)(?:[- ]?(?:code|password|passcode|pin))?{_NO_LETTER}"
+    rf"{_ALONE}(?:otp|totp|2fa|mfa|one[- ]time)(?:[- ]?(?:code|password|passcode|pin))?{_NO_LETTER}"
     r"|(?:verification|authentication|auth|login|log-in|sign-in|security|confirmation|sms"
     r"|authenticator|backup|"
     r"two-factor) code"
@@ -96,7 +91,7 @@ SEED_KEYS = (
     r"|wiederherstellungsphrase|助记词|ニーモニック"
 )
 
-# What stands between a key and its value. `to` is Polish "is" and `on` Finnish: too common elsewhere to list bare.
+# What stands between a key and its value. `to` is Polish for "is", and English in "changed it to".
 COPULAS = (
     r"(?:is|was|are|will be|ist|lautet|war|c'est|est|es|è|é|jest|era|är|er|este|je|være|heißt|είναι"
     r"|là|(?:should|must) be|(?:set|changed|reset|updated) to"
@@ -105,7 +100,8 @@ COPULAS = (
     r"|теперь|это))?"
 )
 
-# Who may stand before a plain word that is a password: "my password is swordfish", not "a password is mandatory".
+# Who may stand before a plain word that is a password: "my password is swordfish", not "a password is
+# mandatory".
 OWNERS = frozenset(
     _words(
         """

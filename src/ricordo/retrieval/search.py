@@ -18,8 +18,8 @@ from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
 
 # Of the best by fused score so many are read and weighed: expired ones and such as became one fall out on the way.
-_WEIGHED = 3
-_WEIGHED_LEAST = 50
+_WEIGHED = 2
+_WEIGHED_LEAST = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,8 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
         found[name] = strategy(look)
         timings[name] = (time.perf_counter() - started) * 1_000
     started = time.perf_counter()
-    hits = _best(snapshot, plan, fuse(found), scope=scope, zone=zone)
+    short = fuse(found, most=max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit))
+    hits = _best(snapshot, plan, short, scope=scope, zone=zone)
     timings["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(candidates) for name, candidates in found.items()}
     return Found(best=hits, candidates=counts, timings_ms=timings)
@@ -58,9 +59,7 @@ def _lookup(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShel
     return Lookup(snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed)
 
 
-def _best(snapshot: Snapshot, plan: Plan, ranked: list[Ranked], *, scope: Scope, zone: ZoneInfo) -> tuple[Hit, ...]:
-    limit = plan.query.limit
-    short = ranked[: max(_WEIGHED_LEAST, _WEIGHED * limit)]
+def _best(snapshot: Snapshot, plan: Plan, short: list[Ranked], *, scope: Scope, zone: ZoneInfo) -> tuple[Hit, ...]:
     nodes = snapshot.nodes(scope, [each.key for each in short])
     weighed = [
         (weigh(each, nodes[each.key], now=plan.now), nodes[each.key])
@@ -70,7 +69,7 @@ def _best(snapshot: Snapshot, plan: Plan, ranked: list[Ranked], *, scope: Scope,
     weighed.sort(key=lambda pair: (-pair[0].score, -pair[0].key))
     return tuple(
         hit_of(node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
-        for each, node in weighed[:limit]
+        for each, node in weighed[: plan.query.limit]
     )
 
 

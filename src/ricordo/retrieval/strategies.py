@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.model import Node, Scope
+from ricordo.model import Scope
 from ricordo.retrieval.plan import Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -52,10 +53,10 @@ def words(look: Lookup) -> Candidates:
     total, chars = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     weights = _term_weights(look, total)
     keys = _most_promising(look, weights)
-    nodes = look.snapshot.nodes(look.scope, keys)
     average = max(1.0, chars / max(1, total))
     idf = {term: weight for term, (weight, _) in weights.items()}
-    scored = {key: bm25(node, idf, average) for key, node in nodes.items()}
+    texts = look.snapshot.texts(look.scope, keys)
+    scored = {key: bm25(text, idf, average) for key, text in texts.items()}
     return {key: score for key, score in scored.items() if score > 0}
 
 
@@ -96,19 +97,21 @@ def _most_promising(look: Lookup, weights: Mapping[str, tuple[float, Keys]]) -> 
     return [int(key) for key in distinct[order]]
 
 
-def bm25(node: Node, idf: Mapping[str, float], average_chars: float) -> float:
-    """How well a node's words match. Length counts in characters, so that no count of words need be stored."""
-    terms = index_terms(node.content)
-    if node.speaker:
-        terms += index_terms(node.speaker)
-    for tag in node.tags:
-        terms += index_terms(tag)
-    length = _K1 * (1 - _B + _B * len(node.content) / average_chars)
+def bm25(text: str, idf: Mapping[str, float], average_chars: float) -> float:
+    """How well a text's words match. Length counts in characters, so that no count of words need be stored."""
+    terms = _terms(text)
+    length = _K1 * (1 - _B + _B * len(text) / average_chars)
     score = 0.0
     for term, weight in idf.items():
         count = terms.count(term)
         score += weight * count * (_K1 + 1) / (count + length)
     return score
+
+
+@lru_cache(maxsize=20_000)
+def _terms(text: str) -> tuple[str, ...]:
+    """Texts come up as candidates again and again, and folding is the costliest part of scoring them."""
+    return tuple(index_terms(text))
 
 
 def meaning(look: Lookup) -> Candidates:

@@ -8,6 +8,7 @@ from datetime import datetime
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Closing, Entity, Node, Reason, Scope, Session
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import Row, chain, digest, edge_row, entity_row, node_row, sealed, session_row, shelf_of
@@ -70,9 +71,13 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     space = writer.home()
     values = (writer.commit, space, to_ms(at), reason.actor, reason.origin, reason.reason, digest(writer.rows.seals))
     snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
+    faults.reached("apply: after commit row")
     for statement, rows in writer.rows.by_statement.items():
         if rows:
             snapshot.connection.executemany(sql(statement), rows)
+        if statement == "node_insert":
+            faults.reached("apply: after nodes")
+    faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
     snapshot.connection.executemany(sql("shelf_grew"), grown)
     return writer.commit

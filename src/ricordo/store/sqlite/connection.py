@@ -37,7 +37,7 @@ def connect(path: Path, *, durability: Durability = "disk", read_only: bool = Fa
     with translated(f"cannot open {path}"):
         connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
         connection.set_busy_handler(patient(patience_s))
-        connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
+        add_functions(connection)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
         if read_only:
@@ -64,6 +64,17 @@ def patient(patience_s: float) -> Callable[[int], bool]:
         return True
 
     return wait
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """What the triggers and checks of the schema call."""
+    connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
+    connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
+
+
+def _char_count(*values: apsw.SQLiteValue) -> int:
+    """SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one."""
+    return len(str(values[0]))
 
 
 def _index_terms(*values: apsw.SQLiteValue) -> str:
@@ -105,9 +116,9 @@ def translated(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def transaction(connection: apsw.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+def transaction(connection: apsw.Connection) -> Iterator[None]:
     """All or nothing. IMMEDIATE takes the write lock first: a deferred transaction cannot wait for it later."""
-    connection.execute(f"BEGIN {kind}")
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
@@ -115,3 +126,14 @@ def transaction(connection: apsw.Connection, kind: str = "IMMEDIATE") -> Iterato
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def moment(connection: apsw.Connection) -> Iterator[None]:
+    """One moment of the store, to read from. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

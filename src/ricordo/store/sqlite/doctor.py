@@ -9,12 +9,21 @@ from pathlib import Path
 import apsw
 
 from ricordo.model import Finding, Report
+from ricordo.store.sqlite.connection import add_functions
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import chain, is_sealed
 from ricordo.store.sqlite.schema import migrations
 from ricordo.store.sqlite.snapshot import Snapshot
 
 _RESTORE = "copy the file aside, then restore a backup"
+_SEALED = {
+    "memory": "node_rows_all",
+    "session": "session_rows_all",
+    "entity": "entity_rows_all",
+    "name of entity": "alias_rows_all",
+    "subject of": "subject_rows_all",
+    "edge from": "edge_rows_all",
+}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
@@ -54,7 +63,7 @@ def _pages(snapshot: Snapshot) -> tuple[str, str]:
 def _schema(snapshot: Snapshot) -> tuple[str, str]:
     """By shape, not only by number: a peer's migration once ended with the right number and the wrong tables."""
     mine = apsw.Connection(":memory:")
-    mine.create_scalar_function("index_terms", lambda *_: "", 4, deterministic=True)
+    add_functions(mine)
     for step in migrations():
         mine.execute(step.sql)
     shape = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"
@@ -70,14 +79,16 @@ def _references(snapshot: Snapshot) -> tuple[str, str]:
 
 
 def _seals(snapshot: Snapshot) -> tuple[str, str]:
+    """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is a sound page."""
     rows, off = 0, []
-    for row in snapshot.connection.execute(sql("node_rows_all")):
-        rows += 1
-        if not is_sealed(row[:-1], row[-1]):
-            off.append(row[0])
+    for kind, statement in _SEALED.items():
+        for row in snapshot.connection.execute(sql(statement)):
+            rows += 1
+            if not is_sealed(row[:-1], row[-1]):
+                off.append(f"{kind} {row[0]}")
     if off:
-        return f"{len(off)} of {rows} memories are not as they were written, such as {off[0]}", _RESTORE
-    return f"{rows} memories as they were written", ""
+        return f"{len(off)} of {rows} rows are not as they were written, such as {off[0]}", _RESTORE
+    return f"{rows} rows as they were written", ""
 
 
 def _chain(snapshot: Snapshot) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.vectors import VectorIndex, encode, pack_segment
@@ -121,16 +122,22 @@ def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[
         {"node": key, "content": content, "model": model, "vector": encode(vector, dimension)}
         for key, content, vector in found
     ]
+    faults.reached("vectors: before storing")
     snapshot.connection.executemany(sql("embedding_insert"), rows)
 
 
 def pack_full_shelves(snapshot: Snapshot) -> int:
     """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
-    full = snapshot.rows("shelves_to_pack", {"least": PACK_ROWS})
-    for model, space, shelf, after in full:
+    made = 0
+    for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):
         values = {"model": model, "space": space, "shelf": shelf}
         rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
+        if not rows:  # all of them were closed before they were packed
+            continue
         removals = snapshot.rows("embeddings_position")[0][1]
         segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
+        faults.reached("vectors: before packing")
         snapshot.rows("pack_insert", {**values, "through": rows[-1][0], "removals": removals, "segment": segment})
-    return len(full)
+        faults.reached("vectors: after packing")
+        made += 1
+    return made

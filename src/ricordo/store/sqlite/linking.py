@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words import index_terms
 
@@ -49,6 +50,7 @@ def holders(snapshot: Snapshot, space: int, name: str, most: int) -> list[tuple[
 
 def put_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
     """Write mentions: (node key, entity key)."""
+    faults.reached("linking: before storing")
     for node, entity in pairs:
         snapshot.rows("found_mention_insert", {"node": node, "entity": entity})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.snapshot import Snapshot
 
 State = Literal["active", "coming", "retiring"]
@@ -43,6 +44,7 @@ def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:
     if mine is None:
         values = {"name": name, "dimension": dimension, "spec": spec, "state": state}
         key = snapshot.value("model_insert", values)
+        faults.reached("model: adopted")
         return Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
     if mine.state != state:
         snapshot.rows("model_state", {"key": mine.key, "state": state})
@@ -53,9 +55,11 @@ def switch(snapshot: Snapshot, coming: int) -> bool:
     """Make a coming model the active one, if nothing lacks its vector any more. Returns whether it is active."""
     if snapshot.rows("lacking", {"model": coming, "after": 0, "most": 1}):
         return False
+    faults.reached("model: before switch")
     for model in known_models(snapshot):
         if model.state == "active" and model.key != coming:
             snapshot.rows("model_state", {"key": model.key, "state": "retiring"})
+            faults.reached("model: in switch")
     snapshot.rows("model_state", {"key": coming, "state": "active"})
     return True
 
@@ -66,6 +70,7 @@ def drop_retired(snapshot: Snapshot) -> bool:
     for key in retired:
         snapshot.rows("model_packs_drop", {"model": key})
         snapshot.rows("model_vectors_drop", {"model": key, "most": _DROP_ROWS})
+        faults.reached("model: in dropping")
         snapshot.rows("model_removals_drop", {"model": key})
         snapshot.rows("model_drop", {"model": key})
     return bool(retired)

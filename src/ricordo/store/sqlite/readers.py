@@ -10,7 +10,7 @@ from typing import TypeVar
 import apsw
 
 from ricordo.errors import UnavailableError
-from ricordo.store.sqlite.connection import transaction, translated
+from ricordo.store.sqlite.connection import moment, translated
 from ricordo.store.sqlite.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Readers:
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         connection = self._connection()
-        with translated("cannot read"), transaction(connection, "DEFERRED"):
+        with translated("cannot read"), moment(connection):
             return ask(Snapshot(connection))
 
     def _connection(self) -> apsw.Connection:

@@ -69,13 +69,18 @@ def node_of(row: Row) -> Node:
      owner, chat, session, about) = row  # fmt: skip
     return Node(
         key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
-        speaker=speaker, tags=tuple(json.loads(tags)), attributes=json.loads(attributes),
+        speaker=speaker, tags=_list(tags), attributes=json.loads(attributes) if attributes != "{}" else {},
         event_time=from_ms(event_time), created_at=from_ms(created_at), valid_from=from_ms(valid_from),
         valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
         closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
         decay_rate=decay_rate, score=score, owner=owner, chat=chat, session=session,
-        about=tuple(json.loads(about)),
+        about=_list(about),
     )  # fmt: skip
+
+
+def _list(text: str) -> tuple[str, ...]:
+    """Most are empty, and a search reads hundreds."""
+    return () if text == "[]" else tuple(json.loads(text))
 
 
 def _optional_at(ms: int | None) -> Any:

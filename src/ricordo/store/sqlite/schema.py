@@ -12,7 +12,8 @@ from pathlib import Path
 import apsw
 
 from ricordo.errors import StoreError
-from ricordo.store.sqlite.connection import APPLICATION_ID, transaction, translated
+from ricordo.store.sqlite import faults
+from ricordo.store.sqlite.connection import APPLICATION_ID, moment, transaction, translated
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
@@ -43,20 +44,28 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
     Raises:
         StoreError: the file belongs to another program, or to a newer Ricordo.
     """
+    newest = steps[-1].version
     with translated(f"cannot open {path}"):
-        _use_wal(connection)
-        version = _checked_version(connection, path, newest=steps[-1].version)
-        if version == steps[-1].version:
-            return
-        if version > 0:
-            _back_up(connection, path, version)
-        with transaction(connection):
-            version = _checked_version(connection, path, newest=steps[-1].version)  # another process may have been first
-            for step in steps:
-                if step.version > version:
-                    connection.execute(step.sql)
-            connection.execute(f"PRAGMA user_version = {steps[-1].version}")
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        with moment(connection):  # another process may be making the store right now
+            version = _checked_version(connection, path, newest=newest)
+        _use_wal(connection)  # only now: what is not ours stays as it is
+        if version < newest:
+            _upgrade(connection, path, steps)
+
+
+def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+    """All steps in one transaction. The backup is made inside it, so that nobody writes between the two."""
+    with transaction(connection):
+        version = _checked_version(connection, path, newest=steps[-1].version)  # another process may have been first
+        if 0 < version < steps[-1].version:
+            _back_up(path, version)
+        for step in steps:
+            if step.version > version:
+                connection.execute(step.sql)
+                faults.reached("schema: between steps")
+        connection.execute(f"PRAGMA user_version = {steps[-1].version}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        faults.reached("schema: before commit")
 
 
 def _use_wal(connection: apsw.Connection) -> None:
@@ -83,16 +92,39 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
     return version
 
 
-def _back_up(connection: apsw.Connection, path: Path, version: int) -> None:
-    copy_database(connection, path.with_name(f"{path.name}.v{version}.backup"))
+def _back_up(path: Path, version: int) -> None:
+    """Beside the store. By a connection of its own: the one that upgrades cannot copy what it is about to change."""
+    faults.reached("schema: before backup")
+    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        copy_database(source, path.with_name(f"{path.name}.v{version}.backup"))
+    finally:
+        source.close()
 
 
 def copy_database(source: apsw.Connection, target: Path) -> None:
-    """A consistent copy in one step, under load too. A plain file copy lost rows and passed every check."""
+    """A consistent copy in one step, under load too. A plain file copy lost rows and passed every check.
+
+    The target appears whole or not at all; one that was there is replaced.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        _copy(source, partial)
+        faults.reached("backup: before naming")
+        partial.replace(target)
+    finally:
+        for path in (partial, partial.with_name(f"{partial.name}-journal")):
+            path.unlink(missing_ok=True)
+
+
+def _copy(source: apsw.Connection, target: Path) -> None:
+    target.unlink(missing_ok=True)  # of an attempt that was killed
     target.touch(mode=0o600)
+    faults.reached("backup: before copy")
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", source, "main") as backup:
             backup.step(-1)
+            faults.reached("backup: in copy")
     finally:
         copy.close()

@@ -74,6 +74,13 @@ class Snapshot:
             found.update((row[0], node_of(row)) for row in self.rows("nodes_by_key", values))
         return found
 
+    def texts(self, scope: Scope, keys: Sequence[int]) -> dict[int, str]:
+        """What the words of nodes are: content, speaker and tags in one text, by key."""
+        rows = self.rows("node_texts", self._for(scope, keys=json.dumps(keys)))
+        return {
+            key: f"{content} {speaker or ''} {tags if tags != '[]' else ''}" for key, content, speaker, tags in rows
+        }
+
     def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
         """Which ids are taken: id to (space, content)."""
         return {row[0]: (row[1], row[2]) for row in self.rows("node_ids_known", {"ids": json.dumps(ids)})}

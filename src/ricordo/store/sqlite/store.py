@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
-import weakref
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +16,9 @@ import apsw
 
 from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import Change, Durability, Reason, Report, Scope
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
-from ricordo.store.sqlite.connection import connect, translated
+from ricordo.store.sqlite.connection import connect, patient, translated
 from ricordo.store.sqlite.doctor import examine
 from ricordo.store.sqlite.readers import Readers
 from ricordo.store.sqlite.schema import Migration, copy_database, migrations, prepare
@@ -25,6 +26,8 @@ from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.writer import Writer, outcome
 
 T = TypeVar("T")
+
+_TIDY_PATIENCE_S = 1.0
 
 Decide = Callable[[Snapshot], tuple[Change, T]]
 """Read what is there, decide purely, return the change and what the caller shall get."""
@@ -121,20 +124,23 @@ class Store:
 
         Raises:
             InvalidError: the target exists already.
+            StoreError: it cannot be written; nothing is left of it.
         """
         self._check()
         if target.exists():
             raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
-        _create_private(target)
-        partial = target.with_name(f"{target.name}.partial")
-        with translated(f"cannot back up to {target}"):
-            source = self._connect_reader()
-            try:
-                copy_database(source, partial)
-            finally:
-                source.close()
-        partial.replace(target)
-        return target.stat().st_size
+        doing = f"cannot back up to {target}"
+        try:
+            _make_folder(target.parent)
+            with translated(doing):
+                source = self._connect_reader()
+                try:
+                    copy_database(source, target)
+                finally:
+                    source.close()
+            return target.stat().st_size
+        except OSError as error:
+            raise StoreError(f"{doing}: {error.strerror}", hint="check the path and its permissions") from error
 
     def close(self) -> None:
         """Write what is queued, then let go of the file. Closing twice is fine."""
@@ -144,12 +150,24 @@ class Store:
         _open_stores.discard(self)
         self._writer.close()
         self._readers.close()
+        faults.reached("close: after drain")
+        self._tidy()
+        faults.reached("close: before letting go")
         with translated("cannot close"):
-            self._writing.execute("PRAGMA optimize")
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._writing.close()
         if self._throw_away:
             shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+    def _tidy(self) -> None:
+        """Leave statistics and a short log behind, where that can be had: a full disk or a busy neighbour is no reason
+        to fail, since everything is written and SQLite tidies up at the next opening.
+        """
+        self._writing.set_busy_handler(patient(_TIDY_PATIENCE_S))
+        with contextlib.suppress(apsw.Error):
+            self._writing.execute("PRAGMA optimize")
+        with contextlib.suppress(apsw.Error):
+            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[Snapshot], T]:
@@ -180,13 +198,21 @@ def _place(location: str | Path) -> tuple[Path, bool]:
 def _create_private(path: Path) -> None:
     """A store is for its user's eyes only; SQLite gives the files beside it the same mode."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot create {path}: {error.strerror}", hint="check the path and its permissions") from error
 
 
-_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+def _make_folder(folder: Path) -> None:
+    """One by one: `parents=True` would leave all but the last open to everybody."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
+# Held strongly: a store that was dropped unclosed still has writes to finish when the interpreter ends.
+_open_stores: set[Store] = set()
 
 
 @atexit.register

@@ -14,11 +14,12 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import apsw
 
 from ricordo.errors import RicordoError, StoreError, UnavailableError
+from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import transaction, translated
 from ricordo.store.sqlite.snapshot import Snapshot
 
@@ -40,6 +41,10 @@ class Work(Generic[T]):
         self.future: Future[T] = Future()
         # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
         self.future.set_running_or_notify_cancel()
+
+
+Outcome: TypeAlias = tuple[Work[Any], Any, BaseException | None]
+"""A work, what it returned, and why it failed if it did."""
 
 
 class Writer:
@@ -98,11 +103,18 @@ class Writer:
     def _work(self) -> None:
         while (batch := self._next_batch()) is not None:
             try:
-                self._commit_together(batch)
+                outcomes = self._commit_together(batch)
+            except apsw.BusyError as error:
+                # Replayed one by one, each of them would wait as long again, one after the other.
+                outcomes = [(work, None, _busy(error)) for work in batch]
             except apsw.Error as error:
                 _log.warning("a batch of %d writes is replayed one by one: %s", len(batch), error)
                 for work in batch:
                     self._commit_alone(work)
+                continue
+            for work, result, refusal in outcomes:
+                _resolve(work, result, refusal)
+                faults.reached("writer: between answers")
 
     def _next_batch(self) -> list[Work[Any]] | None:
         """What is waiting now, at least one; None when the store closes and all is written."""
@@ -119,13 +131,18 @@ class Writer:
                 batch.append(work)
         return batch
 
-    def _commit_together(self, batch: list[Work[Any]]) -> None:
-        outcomes: list[tuple[Work[Any], Any, BaseException | None]] = []
+    def _commit_together(self, batch: list[Work[Any]]) -> list[Outcome]:
+        """Whatever comes out of here as an error has been rolled back whole; nobody has been answered yet."""
+        outcomes: list[Outcome] = []
+        faults.reached("writer: before begin")
         with transaction(self._connection):
+            faults.reached("writer: after begin")
             for work in batch:
                 outcomes.append((work, *self._run(work)))
-        for work, result, error in outcomes:
-            _resolve(work, result, error)
+                faults.reached("writer: between works")
+            faults.reached("writer: before commit")
+        faults.reached("writer: after commit")
+        return outcomes
 
     def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
         """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""
@@ -148,6 +165,7 @@ class Writer:
         self._connection.execute("RELEASE work")
 
     def _commit_alone(self, work: Work[Any]) -> None:
+        faults.reached("writer: replay")
         try:
             with translated("cannot write"), transaction(self._connection):
                 result, refusal = self._run(work)
@@ -155,6 +173,12 @@ class Writer:
             _resolve(work, None, error)
         else:
             _resolve(work, result, refusal)
+
+
+def _busy(error: apsw.BusyError) -> UnavailableError:
+    busy = UnavailableError("cannot write: another process holds the store", hint="try again")
+    busy.__cause__ = error
+    return busy
 
 
 def _resolve(work: Work[Any], result: Any, error: BaseException | None) -> None:

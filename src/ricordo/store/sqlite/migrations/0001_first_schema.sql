@@ -177,7 +177,7 @@ CREATE VIRTUAL TABLE archive_fts USING fts5 (
 );
 
 CREATE TABLE models (
-  key       INTEGER PRIMARY KEY,
+  key       INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: other processes hold vectors by it
   name      TEXT NOT NULL,
   dimension INTEGER NOT NULL,
   spec      TEXT NOT NULL,       -- how to build the embedder again, '' when the caller brought it
@@ -252,13 +252,15 @@ CREATE VIEW mentions AS
 -- The database itself keeps full text and counts in step with nodes that change or go. New nodes are indexed by the
 -- statement that stands beside their INSERT: inside a trigger FTS5 flushes its buffer to disk at each row, which makes
 -- an import eight times slower.
-CREATE TRIGGER nodes_left_live AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+-- What leaves goes BEFORE the row changes, what enters comes AFTER: SQLite fires triggers of one kind in an order it does
+-- not promise, and an altered node would be taken out of the index it had just been put into.
+CREATE TRIGGER nodes_left_live BEFORE UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
 WHEN OLD.closed_at IS NULL BEGIN
   DELETE FROM nodes_fts WHERE rowid = OLD.key;
-  UPDATE shelves SET nodes = nodes - 1, chars = chars - length(replace(OLD.content, char(0), ' '))
+  UPDATE shelves SET nodes = nodes - 1, chars = chars - char_count(OLD.content)
     WHERE space = OLD.space AND shelf = OLD.shelf;
 END;
-CREATE TRIGGER nodes_left_archive AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
+CREATE TRIGGER nodes_left_archive BEFORE UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
 WHEN OLD.closed_at IS NOT NULL BEGIN
   DELETE FROM archive_fts WHERE rowid = OLD.key;
 END;
@@ -266,7 +268,7 @@ CREATE TRIGGER nodes_reindexed AFTER UPDATE OF content, tags, speaker, shelf, sp
 WHEN NEW.closed_at IS NULL BEGIN
   INSERT INTO nodes_fts (rowid, terms)
     VALUES (NEW.key, index_terms(NEW.content, NEW.tags, NEW.speaker, NEW.space || NEW.shelf));
-  INSERT INTO shelves VALUES (NEW.space, NEW.shelf, 1, length(replace(NEW.content, char(0), ' ')))
+  INSERT INTO shelves VALUES (NEW.space, NEW.shelf, 1, char_count(NEW.content))
     ON CONFLICT DO UPDATE SET nodes = nodes + 1, chars = chars + excluded.chars;
 END;
 CREATE TRIGGER nodes_rearchived AFTER UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
@@ -276,7 +278,7 @@ WHEN NEW.closed_at IS NOT NULL BEGIN
 END;
 CREATE TRIGGER nodes_deleted_live AFTER DELETE ON nodes WHEN OLD.closed_at IS NULL BEGIN
   DELETE FROM nodes_fts WHERE rowid = OLD.key;
-  UPDATE shelves SET nodes = nodes - 1, chars = chars - length(replace(OLD.content, char(0), ' '))
+  UPDATE shelves SET nodes = nodes - 1, chars = chars - char_count(OLD.content)
     WHERE space = OLD.space AND shelf = OLD.shelf;
 END;
 CREATE TRIGGER nodes_deleted_closed AFTER DELETE ON nodes WHEN OLD.closed_at IS NOT NULL BEGIN
@@ -297,6 +299,9 @@ WHEN NEW.closed_at IS NULL
   INSERT INTO removals (node, model) VALUES (NEW.key, NULL);
   UPDATE embeddings SET space = NEW.space, shelf = NEW.shelf, id = (SELECT max(id) + model FROM embeddings)
     WHERE node = NEW.key;
+  -- AUTOINCREMENT learns of INSERTs only: without this the id of a moved row is given out again once it has gone.
+  UPDATE sqlite_sequence SET seq = max(seq, (SELECT max(id) FROM embeddings))
+    WHERE name = 'embeddings' AND EXISTS (SELECT 1 FROM embeddings);
 END;
 CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);

@@ -1,9 +1,11 @@
 -- name: entity_by_alias
--- Live entities of these spaces that go by one of the folded names.
+-- Live entities of these spaces that go by one of the folded names. Mentions are counted past their view: SQLite would
+-- walk both of its tables for each entity.
 SELECT e.key, e.id, e.type, e.canonical_name, e.relation, e.summary, e.protected, e.attributes, e.first_seen,
   e.last_updated, s.owner, s.chat,
   (SELECT json_group_array(alias) FROM aliases WHERE entity = e.key AND alias != e.canonical_name),
-  (SELECT count(*) FROM mentions WHERE entity = e.key)
+  (SELECT count(*) FROM (
+    SELECT node FROM subjects WHERE entity = e.key UNION SELECT node FROM found_mentions WHERE entity = e.key))
 FROM live_entities e JOIN spaces s ON s.key = e.space
 WHERE e.key IN (SELECT entity FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces))
   AND folded IN (SELECT value FROM json_each(:names)))

@@ -37,12 +37,37 @@ SELECT min(event_time), max(event_time) FROM live_nodes WHERE space IN (SELECT v
 SELECT (SELECT * FROM pragma_page_count) * (SELECT * FROM pragma_page_size)
 
 -- name: counts_off
--- For `doctor`: shelves whose counts do not agree with the nodes.
-SELECT space, shelf FROM (
-  SELECT space, shelf, count(*) AS nodes, sum(length(replace(content, char(0), ' '))) AS chars FROM live_nodes GROUP BY space, shelf
-  EXCEPT SELECT space, shelf, nodes, chars FROM shelves)
+-- For `doctor`: shelves whose counts do not agree with the nodes. An emptied shelf keeps its row of zeros.
+SELECT DISTINCT space, shelf FROM (
+  SELECT space, shelf, sum(nodes) AS nodes, sum(chars) AS chars FROM (
+    SELECT space, shelf, 1 AS nodes, char_count(content) AS chars FROM live_nodes
+    UNION ALL SELECT space, shelf, -nodes, -chars FROM shelves)
+  GROUP BY space, shelf)
+WHERE nodes != 0 OR chars != 0
+
+-- name: session_rows_all
+-- For `doctor`, like those below: the sealed columns of every row, the seal last.
+SELECT space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal FROM sessions
+
+-- name: entity_rows_all
+SELECT id, space, type, canonical_name, relation, summary, protected, attributes, first_seen, last_updated, closed_at,
+  commit_seq, seal
+FROM entities
+
+-- name: alias_rows_all
+SELECT space, folded, entity, alias, commit_seq, seal FROM aliases
+
+-- name: subject_rows_all
+SELECT node, entity, commit_seq, seal FROM subjects
+
+-- name: edge_rows_all
+SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at,
+  closed_at, commit_seq, seal
+FROM edges
 
 -- name: text_index_off
--- For `doctor`: live nodes that the full-text index does not know, or the reverse.
+-- For `doctor`: nodes that their full-text index does not know, or the reverse; the live ones and the archive's.
 SELECT (SELECT count(*) FROM (SELECT key FROM live_nodes EXCEPT SELECT id FROM nodes_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM nodes_fts_docsize EXCEPT SELECT key FROM live_nodes))
+  + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))
+  + (SELECT count(*) FROM (SELECT id FROM archive_fts_docsize EXCEPT SELECT key FROM nodes WHERE closed_at IS NOT NULL))

@@ -42,10 +42,6 @@ ON CONFLICT DO NOTHING
 SELECT e.id, e.node, e.vector FROM embeddings e JOIN live_nodes n ON n.key = e.node
 WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after ORDER BY e.id LIMIT :most
 
--- name: embeddings_archived
-SELECT e.node, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node
-WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND n.closed_at IS NOT NULL
-
 -- name: embeddings_position
 SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0)
 

@@ -1,0 +1,55 @@
+# Everything runs in a virtual environment of its own, made at first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test check format docs bench crash fuzz clean
+
+demo: $(READY)
+	@$(BIN)/ricordo demo
+
+test: $(READY) check
+	@$(BIN)/python -m pytest
+
+# Format, lint, types, import rules, generated files: about a minute.
+check: $(READY)
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python tools/generate_sync.py --check
+	@$(BIN)/python tools/generate_docs.py --check
+
+# Write what `check` compares: formatting and generated files.
+format: $(READY)
+	@$(BIN)/python tools/generate_sync.py
+	@$(BIN)/python tools/generate_docs.py
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+# Slow suites; their results are committed under benchmarks/results/.
+bench: $(READY)
+	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/vectors.py
+
+crash: $(READY)
+	@$(BIN)/python -m tests.crash.kills --runs 300
+
+fuzz: $(READY)
+	@$(BIN)/python -m tests.crash.fuzz --texts 20000
+
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once) ..." >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,139 @@
+"""Retrieval quality on conversations with questions whose evidence is known.
+
+    python benchmarks/quality.py FILE.jsonl [--embedder default|none|...] [--out benchmarks/results/quality.json]
+
+FILE holds lines of kind "turn" (conv, session, date, speaker, text, caption, id) and "query" (conv, question,
+category, evidence). Every conversation is a store of its own, filled through the public API. Reported per category:
+the mean share of a question's evidence among the first k hits, with a 95 % bootstrap interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import random
+import statistics
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ricordo import Memory, Message, Settings
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+DEPTHS = (5, 10, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    category: str
+    recall: dict[int, float]
+    ms: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--embedder", default="default")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    answered = asyncio.run(run(options.file, None if options.embedder == "none" else options.embedder))
+    report = {
+        "file": options.file.name,
+        "embedder": options.embedder,
+        "machine": machine(),
+        "results": summary(answered),
+        "search_ms_median": round(statistics.median(each.ms for each in answered), 2),
+    }
+    show(report)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+async def run(file: Path, embedder: str | None) -> list[Answered]:
+    """Ask every question of every conversation."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    answered: list[Answered] = []
+    for conversation in dict.fromkeys(row["conv"] for row in rows):
+        mine = [row for row in rows if row["conv"] == conversation]
+        answered += await ask(mine, embedder)
+        sys.stderr.write(f"\r{conversation}: {len(answered)} questions")
+    sys.stderr.write("\n")
+    return answered
+
+
+async def ask(rows: list[dict[str, Any]], embedder: str | None) -> list[Answered]:
+    turns = {row["id"]: row for row in rows if row["kind"] == "turn"}
+    async with Memory.open(":memory:", embedder=embedder, settings=Settings(durability="process")) as memory:
+        ids = await memory.add_many([message(row) for row in turns.values()])
+        await memory.settle()
+        turn_of = dict(zip(ids, turns, strict=True))
+        answered = []
+        for row in rows:
+            evidence = set(row.get("evidence") or ()) & turns.keys()
+            if row["kind"] == "query" and evidence:
+                started = time.perf_counter()
+                results = await memory.search(row["question"], limit=max(DEPTHS))
+                ms = (time.perf_counter() - started) * 1_000
+                found = [turn_of[hit.id] for hit in results.hits]
+                recall = {k: len(evidence & set(found[:k])) / len(evidence) for k in DEPTHS}
+                answered.append(Answered(category=CATEGORIES[row["category"]], recall=recall, ms=ms))
+    return answered
+
+
+def message(row: dict[str, Any]) -> Message:
+    text = row["text"] or ""
+    if row.get("caption"):
+        text = f"{text} [shows a picture: {row['caption']}]".strip()
+    at = datetime.strptime(row["date"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC) if row.get("date") else None
+    return Message(text=text, speaker=row.get("speaker"), session=row.get("session"), at=at)
+
+
+def summary(answered: list[Answered]) -> dict[str, Any]:
+    """Per category, and over all but the adversarial ones."""
+    groups: dict[str, list[Answered]] = defaultdict(list)
+    for each in answered:
+        groups[each.category].append(each)
+        if each.category != "adversarial":
+            groups["all"].append(each)
+    return {
+        name: {"questions": len(each), **{f"recall@{k}": interval([one.recall[k] for one in each]) for k in DEPTHS}}
+        for name, each in sorted(groups.items())
+    }
+
+
+def interval(values: list[float], *, samples: int = 1_000) -> dict[str, float]:
+    """The mean, and the 2.5 and 97.5 percent points of resampled means."""
+    chance = random.Random(7)
+    means = sorted(statistics.fmean(chance.choices(values, k=len(values))) for _ in range(samples))
+    return {
+        "mean": round(statistics.fmean(values), 4),
+        "low": round(means[int(samples * 0.025)], 4),
+        "high": round(means[int(samples * 0.975)], 4),
+    }
+
+
+def machine() -> dict[str, Any]:
+    return {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+
+
+def show(report: dict[str, Any]) -> None:
+    print(f"{report['file']}, embedder {report['embedder']}, median search {report['search_ms_median']} ms")
+    print(f"{'':12} {'questions':>9} " + " ".join(f"{f'recall@{k}':>22}" for k in DEPTHS))
+    for name, values in report["results"].items():
+        cells = " ".join(
+            f"{values[f'recall@{k}']['mean']:.3f} ({values[f'recall@{k}']['low']:.3f}-{values[f'recall@{k}']['high']:.3f})".rjust(22)
+            for k in DEPTHS
+        )
+        print(f"{name:12} {values['questions']:9} {cells}")
+
+
+if __name__ == "__main__":
+    main()

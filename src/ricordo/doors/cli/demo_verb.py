@@ -1,0 +1,132 @@
+"""The verb `demo`: a conversation of half a year, asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.demo import FIRST, TIME_ZONE, Asked, MorningAfter, ask, conversation, questions
+from ricordo.doors.cli.door import Door
+from ricordo.doors.cli.progress import embedded, progress_bar
+from ricordo.doors.cli.screen import Answer, dim, shown
+from ricordo.doors.cli.show_hits import reason, said
+from ricordo.doors.cli.verb import verb
+from ricordo.settings import Settings
+
+# Fewer answers than this and something is broken.
+_ENOUGH = 9
+_CONTEXTS_SHOWN = 2
+
+
+@verb("demo", panel="Try it")
+async def demo(door: Door) -> Answer:
+    """Fill a throw-away memory with half a year of conversation and ask it questions."""
+    from ricordo.memory import Memory
+
+    memory = Memory.open(
+        ":memory:", embedder=door.embedder, settings=Settings(time_zone=TIME_ZONE), clock=MorningAfter()
+    )
+    async with memory:
+        with (
+            conversation() as path,
+            progress_bar(door.err, "Reading half a year of conversation") as progress,
+        ):
+            report = await memory.import_(path, progress=progress)
+        await embedded(door.err, memory)
+        with door.waiting("Asking…"):
+            asked = [await ask(memory, question) for question in questions()]
+    answerable = [each for each in asked if each.question.expected]
+    answered = sum(each.is_answered for each in answerable)
+    return Answer(
+        data={"turns": report.read, "questions": [_plain(each) for each in asked], "asked": len(answerable),
+              "answered": answered},
+        show=lambda out: _show(out, asked, turns=report.read, answered=answered),
+        exit_status=0 if answered >= _ENOUGH else 1,
+    )  # fmt: skip
+
+
+def _plain(asked: Asked) -> dict[str, object]:
+    """A question and its answer as JSON has them."""
+    return {
+        "question": asked.question.text,
+        "expected": asked.question.expected,
+        "place": asked.place,
+        "hits": asked.results.hits[:FIRST],
+        "context": asked.context,
+    }
+
+
+def _show(out: Console, asked: Sequence[Asked], *, turns: int, answered: int) -> None:
+    out.print(
+        f"A conversation of {turns} turns, from January to June 2026: Jonas, Vera and their assistant, partly"
+        " in Russian. It is now the morning of 29 June, and the memory is asked:"
+    )
+    contexts = 0
+    for each in asked:
+        _show_question(out, each)
+        if each.is_answered and contexts < _CONTEXTS_SHOWN:
+            contexts += 1
+            _show_context(out, each.context)
+    answerable = sum(bool(each.question.expected) for each in asked)
+    out.print()
+    out.print(Rule(style="dim"))
+    out.print(Text(f"{answered} of {answerable} answered within the first {_number(FIRST)}.", style="bold"))
+    out.print(
+        'Now your own: ricordo remember "..."  then  ricordo search "..."  and  ricordo search --trace "..."'
+    )
+    out.print("A chat of yours, one JSON object a line: ricordo import FILE")
+
+
+def _number(count: int) -> str:
+    return {1: "one", 2: "two", 3: "three"}.get(count, str(count))
+
+
+def _show_question(out: Console, asked: Asked) -> None:
+    out.print()
+    out.print(Text(asked.question.text, style="bold"))
+    trace = asked.results.trace
+    terms = frozenset(trace.terms if trace else ())
+    grid = Table.grid(padding=(0, 1))
+    for hit in asked.results.hits[:FIRST]:
+        mark = Text("✓", style="bold green") if asked.question.is_answered_by(hit) else Text("·", style="dim")
+        why = reason(hit, terms, interval=trace.interval if trace else "")
+        grid.add_row("", mark, said(hit, terms))
+        grid.add_row(
+            "", "", Text(f"{hit.event_time_local[:10]}, {hit.event_time_relative}, {why}", style="dim")
+        )
+    out.print(grid)
+    out.print(_verdict(asked))
+
+
+def _verdict(asked: Asked) -> Text:
+    if asked.question.expected:
+        if asked.is_answered:
+            return Text(f"  found, in place {asked.place}", style="green")
+        where = (
+            f"only in place {asked.place}"
+            if asked.place
+            else f"not among the first {len(asked.results.hits)}"
+        )
+        return Text(f"  missed: the answer is {where}", style="red")
+    if asked.context is None:
+        return Text(
+            "  nothing was ever said about this; these are the nearest guesses, and an agent gets none",
+            style="yellow",
+        )
+    return Text(
+        "  nothing was ever said about this; these are the nearest guesses, and an agent would get some",
+        style="yellow",
+    )
+
+
+def _show_context(out: Console, context: str | None) -> None:
+    if context is not None:
+        out.print(dim("\n  What an agent would get of it, within 300 tokens:"))
+        grid = Table.grid(padding=(0, 1))
+        for line in shown(context).splitlines():
+            grid.add_row(dim("  │"), Text(line))
+        out.print(grid)

@@ -1,0 +1,34 @@
+"""Answers as JSON: what `--json` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from math import isfinite
+from typing import Any
+
+
+def json_text(value: object) -> str:
+    """One JSON document. Unpaired surrogates, which UTF-8 has no place for, become question marks."""
+    return json.dumps(plain_value(value), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode()
+
+
+def plain_value(value: object) -> Any:
+    """Dataclasses become objects without the store's own `key`, instants ISO 8601 text in UTC."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_dataclass(value):
+        return {
+            each.name: plain_value(getattr(value, each.name)) for each in fields(value) if each.name != "key"
+        }
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")

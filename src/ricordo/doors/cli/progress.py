@@ -1,0 +1,43 @@
+"""Progress bars on standard error, for work that takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ricordo.ports import Progress as Told
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+_LOOK_S = 0.2
+
+
+@contextmanager
+def progress_bar(console: Console, doing: str) -> Iterator[Told]:
+    """A bar that is told how far things are; nothing at all where no terminal shows it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        bar = bars.add_task(doing, total=None)
+
+        def told(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        yield told
+
+
+async def embedded(console: Console, memory: Memory) -> None:
+    """Stay until every memory is found by meaning, however long that takes."""
+    work = asyncio.create_task(memory.settle())
+    with progress_bar(console, "Working out what it means") as told:
+        while not work.done():
+            if console.is_terminal:
+                figures = await memory.stats()
+                told(figures.embedded, figures.embedded + figures.embedding_missing)
+            await asyncio.wait([work], timeout=_LOOK_S)
+    await work

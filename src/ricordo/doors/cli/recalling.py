@@ -1,0 +1,193 @@
+"""The verbs that read: search, context, list and the like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import Console
+
+from ricordo.doors.cli import show_hits, show_nodes
+from ricordo.doors.cli.door import Door
+from ricordo.doors.cli.ids import whole_id
+from ricordo.doors.cli.keeping import MemoryId
+from ricordo.doors.cli.screen import Answer, shown
+from ricordo.doors.cli.verb import verb
+from ricordo.errors import InvalidError
+from ricordo.model import Category, Results
+
+_PANEL = "Recall"
+
+_TypeOption = Annotated[
+    str | None,
+    typer.Option(metavar="TYPE", help="semantic, procedural, opinion, episodic (all that was said) or any."),
+]
+_CategoryOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="preference, identity, event, task, ... Repeatable.")
+]
+_EntityOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only what is linked to this person or thing.")
+]
+_TagOption = Annotated[
+    list[str] | None, typer.Option(metavar="TAG", help="Only with this label. Repeatable.")
+]
+_WhereOption = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only with this attribute. Repeatable.")
+]
+_SessionOption = Annotated[str | None, typer.Option(metavar="ID", help="Only of this conversation.")]
+_AfterOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only from then on: 2026-03-01, last_week, '3 days ago'.")
+]
+_BeforeOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only before then.")]
+_ArchivedOption = Annotated[
+    bool, typer.Option("--archived", help="Among what was forgotten or replaced, instead.")
+]
+
+
+@verb("search", panel=_PANEL)
+async def search(
+    door: Door,
+    question: Annotated[str, typer.Argument(help="In your own words.")],
+    type: _TypeOption = None,
+    category: _CategoryOption = None,
+    entity: _EntityOption = None,
+    tag: _TagOption = None,
+    where: _WhereOption = None,
+    session: _SessionOption = None,
+    after: _AfterOption = None,
+    before: _BeforeOption = None,
+    archived: _ArchivedOption = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
+    trace: Annotated[bool, typer.Option("--trace", help="Show how the answer came about.")] = False,
+) -> Answer:
+    """Find memories by what they mean, by their words and by their time. Best first."""
+    async with door.open() as memory:
+        results = await memory.search(
+            question, type=type, category=_categories(category), entity=entity, tag=tag,
+            where=_attributes(where), session=session, after=after, before=before, archived=archived,
+            limit=limit, trace=True,
+        )  # fmt: skip
+    return _results(door, question, results, traced=trace)
+
+
+@verb("query", panel=_PANEL)
+async def query(
+    door: Door,
+    keywords: Annotated[str, typer.Argument(help="Words that stand in what is sought.")],
+    limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 5,
+) -> Answer:
+    """Find memories by their words alone."""
+    async with door.open() as memory:
+        results = await memory.query(keywords, limit=limit)
+    return _results(door, keywords, results, traced=False)
+
+
+def _results(door: Door, question: str, results: Results, *, traced: bool) -> Answer:
+    for part in results.degraded:
+        door.notice(f"Part of the search could not help: {shown(part)}")
+
+    def show(out: Console) -> None:
+        show_hits.hits(out, question, results)
+        if traced and results.trace is not None:
+            show_hits.trace(out, results, results.trace)
+        elif results.trace is not None and results.hits:
+            door.hint("Why these? Add --trace.")
+
+    return Answer(data=results if traced else replace(results, trace=None), show=show)
+
+
+def _categories(given: list[str] | None) -> list[Category] | None:
+    """As typed: the memory checks them, and says which there are."""
+    return cast("list[Category] | None", given)
+
+
+def _attributes(given: list[str] | None) -> Mapping[str, Any] | None:
+    """`KEY=VALUE` as attributes: a value that is JSON (a number, true, null) is that, any other is text."""
+    if not given:
+        return None
+    found: dict[str, Any] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not name or not sign:
+            raise InvalidError(f"where: {each!r} is not KEY=VALUE")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+@verb("context", panel=_PANEL)
+async def context(
+    door: Door,
+    prompt: Annotated[str, typer.Argument(help="What the agent is about to answer.")],
+    budget: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="How long it may be. [default: a setting]")
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The conversation at hand; what was said in it is left out."),
+    ] = None,
+) -> Answer:
+    """Print the block of text an agent should read before it answers."""
+    async with door.open() as memory:
+        block = await memory.context(prompt, budget=budget, session=session)
+
+    def show(out: Console) -> None:
+        if block is None:
+            door.notice("Nothing in the memory matters for this.")
+        else:
+            typer.echo(shown(block))
+
+    return Answer(data={"context": block}, show=show)
+
+
+@verb("list", panel=_PANEL)
+async def list_(
+    door: Door,
+    type: _TypeOption = None,
+    category: _CategoryOption = None,
+    entity: _EntityOption = None,
+    tag: _TagOption = None,
+    where: _WhereOption = None,
+    session: _SessionOption = None,
+    after: _AfterOption = None,
+    before: _BeforeOption = None,
+    archived: _ArchivedOption = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 20,
+    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Go on where a list ended.")] = None,
+) -> Answer:
+    """List memories, the latest first."""
+    async with door.open() as memory:
+        page = await memory.list(
+            type=type, category=_categories(category), entity=entity, tag=tag, where=_attributes(where),
+            session=session, after=after, before=before, archived=archived, limit=limit, cursor=cursor,
+        )  # fmt: skip
+
+    def show(out: Console) -> None:
+        show_nodes.table(out, page.nodes, zone=door.zone)
+        if page.cursor is not None:
+            door.hint(f"There are more: add --cursor {page.cursor}")
+
+    return Answer(data=page, show=show)
+
+
+@verb("show", panel=_PANEL)
+async def show(door: Door, id: MemoryId) -> Answer:
+    """Show everything about one memory."""
+    async with door.open() as memory:
+        node = await memory.get(await whole_id(memory, id))
+    return Answer(data=node, show=lambda out: show_nodes.card(out, node, zone=door.zone))
+
+
+@verb("history", panel=_PANEL)
+async def history(door: Door, id: MemoryId) -> Answer:
+    """Show what a memory was before, and what changed it."""
+    async with door.open() as memory:
+        versions = await memory.history(await whole_id(memory, id))
+    return Answer(
+        data={"versions": versions}, show=lambda out: show_nodes.history(out, versions, zone=door.zone)
+    )

@@ -1,0 +1,92 @@
+"""Memories as they lie in the store, for people: tables, one card, versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.doors.cli.screen import one_line, shown
+from ricordo.ids import handle_of
+from ricordo.model import Node, Version
+
+
+def minute(at: datetime | None, zone: ZoneInfo) -> str:
+    """An instant to the minute, as the user's clock shows it."""
+    return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def plain_table(*columns: str) -> Table:
+    """A table without lines; the last column takes what room there is, and is cut where it needs more."""
+    table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False, expand=True)
+    for name in columns[:-1]:
+        table.add_column(name, no_wrap=True)
+    table.add_column(columns[-1], no_wrap=True, overflow="ellipsis", ratio=1)
+    return table
+
+
+def table(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo) -> None:
+    """A line for each memory."""
+    if not nodes:
+        out.print("Nothing to list.")
+        return
+    lines = plain_table("id", "when", "kind", "memory")
+    for node in nodes:
+        who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
+        kind = (node.closed_reason or "closed") if not node.is_live else node.category or node.type
+        handle, memory = Text(one_line(handle_of(node.id)), style="dim"), Text(one_line(who + node.content))
+        lines.add_row(handle, minute(node.event_time, zone), kind, memory)
+    out.print(lines)
+
+
+def card(out: Console, node: Node, *, zone: ZoneInfo) -> None:
+    """Everything about one memory; what is empty is left out."""
+    out.print(Text(shown(node.content)))
+    out.print()
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="dim", no_wrap=True)
+    lines.add_column(overflow="fold")
+    for name, value in _facts(node, zone):
+        if value:
+            lines.add_row(name, Text(shown(value)))
+    out.print(lines)
+
+
+def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
+    said_by = ", ".join(part for part in (node.speaker, node.role) if part) if node.type == "episodic" else ""
+    closed = f"{minute(node.closed_at, zone)}, {node.closed_reason}" if node.closed_at else ""
+    return [
+        ("id", node.id),
+        ("kind", ", ".join(part for part in (node.type, node.category) if part)),
+        ("said by", said_by),
+        ("conversation", node.session or ""),
+        ("about", ", ".join(node.about)),
+        ("tags", ", ".join(node.tags)),
+        ("attributes", json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else ""),
+        ("came from", node.origin),
+        ("how sure", f"{node.confidence:.0%}"),
+        ("happened", minute(node.event_time, zone)),
+        ("recorded", minute(node.created_at, zone)),
+        ("true since", minute(node.valid_from, zone) if node.valid_from != node.event_time else ""),
+        ("true until", minute(node.valid_until, zone)),
+        ("expires", minute(node.expires_at, zone)),
+        ("closed", closed),
+    ]
+
+
+def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:
+    """A line for each version, oldest first."""
+    lines = plain_table("when", "by", "what", "memory")
+    for version in versions:
+        when, who, what = "", "", ""
+        if version.commit is not None:
+            when, who, what = minute(version.commit.at, zone), version.commit.actor, version.commit.reason
+        state = f" ({version.closed_reason})" if version.closed_at else ""
+        told = [one_line(who, most=20), one_line(what + state, most=40), one_line(version.content)]
+        lines.add_row(when, *(Text(each) for each in told))
+    out.print(lines)

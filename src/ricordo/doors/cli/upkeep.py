@@ -1,0 +1,165 @@
+"""The verbs for the store as a whole: figures, the log, import, backup and check."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.doors.cli.door import Door
+from ricordo.doors.cli.progress import embedded, progress_bar
+from ricordo.doors.cli.screen import Answer, one_line, shown
+from ricordo.doors.cli.show_nodes import minute, plain_table
+from ricordo.doors.cli.verb import verb
+from ricordo.errors import StoreError
+from ricordo.model import Commit, ImportReport, Report, Stats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PANEL = "Look after"
+
+
+@verb("stats", panel=_PANEL)
+async def stats(door: Door) -> Answer:
+    """Count what the memory holds."""
+    async with door.open() as memory:
+        figures = await memory.stats()
+    return Answer(
+        data=figures, show=lambda out: _show_stats(out, figures, where=door.location, zone=door.zone)
+    )
+
+
+def _show_stats(out: Console, figures: Stats, *, where: str, zone: ZoneInfo) -> None:
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="dim", no_wrap=True)
+    lines.add_column(overflow="fold")
+    span = f"{minute(figures.oldest, zone)} to {minute(figures.newest, zone)}" if figures.oldest else ""
+    waiting = f", {figures.embedding_missing:,} wait" if figures.embedding_missing else ""
+    by_meaning = (
+        f"{figures.embedded:,} with {figures.embedder}{waiting}" if figures.embedder else "no, by words only"
+    )
+    for name, value in (
+        ("store", f"{where}, {figures.size_mb:.1f} MB"),
+        ("memories", _counted(figures.nodes) or "none"),
+        ("categories", _counted(figures.categories)),
+        ("in the archive", f"{figures.closed:,}"),
+        ("from", span),
+        ("conversations", f"{figures.sessions:,}"),
+        ("people and things", f"{figures.entities:,}"),
+        ("links", _counted(figures.edges)),
+        ("found by meaning", by_meaning),
+        ("changes", f"{figures.commits:,}"),
+    ):
+        if value:
+            lines.add_row(name, Text(shown(value)))
+    out.print(lines)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
+@verb("log", panel=_PANEL)
+async def log(
+    door: Door, limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20
+) -> Answer:
+    """Show the latest changes, newest first."""
+    async with door.open() as memory:
+        commits = await memory.log(limit)
+    return Answer(data={"commits": commits}, show=lambda out: _show_log(out, commits, zone=door.zone))
+
+
+def _show_log(out: Console, commits: Sequence[Commit], *, zone: ZoneInfo) -> None:
+    if not commits:
+        out.print("Nothing was changed yet.")
+        return
+    lines = plain_table("change", "when", "by", "what")
+    for commit in commits:
+        said = "" if commit.reason == commit.origin else f": {commit.reason}"
+        who, what = one_line(commit.actor, most=30), one_line(commit.origin + said)
+        lines.add_row(str(commit.seq), minute(commit.at, zone), Text(who), Text(what))
+    out.print(lines)
+
+
+@verb("import", panel=_PANEL)
+async def import_(
+    door: Door,
+    file: Annotated[Path, typer.Argument(help="JSON lines of role or speaker, text, time and session.")],
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="chat or locomo. [default: told from the file]")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and check, record nothing.")] = False,
+) -> Answer:
+    """Record the conversations of a file. The same file again adds nothing."""
+    try:
+        async with door.open(makes=not dry_run) as memory:
+            with progress_bar(door.err, "Reading") as progress:
+                report = await memory.import_(file, format=format, dry_run=dry_run, progress=progress)
+            if not dry_run:
+                await embedded(door.err, memory)
+    except asyncio.CancelledError:
+        door.notice("Stopped. What was read so far is kept; the same command again goes on from there.")
+        raise
+    return Answer(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
+
+
+def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
+    fresh = report.read - report.known if dry_run else report.added
+    done = "would be added" if dry_run else "added"
+    known = f", {report.known:,} known already" if report.known else ""
+    out.print(f"{fresh:,} messages {done}{known}, {report.sessions:,} conversations.")
+    if report.refused_count:
+        out.print(Text(f"{report.refused_count:,} lines could not be used:", style="yellow"))
+        for line in report.refused:
+            out.print(Text(f"  {one_line(line, most=200)}"))
+
+
+@verb("backup", panel=_PANEL)
+async def backup(door: Door, path: Annotated[Path, typer.Argument(help="The new file.")]) -> Answer:
+    """Copy the whole store to a new file, also while it is in use."""
+    door.must_exist()
+    async with door.open() as memory:
+        with door.waiting("Copying…"):
+            size = await memory.backup(path)
+    return Answer(
+        data={"path": str(path), "bytes": size},
+        show=lambda out: out.print(
+            Text(f"Copied to {shown(str(path))}, {size / 1_000_000:.1f} MB."), soft_wrap=True
+        ),
+    )
+
+
+@verb("doctor", panel=_PANEL)
+async def doctor(door: Door) -> Answer:
+    """Look for damage. Changes nothing; the exit status is 7 where something is wrong."""
+    door.must_exist()
+    async with door.open() as memory:
+        with door.waiting("Looking…"):
+            report = await memory.doctor()
+    return Answer(
+        data={"ok": report.ok, "findings": report.findings},
+        show=lambda out: _show_doctor(out, report),
+        exit_status=0 if report.ok else StoreError.exit_status,
+    )
+
+
+def _show_doctor(out: Console, report: Report) -> None:
+    lines = Table.grid(padding=(0, 2))
+    for finding in report.findings:
+        mark = Text("ok", style="green") if finding.ok else Text("NOT WELL", style="bold red")
+        remedy = f"\n{finding.remedy}" if finding.remedy else ""
+        lines.add_row(
+            mark, finding.check, Text(shown(finding.detail + remedy), style="dim" if finding.ok else "")
+        )
+    out.print(lines)
+    out.print()
+    out.print(
+        "All is well." if report.ok else "Something is wrong; copy the store aside before you repair it."
+    )

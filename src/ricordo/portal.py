@@ -1,0 +1,47 @@
+"""An event loop in a thread of its own, for callers that have none or cannot use theirs (scripts, notebooks)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from ricordo.errors import UnavailableError
+
+T = TypeVar("T")
+
+
+class Portal:
+    """Runs coroutines from blocking code, also where another loop is running in the caller's thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="ricordo-loop", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._thread.is_alive()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run to the end and return its result. An interrupt stops the waiting, not the work.
+
+        Raises:
+            UnavailableError: the portal is closed.
+        """
+        if not self._thread.is_alive() or self._loop.is_closed():
+            work.close()
+            raise UnavailableError("the memory is closed", hint="open it again")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Stop the loop. Closing twice is fine."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()

@@ -1,0 +1,56 @@
+"""Named places where a crash would be interesting, so that a test can make one happen exactly there.
+
+In normal use `reached` is one comparison. A test installs a hook, which may kill the process, raise what SQLite
+would raise, or count. A new step of the write path gets a name here and a call where it happens; `tests/crash`
+then kills a process there without further ado.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+Point = Literal[
+    "schema: before backup",
+    "schema: between steps",
+    "schema: before commit",
+    "writer: before begin",
+    "writer: after begin",
+    "apply: after commit row",
+    "apply: after nodes",
+    "apply: before counts",
+    "writer: between works",
+    "writer: before commit",
+    "writer: after commit",
+    "writer: between answers",
+    "writer: replay",
+    "linking: before storing",
+    "vectors: before storing",
+    "vectors: before packing",
+    "vectors: after packing",
+    "model: adopted",
+    "model: before switch",
+    "model: in switch",
+    "model: in dropping",
+    "backup: before copy",
+    "backup: in copy",
+    "backup: before naming",
+    "close: after drain",
+    "close: before letting go",
+]
+
+POINTS: tuple[Point, ...] = get_args(Point)
+
+_hook: Callable[[Point], None] | None = None
+
+
+def reached(point: Point) -> None:
+    """Say that a point is passed. Nothing happens unless a test asked to be told."""
+    if _hook is not None:
+        _hook(point)
+
+
+def install(hook: Callable[[Point], None] | None) -> None:
+    """For tests: call `hook` at each point from now on, in whatever thread passes it; None takes it out."""
+    global _hook
+    _hook = hook

@@ -1,0 +1,196 @@
+"""Kill a writing process again and again, reopen, compare.
+
+    python -m tests.crash.kills --runs 300
+
+Two thirds of the kills come at a random moment, the others at the n-th pass of a named fault point. A store is used
+for several kills in a row, so that what a recovery left behind is killed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from ricordo.memory import Memory
+from ricordo.store.sqlite.faults import POINTS
+from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
+
+ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "benchmarks" / "results" / "kills.json"
+KILLS_PER_STORE = 5
+PATIENCE_S = 60
+
+# Points that are passed at every write are killed at some later pass; those that are seldom passed at the first.
+SELDOM = ("schema", "model", "backup", "close", "vectors: before packing", "vectors: after packing")
+
+
+@dataclass(slots=True)
+class Run:
+    """One kill, and what came of it."""
+
+    point: str | None
+    was_killed: bool
+    acknowledged: int
+    verdict: Verdict
+    stderr: str = ""
+
+
+@dataclass(slots=True)
+class Tally:
+    """All kills so far."""
+
+    runs: int = 0
+    not_reached: int = 0
+    acknowledged: int = 0
+    lost: list[str] = field(default_factory=list)
+    half: list[str] = field(default_factory=list)
+    by_point: Counter[str] = field(default_factory=Counter)
+
+    def count(self, run: Run, seed: int) -> None:
+        self.acknowledged += run.acknowledged
+        if not run.was_killed:
+            self.not_reached += 1
+            return
+        self.runs += 1
+        self.by_point[run.point or "at random"] += 1
+        self.lost += [f"seed {seed}, {run.point}: {problem}" for problem in run.verdict.lost]
+        self.half += [f"seed {seed}, {run.point}: {problem}" for problem in run.verdict.half]
+
+
+def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000) -> Run:
+    """Let a process write to the store at `path`, kill it, and look at what it left."""
+    dice = random.Random(seed)
+    before = said.count
+    is_upgrade = point is not None and point.startswith("schema:")
+    if is_upgrade:
+        _fill(path)
+        contents = _contents(path)
+    passes = 1 if point is None or point.startswith(SELDOM) else dice.randrange(1, 12)
+    status, stderr = _run_child(path, said, seed=seed, point=point, passes=passes, rounds=rounds, dice=dice)
+    if status not in (0, -9):
+        raise RuntimeError(f"the workload failed by itself (seed {seed}, {point}):\n{stderr}")
+    verdict = verify_upgrade(path, contents) if is_upgrade else verify(path, said)
+    return Run(point, status == -9, said.count - before, verdict, stderr)
+
+
+def _run_child(path, said, *, seed, point, passes, rounds, dice):
+    command = [sys.executable, "-m", "tests.crash.workload", str(path), "--seed", str(seed), "--rounds", str(rounds)]
+    command += ["--point", point, "--passes", str(passes)] if point else []
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    errors: list[str] = []
+    listening = threading.Thread(target=lambda: errors.append(child.stderr.read()))
+    listening.start()
+    deadline = threading.Timer(PATIENCE_S, child.kill)
+    deadline.start()
+    for line in child.stdout:
+        heard = _parsed(line)
+        said.hear(heard)
+        if heard.get("ready") == 0 and point is None:
+            threading.Timer(dice.uniform(0.0, 1.5), child.kill).start()
+    status = child.wait()
+    deadline.cancel()
+    listening.join()
+    child.stdout.close()
+    child.stderr.close()
+    return status, errors[0]
+
+
+def _parsed(line: str) -> dict:
+    """A line the kill tore was not said."""
+    with contextlib.suppress(json.JSONDecodeError):
+        return json.loads(line)
+    return {}
+
+
+def _fill(path: Path) -> None:
+    async def fill():
+        async with Memory.open(path, embedder=None) as memory:
+            for number in range(300):
+                memory.add_nowait(f"message {number} " + "of some length " * 20)
+
+    asyncio.run(fill())
+
+
+def _contents(path: Path) -> list[tuple]:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute("SELECT id, content FROM nodes ORDER BY key").fetchall()
+    finally:
+        connection.close()
+
+
+def many(runs: int, *, seed: int) -> Tally:
+    """That many kills, with progress on standard error."""
+    tally, dice, started = Tally(), random.Random(seed), time.monotonic()
+    while tally.runs < runs:
+        folder = Path(tempfile.mkdtemp(prefix="ricordo-kills-"))
+        said = Acknowledged()
+        for _ in range(KILLS_PER_STORE):
+            seed += 1
+            point = dice.choice(POINTS) if dice.random() < 0.34 else None
+            own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
+            place = folder / (f"upgrade-{seed}.db" if own else "memory.db")
+            tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)
+        shutil.rmtree(folder)
+        _show(tally, runs, started)
+    print(file=sys.stderr)
+    return tally
+
+
+def _show(tally: Tally, runs: int, started: float) -> None:
+    took = time.monotonic() - started
+    sys.stderr.write(
+        f"\r{tally.runs}/{runs} kills, {tally.acknowledged:,} acknowledged, "
+        f"{len(tally.lost)} lost, {len(tally.half)} half done, {took:.0f} s "
+    )
+    sys.stderr.flush()
+
+
+def machine() -> dict[str, object]:
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--runs", type=int, default=300)
+    options.add_argument("--seed", type=int, default=1)
+    given = options.parse_args()
+    tally = many(given.runs, seed=given.seed * 1_000_000)
+    result = {
+        "kills": tally.runs,
+        "acknowledged_writes": tally.acknowledged,
+        "lost": tally.lost,
+        "half_done": tally.half,
+        "ended_before_its_point": tally.not_reached,
+        "by_fault_point": dict(sorted(tally.by_point.items())),
+        "seed": given.seed,
+        "machine": machine(),
+    }
+    RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+    return 1 if tally.lost or tally.half else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""A killed process loses nothing it acknowledged and leaves nothing half done. The short version of `kills.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ricordo.memory import Memory
+from ricordo.store.sqlite.faults import POINTS
+from tests.crash.embedders import Letters
+from tests.crash.kills import ROOT, kill_once
+from tests.crash.verify import Acknowledged
+from tests.store.making import rows
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_named_point_nothing_is_lost_or_half_done(tmp_path, point):
+    run = kill_once(tmp_path / "m.db", Acknowledged(), seed=len(point), point=point)
+    assert run.was_killed, "the workload ended before it passed this point"
+    assert run.verdict.ok, run.verdict
+
+
+def test_killed_five_times_in_a_row_at_random_nothing_is_lost_or_half_done(tmp_path):
+    said = Acknowledged()
+    for seed in range(5):
+        run = kill_once(tmp_path / "m.db", said, seed=seed)
+        assert run.was_killed
+        assert run.verdict.ok, run.verdict
+    assert said.count > 50
+
+
+def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_store(tmp_path):
+    killed, fresh = tmp_path / "killed.db", tmp_path / "fresh.db"
+    texts = [f"{number} Anna likes tea and garden number {number * 7}" for number in range(120)]
+
+    async def fill(path, embedder):
+        async with Memory.open(path, embedder=embedder) as memory:
+            for text in texts:
+                await memory.add(text)
+            await memory.settle(20)
+            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
+
+    asyncio.run(fill(killed, Letters()))
+    for point in ("vectors: before storing", "model: in switch", "model: in dropping"):
+        child = subprocess.run(
+            [sys.executable, "-c", CHANGE, str(killed), point], cwd=ROOT, capture_output=True, timeout=60, text=True
+        )
+        assert child.returncode == -signal.SIGKILL, child.stderr
+    rows(killed, "DELETE FROM leases")
+
+    async def finish():
+        async with Memory.open(killed, embedder="hashing") as memory:
+            await memory.settle(20)
+            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
+
+    assert asyncio.run(finish()) == asyncio.run(fill(fresh, "hashing"))
+    vectors = "SELECT n.content, e.space, e.shelf, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node ORDER BY 1"
+    assert rows(killed, vectors) == rows(fresh, vectors)
+    assert rows(killed, "SELECT name, state FROM models") == [("hashing-256-v1", "active")]
+
+
+CHANGE = """
+import asyncio, sys
+from ricordo.memory import Memory
+from ricordo.model import Message
+from ricordo.store.sqlite import models
+from tests.crash.workload import die_at
+from tests.store.making import rows
+
+async def main(path, point):
+    models._DROP_ROWS = 10
+    async with Memory.open(path, embedder="hashing") as memory:
+        await memory.settle(30)
+
+rows(sys.argv[1], "DELETE FROM leases")
+die_at(sys.argv[2], 1, trouble=False)
+asyncio.run(main(sys.argv[1], sys.argv[2]))
+"""
+
+HOLDER = """
+import asyncio, os, signal, sys
+from ricordo.memory import Memory
+from ricordo.store.sqlite import faults
+
+async def main(path):
+    async with Memory.open(path, embedder="hashing") as memory:
+        for number in range(50):
+            await memory.remember(f"fact {number}", about=["Anna"])
+        await memory.settle(30)
+
+faults.install(lambda point: point == "vectors: before storing" and os.kill(os.getpid(), signal.SIGKILL))
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_run_out(tmp_path):
+    path = tmp_path / "m.db"
+    child = subprocess.run([sys.executable, "-c", HOLDER, str(path)], cwd=ROOT, capture_output=True, timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    assert len(rows(path, "SELECT holder FROM leases")) == 1
+    assert rows(path, "SELECT count(*) FROM embeddings") == [(0,)]
+
+    async def take_over():
+        async with Memory.open(path, embedder="hashing") as memory:
+            started = time.monotonic()
+            await memory.settle(30)
+            return time.monotonic() - started
+
+    assert asyncio.run(take_over()) < 15
+    assert rows(path, "SELECT count(*) FROM embeddings") == rows(path, "SELECT count(*) FROM live_nodes")
+
+
+def test_a_hook_is_all_that_a_fault_point_costs():
+    from ricordo.store.sqlite import faults
+
+    started = time.perf_counter()
+    for _ in range(100_000):
+        faults.reached("writer: before begin")
+    assert time.perf_counter() - started < 0.5
+

@@ -1,0 +1,225 @@
+"""What must hold of a store after its process was killed, looked at after reopening."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from ricordo.memory import Memory
+from ricordo.store import Store
+from ricordo.store.sqlite import linking
+from ricordo.store.sqlite.embeddings import VectorShelves
+from ricordo.store.sqlite.schema import migrations
+from tests.crash.workload import UPGRADED
+
+# Each answers with what is wrong, so all of them must answer with nothing.
+HALF_DONE = {
+    "an add_many of which a part is there": """
+        SELECT json_extract(attributes, '$.batch') AS batch, count(*), max(json_extract(attributes, '$.of')) AS whole
+        FROM nodes WHERE json_extract(attributes, '$.batch') IS NOT NULL GROUP BY batch HAVING count(*) != whole""",
+    "a fact without its subjects": """
+        SELECT id FROM nodes WHERE type != 'episodic' AND json_extract(attributes, '$.subjects')
+          != (SELECT count(*) FROM subjects WHERE node = nodes.key)""",
+    "an entity without a name": "SELECT id FROM entities WHERE key NOT IN (SELECT entity FROM aliases)",
+    "a gap in the commits": "SELECT max(seq), count(*) FROM commits HAVING coalesce(max(seq), 0) != count(*)",
+    "a commit without its rows": """
+        SELECT seq FROM commits EXCEPT SELECT commit_seq FROM (
+          SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities UNION SELECT commit_seq FROM edges
+          UNION SELECT commit_seq FROM sessions UNION SELECT commit_seq FROM aliases UNION SELECT commit_seq FROM subjects
+          UNION SELECT json_extract(before, '$.commit_seq') FROM history)""",
+    "a row without its commit": """
+        SELECT commit_seq FROM (SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities
+          UNION SELECT commit_seq FROM edges UNION SELECT commit_seq FROM sessions UNION SELECT commit_seq FROM aliases
+          UNION SELECT commit_seq FROM subjects UNION SELECT seq FROM history)
+        EXCEPT SELECT seq FROM commits""",
+    "a closed node without its before-image": """
+        SELECT id FROM nodes WHERE closed_at IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM history WHERE tbl = 'nodes' AND row = nodes.key AND seq = nodes.commit_seq)""",
+    "a live node without its vector": """
+        SELECT id FROM nodes WHERE closed_at IS NULL
+          AND NOT EXISTS (SELECT 1 FROM embeddings e JOIN models m ON m.key = e.model
+                          WHERE e.node = nodes.key AND m.name = 'hashing-256-v1')""",
+    "a model left over": "SELECT name, state FROM models WHERE (name, state) != ('hashing-256-v1', 'active')",
+    "a vector of a model left over": "SELECT DISTINCT model FROM embeddings EXCEPT SELECT key FROM models",
+    "a pack of a model left over": "SELECT DISTINCT model FROM packs EXCEPT SELECT key FROM models",
+    "a vector on the wrong shelf": """
+        SELECT e.id FROM embeddings e JOIN live_nodes n ON n.key = e.node
+        WHERE (e.space, e.shelf) != (n.space, n.shelf)""",
+}
+
+
+@dataclass(slots=True)
+class Acknowledged:
+    """What the killed process said."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    about: dict[str, list[str]] = field(default_factory=dict)
+    closed: dict[str, bool | None] = field(default_factory=dict)  # None: it was just being changed
+    entities: list[str] = field(default_factory=list)
+    backups: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def hear(self, line: dict) -> None:
+        match line:
+            case {"try": _, "id": id_}:
+                self.closed[id_] = None
+            case {"did": "add", "id": id_, "text": text}:
+                self.texts[id_] = text
+                self.about[id_] = line.get("about", [])
+                self.closed[id_] = False
+            case {"did": "forget" | "restore" as verb, "id": id_}:
+                self.closed[id_] = verb == "forget"
+            case {"did": "meet", "id": id_}:
+                self.entities.append(id_)
+            case {"did": "backup", "path": path}:
+                self.backups.append(path)
+        self.count += "did" in line
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is wrong: `lost` writes, and what is `half` done."""
+
+    lost: list[str] = field(default_factory=list)
+    half: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.lost and not self.half
+
+
+def verify(path: Path, said: Acknowledged) -> Verdict:
+    """Reopen, let background work end, and look everywhere."""
+    verdict = Verdict()
+    _end_lease(path)
+    asyncio.run(_verify(path, said, verdict))
+    verdict.lost += [f"backup {backup}" for backup in said.backups if not Path(backup).exists()]
+    for backup in path.parent.glob("backup-*.db"):
+        verdict.half += [f"{backup.name}: {problem}" for problem in _unsound(backup)]
+        backup.unlink()
+    said.backups.clear()
+    return verdict
+
+
+def _end_lease(path: Path) -> None:
+    """As if the ten seconds had passed after which a killed process loses it. That they do has a test of its own."""
+    store = Store.open(path)
+    try:
+        asyncio.run(store.derive(lambda tx: tx.connection.execute("DELETE FROM leases").fetchall()))
+    finally:
+        store.close()
+
+
+async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
+    async with Memory.open(path, embedder="hashing") as memory:
+        await memory.settle(60)
+        store = memory._opened.store
+        stored = await store.read(
+            lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
+        )
+        verdict.lost += _lost(said, stored)
+        verdict.lost += await _wrong_through_the_door(memory, said)
+        verdict.half += await store.read(_half_done)
+        verdict.half += await store.read(_index_off)
+        report = await memory.doctor()
+        verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
+        await memory.add("and life goes on")
+
+
+def _lost(said: Acknowledged, stored: dict) -> list[str]:
+    lost = [f"{id_} is not there" for id_ in said.texts if id_ not in stored]
+    lost += [f"{id_} holds another text" for id_, text in said.texts.items() if id_ in stored and stored[id_][0] != text]
+    return lost + [
+        f"{id_} is {'live' if closed else 'closed'} again"
+        for id_, closed in said.closed.items()
+        if closed is not None and id_ in stored and (stored[id_][1] is not None) != closed
+    ]
+
+
+async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[str]:
+    """The newest ones once more as a caller sees them: they were the nearest to the kill."""
+    wrong = []
+    for id_ in [*said.texts][-30:]:
+        node = await memory.get(id_)
+        if node.content != said.texts[id_] or sorted(node.about) != sorted(said.about[id_]):
+            wrong.append(f"get({id_}) differs")
+        if node.is_live and (await memory.query(node.content.split()[0])).ids != [id_]:
+            wrong.append(f"search does not find {id_}")
+    known = await memory._opened.store.read(
+        lambda tx: {id_ for (id_,) in tx.connection.execute("SELECT id FROM entities")}
+    )
+    return wrong + [f"entity {id_} is not there" for id_ in said.entities if id_ not in known]
+
+
+def _half_done(tx) -> list[str]:
+    found = {name: tx.connection.execute(text).fetchall() for name, text in HALF_DONE.items()}
+    wrong = [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
+    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(tx):
+        wrong.append("names are not linked")
+    return wrong
+
+
+def _index_off(tx) -> list[str]:
+    """A fresh index, loaded from packs and loose vectors, must hold exactly the live nodes."""
+    wrong = []
+    for key, dimension in tx.connection.execute("SELECT key, dimension FROM models").fetchall():
+        for space, shelf in tx.connection.execute("SELECT DISTINCT space, shelf FROM nodes").fetchall():
+            keys, _ = VectorShelves().nearest(
+                tx, np.ones(dimension, np.float32), model=key, spaces=[space], shelves=[shelf], limit=1_000_000, among=None
+            )
+            live = tx.connection.execute("SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf))
+            if set(keys.tolist()) != {key for (key,) in live}:
+                wrong.append(f"the vector index of shelf {space}{shelf} is out of step")
+    return wrong
+
+
+def _unsound(backup: Path) -> list[str]:
+    """Whatever carries the name of a backup is a whole store, acknowledged or not."""
+
+    async def look():
+        store = Store.open(backup)
+        try:
+            report = await store.doctor()
+            found = [f"{finding.check}: {finding.detail}" for finding in report.findings if not finding.ok]
+            return found + await store.read(lambda tx: [row[0] for row in _partial(tx)])
+        finally:
+            await asyncio.to_thread(store.close)
+
+    return asyncio.run(look())
+
+
+def _partial(tx):
+    return tx.connection.execute(HALF_DONE["an add_many of which a part is there"]).fetchall()
+
+
+def verify_upgrade(path: Path, before: list[tuple]) -> Verdict:
+    """Killed while it was upgraded: the old version or the new, whole either way, and the upgrade can go on."""
+    verdict = Verdict()
+    verdict.half += _mixed(path)
+    Store.open(path, steps=UPGRADED).close()
+    verdict.half += _mixed(path)
+    connection = apsw.Connection(str(path))
+    if connection.pragma("user_version") != UPGRADED[-1].version:
+        verdict.half.append("the upgrade does not go on")
+    if connection.execute("SELECT id, content FROM nodes ORDER BY key").fetchall() != before:
+        verdict.lost.append("texts are gone after an upgrade")
+    connection.close()
+    backup = apsw.Connection(str(path.with_name(f"{path.name}.v{migrations()[-1].version}.backup")))
+    if backup.execute("SELECT id, content FROM nodes ORDER BY key").fetchall() != before:
+        verdict.lost.append("the backup before the upgrade does not hold everything")
+    backup.close()
+    return verdict
+
+
+def _mixed(path: Path) -> list[str]:
+    connection = apsw.Connection(str(path))
+    version = connection.pragma("user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'upgraded'").get
+    count = connection.execute("SELECT count(*) FROM upgraded").get if tables else 0
+    connection.close()
+    wanted = (1, 2) if version == UPGRADED[-1].version else (0, 0)
+    return [] if (tables, count) == wanted else [f"version {version} with {tables} tables of the next and {count} rows"]

@@ -1,0 +1,197 @@
+"""What is killed: a process that writes to a store, seeded, and says each write only after its await returned.
+
+Lines are JSON. A line with `try` says what is about to happen, the same line with `did` that it was acknowledged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import RicordoError
+from ricordo.memory import Memory
+from ricordo.model import Message
+from ricordo.settings import Settings
+from ricordo.store import Store
+from ricordo.store.sqlite import embeddings, faults, models
+from ricordo.store.sqlite.schema import Migration, migrations
+from tests.crash.embedders import Letters
+
+CALLERS = 4
+WORDS = ("tea", "coffee", "Anna", "Berta", "garden", "Lisbon", "likes", "never", "every", "morning", "train", "blue")
+PEOPLE = ("Anna", "Berta", "Carl Schmidt", "Dora")
+
+UPGRADED = (
+    *migrations(),
+    Migration(version=migrations()[-1].version + 1, name="one", sql="CREATE TABLE upgraded (a INTEGER) STRICT"),
+    Migration(version=migrations()[-1].version + 2, name="two", sql="INSERT INTO upgraded VALUES (1), (2)"),
+)
+
+
+def say(**what):
+    """One line, at once: what a killed process has not flushed it has not said."""
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def die_at(point, passes, *, trouble):
+    """Kill this process at the given pass of a point. With `trouble`, batches now and then fail as on a full disk."""
+    left = {point: passes}
+    dice = random.Random(passes)
+
+    def hook(reached):
+        if reached in left:
+            left[reached] -= 1
+            if left[reached] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if trouble and reached == "writer: before commit" and dice.random() < 0.3:
+            raise apsw.FullError("as if the disk were full")
+
+    faults.install(hook)
+
+
+class Workload:
+    """Several callers of one memory, which is closed and opened again now and then."""
+
+    def __init__(self, path, seed):
+        self.path = Path(path)
+        self.seed = seed
+        self.dice = random.Random(seed)
+        self.number = 0
+        self.memory = None
+
+    def text(self):
+        """Never twice the same; sometimes long, so that the log grows over its checkpoints."""
+        self.number += 1
+        words = self.dice.choices(WORDS, k=self.dice.choice((3, 6, 12, 12, 400)))
+        return f"mark{self.seed}x{self.number} {' '.join(words)} \0 ü {self.dice.random()}"
+
+    async def run(self, rounds):
+        for turn in range(rounds):
+            embedder = self.dice.choice(("hashing", "hashing", Letters()))
+            settings = Settings(durability=self.dice.choice(("disk", "process")))
+            self.memory = await Memory.open(self.path, embedder=embedder, settings=settings)
+            say(ready=turn)
+            await asyncio.gather(*(self.caller(random.Random(self.seed * 1_000 + turn * 10 + n)) for n in range(CALLERS)))
+            await self.leave()
+
+    async def leave(self):
+        """Half of the time something nobody awaited is in the queue; once `close` has returned it counts as written."""
+        unseen = []
+        for _ in range(self.dice.choice((0, 0, 5, 50))):
+            text = self.text()
+            unseen.append([self.memory.add_nowait(text), text])
+        if self.dice.random() < 0.5:
+            await self.memory.settle(20)
+        await self.memory.close()
+        for id_, text in unseen:
+            say(did="add", id=id_, text=text)
+
+    async def caller(self, dice):
+        mine, gone = [], []
+        for _ in range(dice.randrange(5, 40)):
+            name = dice.choice(
+                ("add", "add", "add_many", "remember", "remember", "forget", "restore", "search", "backup", "meet")
+            )
+            await getattr(self, name)(dice, mine, gone)
+
+    async def add(self, dice, mine, gone):
+        text = self.text()
+        id_ = await self.memory.add(text, session=dice.choice(("monday", "tuesday", None)), speaker=dice.choice(PEOPLE))
+        say(did="add", id=id_, text=text)
+        mine.append(id_)
+
+    async def add_many(self, dice, mine, gone):
+        """The messages carry how many they are, so that a part of them is recognised as one."""
+        texts = [self.text() for _ in range(dice.randrange(2, 9))]
+        marks = {"batch": f"{self.seed}-{self.number}", "of": len(texts)}
+        ids = await self.memory.add_many([Message(text=text, session="many", attributes=marks) for text in texts])
+        for id_, text in zip(ids, texts, strict=True):
+            say(did="add", id=id_, text=text)
+
+    async def remember(self, dice, mine, gone):
+        about = dice.sample((*PEOPLE, f"Person {self.number}"), dice.randrange(3))
+        node = await self.memory.remember(self.text(), about=about, tags=["t"], attributes={"subjects": len(about)})
+        say(did="add", id=node.id, text=node.content, about=list(node.about))
+        mine.append(node.id)
+
+    async def forget(self, dice, mine, gone):
+        if mine:
+            id_ = mine.pop(dice.randrange(len(mine)))
+            say(**{"try": "forget", "id": id_})
+            await self.memory.forget(id_)
+            say(did="forget", id=id_)
+            gone.append(id_)
+
+    async def restore(self, dice, mine, gone):
+        if gone:
+            id_ = gone.pop(dice.randrange(len(gone)))
+            say(**{"try": "restore", "id": id_})
+            await self.memory.restore(id_)
+            say(did="restore", id=id_)
+            mine.append(id_)
+
+    async def search(self, dice, mine, gone):
+        await self.memory.search(" ".join(dice.choices(WORDS, k=2)))
+
+    async def meet(self, dice, mine, gone):
+        entity = await self.memory.add_entity(f"Friend {self.text().split()[0]}", aliases=["pal"])
+        say(did="meet", id=entity.id)
+
+    async def backup(self, dice, mine, gone):
+        """Seldom: a copy costs as much as all the rest."""
+        if dice.random() < 0.3:
+            target = self.path.with_name(f"backup-{self.text().split()[0]}.db")
+            await self.memory.backup(target)
+            say(did="backup", path=str(target))
+
+
+async def in_trouble(workload, rounds):
+    """The same, where batches fail: a refused write is refused, and only what returned is acknowledged."""
+
+    def stubborn(act):
+        async def attempt(*args):
+            try:
+                await act(*args)
+            except RicordoError:
+                say(refused=True)
+
+        return attempt
+
+    for name in ("add", "add_many", "remember", "forget", "restore", "backup", "meet"):
+        setattr(workload, name, stubborn(getattr(workload, name)))
+    workload.leave = stubborn(workload.leave)
+    await workload.run(rounds)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("path")
+    options.add_argument("--seed", type=int, required=True)
+    options.add_argument("--rounds", type=int, default=1_000)
+    options.add_argument("--point", choices=faults.POINTS)
+    options.add_argument("--passes", type=int, default=1)
+    given = options.parse_args()
+    embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
+    models._DROP_ROWS = 10
+    trouble = given.point == "writer: replay"
+    if given.point:
+        die_at(given.point, given.passes, trouble=trouble)
+    if given.point and given.point.startswith("schema:"):
+        say(ready=0)
+        Store.open(given.path, steps=UPGRADED).close()
+        return
+    workload = Workload(given.path, given.seed)
+    asyncio.run(in_trouble(workload, given.rounds) if trouble else workload.run(given.rounds))
+
+
+if __name__ == "__main__":
+    main()

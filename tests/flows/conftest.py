@@ -1,0 +1,68 @@
+"""Stories run through both faces: the async `Memory` and its blocking twin, called from a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ricordo
+import ricordo.sync
+from ricordo import Settings
+
+START = 1_767_261_600_000  # 2026-01-01T10:00Z
+DAY = 86_400_000
+
+
+class HandClock:
+    """A clock moved by hand."""
+
+    def __init__(self) -> None:
+        self.ms = START
+
+    def now(self) -> int:
+        return self.ms
+
+
+class Blocking:
+    """The blocking twin behind awaitable names, so that one story serves both."""
+
+    def __init__(self, memory: ricordo.sync.Memory) -> None:
+        self._memory = memory
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._memory, name)
+        if name == "add_nowait":
+            return method
+        if name == "scoped":
+            return lambda scope: Blocking(method(scope))
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await asyncio.to_thread(method, *args, **kwargs)
+
+        return call
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture(params=["async", "blocking"])
+async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
+    """A fresh store with a quick embedder."""
+    options: dict[str, Any] = {
+        "embedder": "hashing",
+        "clock": clock,
+        "settings": Settings(durability="process", time_zone="Europe/Berlin"),
+    }
+    if request.param == "async":
+        async with ricordo.Memory.open(tmp_path / "me.db", **options) as opened:
+            yield opened
+    else:
+        twin = await asyncio.to_thread(lambda: ricordo.sync.Memory.open(tmp_path / "me.db", **options))
+        yield Blocking(twin)
+        await asyncio.to_thread(twin.close)

@@ -1,0 +1,159 @@
+"""What was said is found again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ricordo import ConflictError, InvalidError, Message, NotFoundError
+from tests.flows.conftest import HandClock
+
+
+async def test_a_message_is_searchable_as_soon_as_add_returns(memory: Any) -> None:
+    said = await memory.add("Rex hates the vacuum cleaner", speaker="Ann", session="monday")
+    assert (await memory.search("what is the vacuum to Rex")).ids[0] == said
+
+
+async def test_a_message_added_without_waiting_has_its_id_at_once_and_is_there_after_settling(memory: Any) -> None:
+    said = memory.add_nowait("The boiler man comes on Thursday")
+    await memory.settle(20)
+    assert (await memory.get(said)).content == "The boiler man comes on Thursday"
+
+
+async def test_the_same_id_with_the_same_text_is_stored_once(memory: Any) -> None:
+    for _ in range(2):
+        assert await memory.add("once only", id="m1") == "m1"
+    assert len((await memory.list()).nodes) == 1
+
+
+async def test_an_id_taken_by_another_text_is_refused_and_nothing_of_the_batch_is_kept(memory: Any) -> None:
+    await memory.add("the first", id="m1")
+    with pytest.raises(ConflictError, match="m1"):
+        await memory.add_many([Message(text="a new one"), Message(text="another", id="m1")])
+    assert [node.content for node in (await memory.list()).nodes] == ["the first"]
+
+
+async def test_messages_that_arrive_out_of_order_stand_in_the_order_they_were_said(memory: Any) -> None:
+    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 1, 2)]
+    for at in times:
+        await memory.add(f"said on day {at.day}", session="s", at=at)
+    stats = await memory.stats()
+    assert stats.edges == {"temporal": 2}
+
+
+async def test_two_messages_of_a_session_at_once_make_one_session(memory: Any) -> None:
+    import asyncio
+
+    await asyncio.gather(*(memory.add(f"message {n}", session="s") for n in range(20)))
+    stats = await memory.stats()
+    assert (stats.sessions, stats.nodes["episodic"], stats.edges["temporal"]) == (1, 20, 19)
+
+
+async def test_a_session_can_be_ended_and_one_nobody_spoke_in_cannot(memory: Any) -> None:
+    await memory.add("hello", session="s")
+    await memory.end_session("s")
+    await memory.end_session("s")
+    with pytest.raises(NotFoundError, match="nothing was said"):
+        await memory.end_session("another")
+
+
+async def test_what_is_said_off_the_record_is_not_stored(memory: Any) -> None:
+    await memory.off_record("secret talk")
+    gone = await memory.add("the surprise party is on Friday", session="secret talk")
+    kept = await memory.add("we need more milk", session="daily")
+    with pytest.raises(NotFoundError):
+        await memory.get(gone)
+    await memory.on_record("secret talk")
+    again = await memory.add("the cake is ordered", session="secret talk")
+    assert {node.id for node in (await memory.list()).nodes} == {kept, again}
+
+
+async def test_off_the_record_until_further_notice_holds_for_everything(memory: Any) -> None:
+    await memory.off_record()
+    await memory.add("not stored")
+    await memory.on_record()
+    await memory.add("stored")
+    assert [node.content for node in (await memory.list()).nodes] == ["stored"]
+
+
+async def test_a_credential_is_redacted_before_it_is_stored(memory: Any) -> None:
+    said = await memory.add("my wifi password is hunter2-Tr0ub4dor&3, please note it")
+    node = await memory.get(said)
+    assert "Tr0ub4dor" not in node.content
+    assert "[redacted: " in node.content
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": " \n"}, "text"),
+        ({"text": "half a pair \ud83d"}, "text"),
+        ({"text": "x", "role": "king"}, "role"),
+        ({"text": "x", "at": "in a while"}, "at"),
+        ({"text": "x", "at": datetime(2026, 1, 1)}, "at"),
+        ({"text": "x", "session": " "}, "session"),
+        ({"text": "x", "attributes": {"n": float("nan")}}, "attributes"),
+        ({"text": "x", "id": "two\nlines"}, "id"),
+    ],
+)
+async def test_bad_input_is_refused_with_the_name_of_the_field(
+    memory: Any, fields: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(InvalidError, match=named):
+        await memory.add(**fields)
+    assert (await memory.list()).nodes == ()
+
+
+async def test_a_listing_comes_in_pages_newest_first(memory: Any) -> None:
+    for n in range(5):
+        await memory.add(f"message {n}")
+    first = await memory.list(limit=3)
+    second = await memory.list(limit=3, cursor=first.cursor)
+    assert [node.content[-1] for node in (*first.nodes, *second.nodes)] == list("43210")
+    assert second.cursor is None
+
+
+async def test_filters_narrow_a_search(memory: Any, clock: HandClock) -> None:
+    await memory.add("we talked about tea", session="a", at="2025-11-03", attributes={"task_id": 7})
+    await memory.add("we talked about tea again", session="b", at="2025-12-24")
+    await memory.remember("Tea is best at four", tags=["drinks"], category="preference")
+
+    async def found(**conditions: Any) -> list[str]:
+        return sorted(hit.content for hit in (await memory.search("tea", **conditions)).hits)
+
+    assert await found(session="a") == ["we talked about tea"]
+    assert await found(after="2025-12-01", type="episodic") == ["we talked about tea again"]
+    assert await found(before="2025-12-01") == ["we talked about tea"]
+    assert await found(tag="drinks") == await found(category="preference") == await found(type="semantic")
+    assert await found(where={"task_id": 7}) == ["we talked about tea"]
+    assert await found(where={"task_id": "7"}) == []
+
+
+async def test_a_time_in_the_question_lifts_what_happened_then(memory: Any) -> None:
+    await memory.add("We went to the lake and swam", at="2025-06-14")
+    await memory.add("We went to the lake and it rained", at="2025-09-20")
+    hits = (await memory.search("what happened at the lake in September 2025?")).hits
+    assert "rained" in hits[0].content
+
+
+async def test_a_hit_says_when_in_four_ways(memory: Any) -> None:
+    await memory.add("The heating broke", at="2025-12-30T09:30:00Z", speaker="Ann")
+    (hit,) = (await memory.search("heating")).hits
+    assert hit.event_time_iso == "2025-12-30T09:30:00Z"
+    assert hit.event_time_local.startswith("2025-12-30 10:30")
+    assert hit.event_time_tz == "Europe/Berlin"
+    assert hit.event_time_relative == "2 days ago"
+
+
+async def test_the_shares_of_a_hit_add_up_to_its_score(memory: Any, clock: HandClock) -> None:
+    for n in range(30):
+        await memory.add(f"the cat number {n} sat on the mat in room {n % 7}", speaker="Ann" if n % 2 else "Bob")
+    await memory.remember("Cats sleep a lot", confidence=0.6)
+    clock.ms += 40 * 86_400_000
+    results = await memory.search("which cat sat in room 3?", trace=True)
+    assert results.trace is not None
+    for hit in results.hits:
+        assert sum(share.share for share in hit.why) == pytest.approx(hit.score)
