@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms
 from ricordo.encoding import episodes, facts, sessions
+from ricordo.encoding.text import check_encodable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting import forget
@@ -466,6 +467,7 @@ class Memory:
     def _reason(self, verb: str, said: str | None = None) -> Reason:
         if said is not None and (not isinstance(said, str) or len(said) > 500):
             raise InvalidError("reason must be text of at most 500 characters")
+        check_encodable(said or "", name="reason")
         return Reason(actor=self._scope.owner or self._scope.chat or "", origin=verb, reason=said or verb)
 
     async def _write(
@@ -480,6 +482,7 @@ def _checked(scope: Scope) -> Scope:
     for name, value in (("owner", scope.owner), ("chat", scope.chat)):
         if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):
             raise InvalidError(f"scope.{name} must be text of at most 500 characters")
+        check_encodable(value or "", name=f"scope.{name}")
     if not scope.owner and not scope.chat:
         raise InvalidError("scope: neither owner nor chat is given", hint="say whose memory it is")
     return scope

@@ -66,6 +66,12 @@ class Cli:
         )  # fmt: skip
         return Outcome(status=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
+    def help(self, *options: str) -> str:
+        """What `ricordo` prints of itself, 80 columns wide."""
+        environment = {**clean_environment(), "COLUMNS": "80"}
+        command = [sys.executable, "-c", RUN, *options]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
     def fill(self, count: int) -> Path:
         """Import a made-up conversation of so many turns; returns its file."""
         path = self.folder / "chat.jsonl"

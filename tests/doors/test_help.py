@@ -6,18 +6,27 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.doors.conftest import RUN, clean_environment
+from tests.doors.conftest import Cli
+from typer.main import get_command
+
+from ricordo.doors.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden/cli_help.txt"
 
 
-def test_the_help_is_the_golden_one() -> None:
+def test_the_help_is_the_golden_one_and_ricordo_alone_shows_it(cli: Cli) -> None:
     """After a wanted change: COLUMNS=80 ricordo --help > tests/golden/cli_help.txt"""
-    environment = {**clean_environment(), "COLUMNS": "80"}
-    command = [sys.executable, "-c", RUN, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout == GOLDEN.read_text(encoding="utf-8")
+    assert cli.help("--help") == cli.help() == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_every_verb_explains_itself(cli: Cli) -> None:
+    verbs = list(get_command(app).commands)  # type: ignore[attr-defined]
+    assert {"remember", "search", "import", "demo"} < set(verbs)
+    for verb in verbs:
+        shown = cli(verb, "--help").out
+        assert f"Usage: ricordo {verb}" in shown
+        assert "--json" in shown
 
 
 def test_the_reference_pages_are_up_to_date() -> None:

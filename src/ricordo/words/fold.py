@@ -41,8 +41,11 @@ def index_terms(text: str) -> list[str]:
     >>> index_terms("Sarah's peanuts, Ёлки")
     ['sarah', 'peanut', 'елк']
     """
+    words = _WORD.findall(text.lower())
+    if text.isascii():
+        return list(map(_term, words))
     terms: list[str] = []
-    for word in _WORD.findall(text.lower()):
+    for word in words:
         if word.isascii():
             terms.append(_term(word))
         else:

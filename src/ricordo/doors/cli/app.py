@@ -36,7 +36,9 @@ def _begin(
     ctx: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and leave."),
+        typer.Option(
+            "--version", metavar="", callback=_say_version, is_eager=True, help="Print the version and leave."
+        ),
     ] = False,
     **common: Any,
 ) -> None:
@@ -68,9 +70,6 @@ def main(argv: Sequence[str]) -> int:
         return _misused(error, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except UnicodeEncodeError:
-        _complain("an argument is not UTF-8 text", code=InvalidError.code, hint="", as_json=as_json)
-        return InvalidError.exit_status
     except Exception as error:  # noqa: BLE001  # a defect of ours: who reads JSON gets a document all the same
         traceback.print_exc(file=sys.stderr)
         _complain(

@@ -65,7 +65,9 @@ def everywhere(
             text="What finds by meaning; none: by words only. [default: $RICORDO_EMBEDDER, else built in]",
         ),
     ] = None,
-    as_json: Annotated[bool, _option("--json", text="Print one JSON document on standard output.")] = False,
+    as_json: Annotated[
+        bool, _option("--json", metavar="", text="Print one JSON document on standard output.")
+    ] = False,
 ) -> Given:
     """The options of every command; their one description."""
     return Given(store=store, config=config, owner=owner, chat=chat, embedder=embedder, as_json=as_json)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # A search by the end of an id has no index, so it stays with what one can have just seen in a table.
 _LATEST = 1_000
+_HANDLE_CHARS = 8
 
 
 async def whole_id(memory: Memory, given: str) -> str:
@@ -24,7 +25,7 @@ async def whole_id(memory: Memory, given: str) -> str:
     try:
         return (await memory.get(given)).id
     except NotFoundError:
-        if handle_of(given) != given or not given:
+        if len(given) != _HANDLE_CHARS:
             raise
     latest = [await memory.list(limit=_LATEST, archived=archived) for archived in (False, True)]
     found = [node.id for page in latest for node in page.nodes if handle_of(node.id) == given]

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ricordo.ports import Progress as Told
 
@@ -21,6 +20,8 @@ _LOOK_S = 0.2
 @contextmanager
 def progress_bar(console: Console, doing: str) -> Iterator[Told]:
     """A bar that is told how far things are; nothing at all where no terminal shows it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
         bar = bars.add_task(doing, total=None)

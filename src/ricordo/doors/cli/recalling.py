@@ -43,7 +43,7 @@ _AfterOption = Annotated[
 ]
 _BeforeOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only before then.")]
 _ArchivedOption = Annotated[
-    bool, typer.Option("--archived", help="Among what was forgotten or replaced, instead.")
+    bool, typer.Option("--archived", metavar="", help="Among what was forgotten or replaced, instead.")
 ]
 
 
@@ -61,7 +61,9 @@ async def search(
     before: _BeforeOption = None,
     archived: _ArchivedOption = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
-    trace: Annotated[bool, typer.Option("--trace", help="Show how the answer came about.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")
+    ] = False,
 ) -> Answer:
     """Find memories by what they mean, by their words and by their time. Best first."""
     async with door.open() as memory:

@@ -95,7 +95,9 @@ async def import_(
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="chat or locomo. [default: told from the file]")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and check, record nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Read and check, record nothing.")
+    ] = False,
 ) -> Answer:
     """Record the conversations of a file. The same file again adds nothing."""
     try:
@@ -114,7 +116,9 @@ def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
     fresh = report.read - report.known if dry_run else report.added
     done = "would be added" if dry_run else "added"
     known = f", {report.known:,} known already" if report.known else ""
-    out.print(f"{fresh:,} messages {done}{known}, {report.sessions:,} conversations.")
+    out.print(
+        f"{fresh:,} message{'' if fresh == 1 else 's'} {done}{known}, {report.sessions:,} conversations."
+    )
     if report.refused_count:
         out.print(Text(f"{report.refused_count:,} lines could not be used:", style="yellow"))
         for line in report.refused:

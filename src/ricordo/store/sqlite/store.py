@@ -18,7 +18,7 @@ from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import Change, Durability, Reason, Report, Scope
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
-from ricordo.store.sqlite.connection import connect, patient, translated
+from ricordo.store.sqlite.connection import connect, moment, patient, translated
 from ricordo.store.sqlite.doctor import examine
 from ricordo.store.sqlite.readers import Readers
 from ricordo.store.sqlite.schema import Migration, copy_database, migrations, prepare
@@ -116,8 +116,18 @@ class Store:
 
     async def doctor(self) -> Report:
         """Look for damage. Changes nothing."""
-        unseen = self._writer.failures_unseen
-        return await self.read(lambda snapshot: examine(snapshot, self.path, failures_unseen=unseen))
+        return await self.read(lambda _: self._examined())
+
+    def _examined(self) -> Report:
+        """By a fresh connection: FTS5 checks itself against the structure a connection saw last, and cries corruption when
+        another one has written since.
+        """
+        connection = self._connect_reader()
+        try:
+            with moment(connection):
+                return examine(Snapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
+        finally:
+            connection.close()
 
     def backup(self, target: Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.
@@ -127,6 +137,7 @@ class Store:
             StoreError: it cannot be written; nothing is left of it.
         """
         self._check()
+        _check_name(str(target), name="path")
         if target.exists():
             raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
         doing = f"cannot back up to {target}"
@@ -189,10 +200,17 @@ def _place(location: str | Path) -> tuple[Path, bool]:
         return Path(tempfile.mkdtemp(prefix="ricordo-")) / "memory.db", True
     if "://" in text:
         raise InvalidError(f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path")
+    _check_name(text, name="location")
     path = Path(text).expanduser()
     if text.endswith(("/", os.sep)) or path.is_dir():
         raise InvalidError(f"location: {text} is a folder", hint="folder stores cannot be opened yet; give a file's path")
     return path, False
+
+
+def _check_name(text: str, *, name: str) -> None:
+    """What no file can be called is said to be so, before the system says it in its own words."""
+    if "\0" in text or not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidError(f"{name}: {text!r} cannot be the name of a file", hint="choose another path")
 
 
 def _create_private(path: Path) -> None:
@@ -201,7 +219,7 @@ def _create_private(path: Path) -> None:
         _make_folder(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"cannot create {path}: {error.strerror}", hint="check the path and its permissions") from error
+        raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
 
 
 def _make_folder(folder: Path) -> None:

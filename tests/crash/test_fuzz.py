@@ -1,0 +1,18 @@
+"""Any text is taken and comes back as it was, or is refused with a sentence. The short version of `fuzz.py`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.crash.fuzz import fuzz
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_thousand_strange_texts_through_every_door(tmp_path, seed):
+    found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=1_000, seed=seed))
+    assert found.failures == []
+    assert unsound == []
+    assert found.refused["invalid"] > 50, "nothing was refused: the texts are not strange any more"
+    assert min(found.calls.values()) > 50

@@ -1,0 +1,72 @@
+"""Pure functions that meet any text: none of them fails, and what they promise holds for strange ones as well."""
+
+from __future__ import annotations
+
+import random
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ricordo.encoding.mentions import names_in
+from ricordo.encoding.secrets import redact
+from ricordo.encoding.text import TextRules, storable
+from ricordo.errors import InvalidError
+from ricordo.retrieval.hits import excerpt
+from ricordo.store.sqlite.connection import stored_terms
+from ricordo.times import find_interval
+from ricordo.words import index_terms, name_key, question_terms
+from tests.logic.strange import strange_text
+
+DICE = random.Random(20)
+TEXTS = [strange_text(DICE) for _ in range(400)]
+NOW = 1_780_000_000_000
+
+
+@pytest.mark.parametrize("function", [index_terms, question_terms, name_key, names_in, redact])
+def test_a_function_of_text_takes_any_text(function):
+    for text in TEXTS:
+        function(text)
+
+
+def test_an_index_term_has_no_blank_and_no_mark_that_would_end_it():
+    """The full-text index splits at ASCII blanks and puts a middle dot before the space of a term."""
+    for text in TEXTS:
+        for term in index_terms(text):
+            assert term and not set(term) & set(' \t\r\n\0"'), (text, term)
+            assert "·" not in term, (text, term)
+
+
+def test_the_stored_terms_are_as_many_as_the_text_has():
+    for text in TEXTS:
+        terms = index_terms(text)
+        assert stored_terms(text, "[]", None, "1k").split() == [f"{term}·1k" for term in terms]
+
+
+def test_a_text_is_stored_whole_or_refused():
+    for text in TEXTS:
+        try:
+            stored = storable(text, name="text", rules=TextRules(secrets="keep"))
+        except InvalidError as refusal:
+            assert refusal.message
+        else:
+            assert stored == text
+            stored.encode()
+
+
+def test_redacting_twice_changes_nothing_more():
+    for text in TEXTS:
+        once = redact(text).text
+        assert redact(once).text == once
+
+
+def test_a_time_is_found_in_a_text_or_none_and_never_an_error():
+    for text in TEXTS:
+        found = find_interval(text[:2_000], now=NOW, zone=ZoneInfo("Europe/Berlin"))
+        assert found is None or found.start <= found.end
+
+
+def test_an_excerpt_is_short_and_of_the_text():
+    for text in TEXTS:
+        piece = excerpt(text, ("tea", "漢"))
+        assert len(piece) <= 1_000
+        assert piece.strip("…") in text
