@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock
 from ricordo.embedding import resolve
+from ricordo.embedding.words import Embedded, embed_question
 from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
@@ -25,7 +26,6 @@ from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
 if TYPE_CHECKING:
-    from ricordo.ports import Vector
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 # While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
@@ -99,29 +99,38 @@ class Engine:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
-            embed=self.query_vectors, deadline_s=self.settings.search_deadline_ms / 1_000,
+            embed=self.embed_question, deadline_s=self.settings.search_deadline_ms / 1_000,
             context_tokens=self.settings.context_tokens,
         )  # fmt: skip
 
-    async def query_vectors(self, text: str) -> tuple[Mapping[int, Vector], tuple[str, ...]]:
-        """The question as a vector of each model the store holds vectors of, and what could not take part."""
+    async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
+        """The question as a vector of each model the store holds vectors of, and what could not take part.
+
+        The active model comes first.
+        """
         if self.embedder is None:
             return {}, ()
         degraded = []
         if not await self.backlog.caught_up(self._fresh_wait_s()):
             degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
-        vectors: dict[int, Vector] = {}
-        for model in await self.store.read(models.known_models):
+        found: dict[int, Embedded] = {}
+        known = await self.store.read(models.known_models)
+        for model in sorted(known, key=lambda model: model.state):
             embedder = self._embedder_of(model)
             if model.state == "coming":
                 degraded.append("embedding: the store is changing its model")
             if embedder is None:
                 continue
             try:
-                vectors[model.key] = await embedder.embed(text, kind="query")
-            except (RicordoError, OSError) as error:
-                degraded.append(f"embedding: {error}")
-        return vectors, tuple(degraded)
+                embedded = await embed_question(embedder, text)
+            except Exception as error:  # noqa: BLE001 - an embedder may be anybody's code; words still answer
+                degraded.append(f"embedding: {type(error).__name__}: {str(error)[:200]}")
+                continue
+            if embedded.vector is None:
+                degraded.append("embedding: the question's vector is unsound")
+            else:
+                found[model.key] = embedded
+        return found, tuple(degraded)
 
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0

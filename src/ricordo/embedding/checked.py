@@ -32,7 +32,7 @@ async def checked_batch(embedder: Embedder, texts: Sequence[str], kind: Kind) ->
     except Exception as error:  # noqa: BLE001 - an embedder may be anybody's code
         _log.warning("%s failed on a batch of %d: %s", embedder.name, len(texts), _brief(error))
         answers = await _one_by_one(embedder, texts, kind)
-    found = [_sound(answer, embedder.dimension) for answer in answers]
+    found = [sound(answer, embedder.dimension) for answer in answers]
     refused = sum(
         vector is None and answer is not None for vector, answer in zip(found, answers, strict=True)
     )
@@ -61,7 +61,8 @@ async def _one_by_one(embedder: Embedder, texts: Sequence[str], kind: Kind) -> l
     return found
 
 
-def _sound(answer: object, dimension: int) -> Vector | None:
+def sound(answer: object, dimension: int) -> Vector | None:
+    """An embedder's answer as float32[dimension], or None where it is no finite vector of that shape."""
     import numpy as np
 
     if answer is None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ricordo.embedding import checked_batch
+from ricordo.embedding.words import embed_with_words
 from ricordo.encoding.mentions import Unlinked, candidates, mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
@@ -232,14 +232,15 @@ class Backlog:
         rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
         if not rows:
             return False
-        from ricordo.store.sqlite.embeddings import pack_full_shelves, put_vectors
+        from ricordo.store.sqlite.embeddings import NewVectors, pack_full_shelves, put_vectors
 
         model = self._model
-        vectors = await checked_batch(self._embedder, [_embedded_text(content, who) for _, content, who in rows], kind="passage")
+        texts = [_embedded_text(content, who) for _, content, who in rows]
+        made = await embed_with_words(self._embedder, texts, kind="passage")
         found = [
-            (key, content, vector)
-            for (key, content, _), vector in zip(rows, vectors, strict=True)
-            if vector is not None
+            NewVectors(key=key, content=content, vector=new.vector, pieces=new.pieces, words=new.words)
+            for (key, content, _), new in zip(rows, made, strict=True)
+            if new.vector is not None
         ]
         await self._store.derive(lambda tx: put_vectors(tx, model.key, model.dimension, found))
         self._cursor.after = rows[-1][0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from ricordo.embedding.words import Embedded
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.retrieval.context import EstimatedTokens, assemble
@@ -18,11 +19,12 @@ from ricordo.store import Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
-    from ricordo.ports import Vector
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 _CONTEXT_HITS = 20
+# Of the most a signal can give, which is .08 and .14: nearly half of the question's words, or a near meaning.
+_TELLING = {"words": 0.036, "meaning": 0.056}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Asking:
     now: int
     zone: ZoneInfo
     vectors: VectorShelves
-    embed: Callable[[str], Awaitable[tuple[Mapping[int, Vector], tuple[str, ...]]]]
+    embed: Callable[[str], Awaitable[tuple[Mapping[int, Embedded], tuple[str, ...]]]]
     deadline_s: float
     context_tokens: int
 
@@ -65,7 +67,7 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> tuple[Result
     return results_of(found, plan, degraded=degraded, traced=traced), found
 
 
-async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Vector], tuple[str, ...]]:
+async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
     """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
     if query.words_only or not query.text.strip():
         return {}, ()
@@ -93,7 +95,4 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
 
 def _is_telling(hit: Hit) -> bool:
     """Whether a hit says anything of its own to the question: shares words with it, or means something near."""
-    return any(
-        (share.strategy == "words" and share.share > 0.1) or (share.strategy == "meaning" and share.share > 0.25)
-        for share in hit.why
-    )
+    return any(share.share >= _TELLING.get(share.strategy, 1.0) for share in hit.why)

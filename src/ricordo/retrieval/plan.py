@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ricordo.embedding.words import Embedded
 from ricordo.model import Category, Json, NodeType
 from ricordo.times import Interval
 from ricordo.store.sqlite.filters import Filter
 from ricordo.words import index_terms, question_terms
-
-if TYPE_CHECKING:
-    from ricordo.ports import Vector
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
@@ -50,7 +47,7 @@ class Plan:
     terms: tuple[str, ...]
     ignored: tuple[str, ...]
     interval: Interval | None
-    vectors: Mapping[int, Vector] = field(default_factory=dict)
+    vectors: Mapping[int, Embedded] = field(default_factory=dict)
 
     @property
     def shelves(self) -> tuple[str, ...]:
@@ -77,7 +74,7 @@ class Plan:
         )
 
 
-def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Vector]) -> Plan:
+def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded]) -> Plan:
     """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May."""
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)

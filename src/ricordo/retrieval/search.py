@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
 from ricordo.model import Hit, Results, Scope, Trace
+from ricordo.retrieval.candidates import STRATEGIES, Lookup, look_up
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.listing import entity_key
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.rank import Ranked, fuse, weigh
-from ricordo.retrieval.strategies import STRATEGIES, Lookup
+from ricordo.retrieval.pool import Pool, gather
+from ricordo.retrieval.rank import rank, weigh
+from ricordo.retrieval.signals import asks_for_a_list, shares
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
 
-# Of the best by fused score so many are read and weighed: expired ones and such as became one fall out on the way.
+T = TypeVar("T")
+
+# Of the best so many are read and weighed: expired ones and such as became one fall out on the way.
 _WEIGHED = 2
 _WEIGHED_LEAST = 30
 
@@ -38,17 +43,18 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
         NotFoundError: the question is limited to an entity nobody knows.
     """
     timings: dict[str, float] = {}
-    look = _lookup(snapshot, plan, scope=scope, vectors=vectors)
-    found: dict[str, dict[int, float]] = {}
-    for name, strategy in STRATEGIES.items():
+
+    def timed(name: str, work: Callable[[], T]) -> T:
         started = time.perf_counter()
-        found[name] = strategy(look)
+        result = work()
         timings[name] = (time.perf_counter() - started) * 1_000
-    started = time.perf_counter()
-    short = fuse(found, most=max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit))
-    hits = _best(snapshot, plan, short, scope=scope, zone=zone)
-    timings["ranking"] = (time.perf_counter() - started) * 1_000
-    counts = {name: len(candidates) for name, candidates in found.items()}
+        return result
+
+    look = timed("terms", lambda: _lookup(snapshot, plan, scope=scope, vectors=vectors))
+    seeds = {name: timed(name, lambda use=use: use(look)) for name, use in STRATEGIES.items()}  # type: ignore[misc]
+    pool = timed("reading", lambda: gather(look, seeds))
+    hits = () if pool is None else timed("ranking", lambda: _best(look, pool, seeds, zone=zone))
+    counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
     return Found(best=hits, candidates=counts, timings_ms=timings)
 
 
@@ -56,11 +62,17 @@ def _lookup(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShel
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
     filter_ = plan.filter(entity)
     allowed = snapshot.matching(scope, filter_) if filter_.narrows or filter_.archived else None
-    return Lookup(snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed)
+    terms = look_up(snapshot, scope, plan)
+    return Lookup(snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms)
 
 
-def _best(snapshot: Snapshot, plan: Plan, short: list[Ranked], *, scope: Scope, zone: ZoneInfo) -> tuple[Hit, ...]:
-    nodes = snapshot.nodes(scope, [each.key for each in short])
+def _best(look: Lookup, pool: Pool, seeds: Mapping[str, Mapping[int, float]], *, zone: ZoneInfo) -> tuple[Hit, ...]:
+    plan = look.plan
+    short = rank(
+        pool, shares(pool, plan), seeds, most=max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit),
+        spread=asks_for_a_list(plan.query.text),
+    )  # fmt: skip
+    nodes = look.snapshot.nodes(look.scope, [each.key for each in short])
     weighed = [
         (weigh(each, nodes[each.key], now=plan.now), nodes[each.key])
         for each in short

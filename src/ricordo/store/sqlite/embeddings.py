@@ -6,6 +6,7 @@ ascending ids, whoever wrote them: first what was removed is taken out, then wha
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.vectors import VectorIndex, encode, pack_segment
 
 PACK_ROWS = 16_384
+_FEW = 50
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -57,6 +59,24 @@ class VectorShelves:
             for shelf in shelves
         ]
         return _merged(parts, limit)
+
+    def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
+                shelves: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+        """The vectors of live nodes, float32[n, dimension], NaN where there is none; and the mean of all there are.
+
+        The mean of a few vectors is mostly those vectors themselves: it is drawn towards zero by 50 of them.
+        """
+        found = np.full((len(keys), dimension), np.nan, np.float32)
+        total, count = np.zeros(dimension, np.float64), 0
+        for space in spaces:
+            for shelf in shelves:
+                index = self._current(snapshot, model, space, shelf, dimension)
+                rows = index.vectors(keys)
+                here = ~np.isnan(rows[:, 0])
+                found[here] = rows[here]
+                total += index.mean().astype(np.float64) * len(index)
+                count += len(index)
+        return found, np.asarray(total / (count + _FEW), np.float32)
 
     def _current(self, snapshot: Snapshot, model: int, space: int, shelf: str, dimension: int) -> VectorIndex:
         place = (model, space, shelf)
@@ -116,14 +136,41 @@ def _load_packs(snapshot: Snapshot, index: VectorIndex, values: dict[str, object
 # writing: each of these runs inside the writer's transaction
 
 
-def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[tuple[int, str, NDArray[np.float32]]]) -> None:
-    """Store vectors of nodes: (key, the text that was embedded, vector)."""
-    rows = [
-        {"node": key, "content": content, "model": model, "vector": encode(vector, dimension)}
-        for key, content, vector in found
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVectors:
+    """A node's vector and those of its words, made from `content`."""
+
+    key: int
+    content: str
+    vector: NDArray[np.float32]
+    pieces: tuple[str, ...] = ()
+    words: NDArray[np.float32] | None = None
+
+
+def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> None:
+    """Store the vectors of nodes that still hold the text they were made from."""
     faults.reached("vectors: before storing")
-    snapshot.connection.executemany(sql("embedding_insert"), rows)
+    for new in found:
+        values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
+        embedding = snapshot.value("embedding_insert", values)
+        if embedding is not None and new.words is not None:
+            words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
+            snapshot.rows("word_vectors_insert", words)
+
+
+def encode_words(words: NDArray[np.float32]) -> bytes:
+    """Unit vectors as int8: 127 stands for 1."""
+    return bytes(np.rint(words * 127).astype(np.int8).tobytes())
+
+
+def word_vectors(snapshot: Snapshot, model: int, keys: Sequence[int]) -> dict[int, tuple[list[str], NDArray[np.int8]]]:
+    """The pieces of nodes and their vectors int8[pieces, k], by node; those that have any."""
+    rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
+    found = {}
+    for node, text, vectors in rows:
+        pieces = text.split(" ")
+        found[node] = (pieces, np.frombuffer(vectors, np.int8).reshape(len(pieces), -1))
+    return found
 
 
 def pack_full_shelves(snapshot: Snapshot) -> int:

@@ -76,13 +76,6 @@ class Snapshot:
             found.update((row[0], node_of(row)) for row in self.rows("nodes_by_key", values))
         return found
 
-    def texts(self, scope: Scope, keys: Sequence[int]) -> dict[int, str]:
-        """What the words of nodes are: content, speaker and tags in one text, by key."""
-        rows = self.rows("node_texts", self._for(scope, keys=json.dumps(keys)))
-        return {
-            key: f"{content} {speaker or ''} {tags if tags != '[]' else ''}" for key, content, speaker, tags in rows
-        }
-
     def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
         """Which ids are taken: id to (space, content)."""
         return {row[0]: (row[1], row[2]) for row in self.rows("node_ids_known", {"ids": json.dumps(ids)})}
@@ -130,15 +123,14 @@ class Snapshot:
         rows = self.rows("session_row", self._for(scope, session=session_id))
         return session_of(rows[0]) if rows else None
 
-    def neighbours(self, key: int, each: int) -> list[int]:
-        """The keys of the episodes around one, `each` on either side, in no order."""
-        return [row[0] for row in self.rows("neighbours", {"key": key, "each": each})]
+    def windows(self, keys: Sequence[int], each: int) -> dict[int, tuple[list[int], list[int]]]:
+        """The live turns before and after given ones in their sessions, nearest first, at most `each` of either."""
+        rows = self.rows("windows", {"keys": json.dumps(keys), "each": each})
+        return {key: (_numbers(before), _numbers(after)) for key, before, after in rows}
 
-    def latest_episodes(self, scope: Scope, *, session: str | None, most: int) -> list[Node]:
-        """What was said last, newest first."""
-        keys = [row[0] for row in self.rows("latest_episodes", self._for(scope, session=session, most=most))]
-        found = self.nodes(scope, keys)
-        return [found[key] for key in keys if key in found]
+    def turns(self, scope: Scope, keys: Sequence[int]) -> list[Row]:
+        """(key, content, speaker, tags, session, event time, type) of nodes, in no order."""
+        return self.rows("turns", self._for(scope, keys=json.dumps(keys)))
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""
@@ -162,7 +154,7 @@ class Snapshot:
         """The live nodes of one space that hold a term, ascending; at most `most` of them."""
         match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
         text = self.rows("live_postings", {"match": match, "most": most})[0][1]
-        return [int(key) for key in text.split(",")] if text else []
+        return _numbers(text)
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
@@ -207,3 +199,7 @@ class Snapshot:
         """A property of the store."""
         found: str | None = self.value("meta_get", {"name": name})
         return found
+
+
+def _numbers(text: str | None) -> list[int]:
+    return [int(number) for number in text.split(",")] if text else []

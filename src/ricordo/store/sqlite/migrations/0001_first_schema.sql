@@ -198,6 +198,13 @@ CREATE TABLE embeddings (
 ) STRICT;
 CREATE INDEX embeddings_by_shelf ON embeddings (model, space, shelf, id);
 
+-- A vector for each content word of a node, for late interaction: unit vectors as int8, one row of them per piece.
+CREATE TABLE word_vectors (
+  embedding INTEGER PRIMARY KEY REFERENCES embeddings ON DELETE CASCADE ON UPDATE CASCADE,
+  pieces    TEXT NOT NULL,       -- separated by blanks
+  vectors   BLOB NOT NULL        -- int8[pieces, k]
+) STRICT;
+
 -- What left the live index, for readers that hold it in memory.
 CREATE TABLE removals (
   id    INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -16,11 +16,6 @@ SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role,
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
 
--- name: node_texts
--- What scoring by words reads of its candidates.
-SELECT key, content, speaker, tags FROM nodes
-WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
-
 -- name: node_place
 -- Where a node stands inside the store.
 SELECT key, space, shelf, session FROM nodes WHERE id = :id

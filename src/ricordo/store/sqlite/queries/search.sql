@@ -12,21 +12,19 @@ SELECT count(*), group_concat(rowid) FROM (
 SELECT coalesce(sum(nodes), 0), coalesce(sum(chars), 0) FROM shelves
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND shelf IN (SELECT value FROM json_each(:shelves))
 
--- name: neighbours
--- The episodes around one, in the order of its session.
-SELECT key FROM (
-  SELECT b.key, b.event_time FROM nodes a JOIN nodes b ON b.session = a.session
-  WHERE a.key = :key AND b.closed_at IS NULL AND (b.event_time, b.key) < (a.event_time, a.key)
-  ORDER BY b.event_time DESC, b.key DESC LIMIT :each)
-UNION ALL
-SELECT key FROM (
-  SELECT b.key, b.event_time FROM nodes a JOIN nodes b ON b.session = a.session
-  WHERE a.key = :key AND b.closed_at IS NULL AND (b.event_time, b.key) > (a.event_time, a.key)
-  ORDER BY b.event_time, b.key LIMIT :each)
+-- name: windows
+-- For each node of a session, the live ones before it (nearest first) and after it. Each list is a walk of a few steps
+-- along nodes_by_session, however long the session is.
+SELECT n.key,
+  (SELECT group_concat(key) FROM (SELECT b.key FROM nodes b
+    WHERE b.session = n.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (n.event_time, n.key)
+    ORDER BY b.event_time DESC, b.key DESC LIMIT :each)),
+  (SELECT group_concat(key) FROM (SELECT b.key FROM nodes b
+    WHERE b.session = n.session AND b.closed_at IS NULL AND (b.event_time, b.key) > (n.event_time, n.key)
+    ORDER BY b.event_time, b.key LIMIT :each))
+FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.session IS NOT NULL
 
--- name: latest_episodes
--- What was said last, newest first.
-SELECT key FROM live_nodes
-WHERE space IN (SELECT value FROM json_each(:spaces)) AND type = 'episodic'
-  AND (:session IS NULL OR session IN (SELECT key FROM sessions WHERE session_id = :session))
-ORDER BY event_time DESC, key DESC LIMIT :most
+-- name: turns
+-- What ranking reads of its candidates and of the turns around them.
+SELECT key, content, speaker, tags, session, event_time, type FROM nodes
+WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))

@@ -35,7 +35,14 @@ WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = 
 -- Only while the node still holds the text that was embedded: it may have changed or gone since it was read.
 INSERT INTO embeddings (node, model, space, shelf, vector)
 SELECT key, :model, space, shelf, :vector FROM nodes WHERE key = :node AND content = :content
-ON CONFLICT DO NOTHING
+ON CONFLICT DO NOTHING RETURNING id
+
+-- name: word_vectors_insert
+INSERT INTO word_vectors VALUES (:embedding, :pieces, :vectors)
+
+-- name: word_vectors_of
+SELECT e.node, w.pieces, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
+WHERE e.model = :model AND e.node IN (SELECT value FROM json_each(:nodes))
 
 -- name: embeddings_new
 -- Vectors of a shelf that are newer than what the reader holds. Closed nodes are not in the live index.

@@ -1,0 +1,212 @@
+"""The candidates of one question side by side, with the turns around them: what the signals are computed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.embedding.words import Embedded
+from ricordo.retrieval.candidates import Lookup, inverse_frequency
+from ricordo.store.sqlite.embeddings import word_vectors
+from ricordo.words import index_terms, name_terms
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
+
+REACH = 2
+"""How many turns on either side belong to a turn's context."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What ranking knows of a memory."""
+
+    key: int
+    content: str
+    speaker: str | None
+    session: int | None
+    event_time: int
+    is_episode: bool
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """`turns` are the candidates (the first `size`) and the turns around them. All arrays run parallel to it.
+
+    Attributes:
+        before, after: places in `turns` of the turn before and after, at distance 1 and 2: intp[2, n], -1 for none.
+        words: the question's words that count, names left out.
+        idf: float32[words], how much each tells.
+        strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
+        cosines: float32[n], centred cosine with the question; 0 where there is no vector.
+        persons: folded names of the people the question names.
+    """
+
+    turns: tuple[Turn, ...]
+    size: int
+    before: Places
+    after: Places
+    words: tuple[str, ...]
+    idf: Floats
+    strengths: Floats
+    cosines: Floats
+    persons: tuple[str, ...]
+    average_chars: float
+
+
+def gather(look: Lookup, seeds: Mapping[str, Mapping[int, float]]) -> Pool | None:
+    """Read the candidates and what surrounds them. A word's neighbours within two turns are candidates too."""
+    chosen = dict.fromkeys(key for found in seeds.values() for key in found)
+    if not chosen:
+        return None
+    windows = look.snapshot.windows(list(chosen), 2 * REACH)
+    keys = _candidates(look, seeds, windows, chosen)
+    around = dict.fromkeys(key for pair in windows.values() for part in pair for key in part if key not in keys)
+    turns = _turns(look, [*keys, *around])
+    places = {turn.key: place for place, turn in enumerate(turns)}
+    before, after = _chains(windows, places)
+    persons = named_persons(look.plan.query.text, turns)
+    words, idf, strengths = _strengths(look, turns, persons)
+    _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    return Pool(
+        turns=turns,
+        size=sum(turn.key in keys for turn in turns),
+        before=before,
+        after=after,
+        words=words,
+        idf=idf,
+        strengths=strengths,
+        cosines=_cosines(look, turns),
+        persons=persons,
+        average_chars=max(1.0, chars / max(1, total[0])),
+    )
+
+
+def _candidates(look: Lookup, seeds: Mapping[str, Mapping[int, float]],
+                windows: Mapping[int, tuple[list[int], list[int]]], chosen: Mapping[int, None]) -> dict[int, None]:  # fmt: skip
+    near = [
+        key
+        for seed in seeds.get("words", ())
+        for part in windows.get(seed, ((), ()))
+        for key in part[:REACH]
+    ]
+    if look.allowed is not None and near:
+        near = [key for key in near if key in set(look.allowed.tolist())] if len(look.allowed) < 5_000 else [
+            int(key) for key in np.array(near)[np.isin(np.array(near), look.allowed)]
+        ]
+    return dict.fromkeys([*chosen, *near])
+
+
+def _turns(look: Lookup, keys: Sequence[int]) -> tuple[Turn, ...]:
+    rows = {row[0]: row for row in look.snapshot.turns(look.scope, keys)}
+    return tuple(
+        Turn(
+            key=key, content=row[1], speaker=row[2], session=row[4], event_time=row[5],
+            is_episode=row[6] == "episodic", terms=_terms(row[1], row[2] or "", row[3]),
+        )
+        for key in keys
+        if (row := rows.get(key)) is not None
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=20_000)
+def _terms(content: str, speaker: str, tags: str) -> tuple[str, ...]:
+    """Texts come up as candidates again and again, and folding is the costliest part of reading them."""
+    return tuple(index_terms(f"{content} {speaker} {tags if tags != '[]' else ''}"))
+
+
+def _chains(windows: Mapping[int, tuple[list[int], list[int]]], places: Mapping[int, int]) -> tuple[Places, Places]:
+    """From each seed's window the order of its session around it, as places of the turns one and two away."""
+    before = np.full((REACH, len(places)), -1, np.intp)
+    after = np.full((REACH, len(places)), -1, np.intp)
+    for key, (earlier, later) in windows.items():
+        line = [place for each in (*reversed(earlier), key, *later) if (place := places.get(each)) is not None]
+        for distance in range(1, REACH + 1):
+            for first, second in zip(line, line[distance:], strict=False):
+                after[distance - 1, first] = second
+                before[distance - 1, second] = first
+    return before, after
+
+
+def named_persons(question: str, turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The speakers of these turns whom the question names, folded, as whole words."""
+    asked = set(name_terms(question))
+    speakers = dict.fromkeys(turn.speaker for turn in turns if turn.speaker)
+    return tuple(
+        name for name in dict.fromkeys(" ".join(name_terms(speaker)) for speaker in speakers)
+        if name and (set(name.split()) & asked)
+    )  # fmt: skip
+
+
+def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str]) -> tuple[tuple[str, ...], Floats, Floats]:
+    """The question's words, what each tells, and how well each turn meets each."""
+    names = {term for person in persons for term in (*person.split(), *index_terms(person))}
+    words = {term: entry.idf for term, entry in look.terms.items() if term not in names}
+    model, question = _worded(look)
+    vectors: dict[str, Floats] = {}
+    if question is not None and question.words is not None:
+        total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+        for piece, vector in zip(question.pieces, question.words, strict=True):
+            term = (index_terms(piece) or [piece])[0]
+            if piece in names or term in names:
+                continue
+            if term not in words:
+                words[term] = inverse_frequency(0, total) / 2 if piece not in look.plan.ignored else 0.0
+            vectors[term] = vector
+    words = {term: idf for term, idf in words.items() if idf > 0}
+    terms = tuple(words)
+    met = np.zeros((len(terms), len(turns)), np.float32)
+    if vectors and terms:
+        _meet_by_vector(look, met, terms, vectors, model, turns)
+    for row, term in enumerate(terms):
+        met[row, [place for place, turn in enumerate(turns) if term in turn.terms]] = 1.0
+    return terms, np.array(list(words.values()), np.float32), met
+
+
+def _worded(look: Lookup) -> tuple[int, Embedded | None]:
+    """The first model that gave the question's words."""
+    for model, question in look.plan.vectors.items():
+        if question.words is not None:
+            return model, question
+    return 0, None
+
+
+def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
+                    turns: Sequence[Turn]) -> None:  # fmt: skip
+    """Late interaction: for each word of the question the best cosine among the words of a turn."""
+    held = word_vectors(look.snapshot, model, [turn.key for turn in turns])
+    places = [place for place, turn in enumerate(turns) if turn.key in held]
+    if not places:
+        return
+    rows = [held[turns[place].key][1] for place in places]
+    stacked = np.concatenate(rows).astype(np.float32) / np.float32(127)
+    starts = np.cumsum([0, *(len(row) for row in rows[:-1])])
+    with_vector = [row for row, term in enumerate(terms) if term in vectors]
+    asked = np.stack([vectors[terms[row]] for row in with_vector])
+    best = np.maximum.reduceat(asked @ stacked.T, starts, axis=1)
+    met[np.ix_(with_vector, places)] = np.maximum(best, 0.0)
+
+
+def _cosines(look: Lookup, turns: Sequence[Turn]) -> Floats:
+    """Cosine with the question after the mean of the caller's memories is taken from both, by the first model."""
+    cosines = np.zeros(len(turns), np.float32)
+    spaces = look.snapshot.visible(look.scope)
+    keys = np.array([turn.key for turn in turns], np.int64)
+    for model, question in look.plan.vectors.items():
+        if question.vector is None:
+            continue
+        rows, mean = look.vectors.vectors(
+            look.snapshot, keys, model=model, dimension=len(question.vector), spaces=spaces, shelves=look.plan.shelves
+        )
+        here = ~np.isnan(rows[:, 0]) & (cosines == 0)
+        centred, asked = rows[here] - mean, question.vector - mean
+        norms = np.linalg.norm(centred, axis=1) * np.linalg.norm(asked)
+        cosines[here] = centred @ asked / np.maximum(norms, 1e-9)
+    return cosines

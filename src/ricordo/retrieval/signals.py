@@ -1,0 +1,193 @@
+"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight.
+
+They are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
+is asked for. Weights are rounded; moving them by a third costs less than a point of recall (MEASURED.md). What depends
+on a language lists its words here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.retrieval.plan import Plan
+from ricordo.retrieval.pool import Pool, Turn
+from ricordo.times import mentions_time
+from ricordo.words import index_terms, name_terms
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float32]
+
+# Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), their usual values.
+_K1 = 1.2
+_B = 0.75
+
+# How much of an answer the turn before and after may give in a turn's stead.
+_PREVIOUS = 0.9
+_NEXT = 0.7
+
+
+def words_in_context(pool: Pool, plan: Plan) -> Floats:
+    """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
+    met = pool.strengths
+    return _by_idf(pool, np.maximum.reduce([met, _PREVIOUS * _shift(met, pool.before[0]), _NEXT * _shift(met, pool.after[0])]))
+
+
+def words_alone(pool: Pool, plan: Plan) -> Floats:
+    """The question's words met by the turn itself; by idf, between 0 and 1."""
+    return _by_idf(pool, pool.strengths)
+
+
+def _by_idf(pool: Pool, met: Floats) -> Floats:
+    total = pool.idf.sum()
+    return np.asarray(pool.idf @ met / total if total > 0 else np.zeros(met.shape[1]), np.float32)
+
+
+def _shift(values: Floats, places: NDArray[np.intp]) -> Floats:
+    """For each turn the value of its neighbour; 0 where it has none."""
+    return np.asarray(np.where(places >= 0, values[..., places], 0), np.float32)
+
+
+def keywords(pool: Pool, plan: Plan) -> Floats:
+    """BM25 of the turn together with two turns on each side, by the best candidate's."""
+    counts = np.array([[turn.terms.count(word) for turn in pool.turns] for word in pool.words], np.float32)
+    lengths = np.array([len(turn.content) for turn in pool.turns], np.float32)
+    if not len(counts):
+        return np.zeros(len(pool.turns), np.float32)
+    around, long = counts.copy(), lengths.copy()
+    for places in (*pool.before, *pool.after):
+        around += _shift(counts, places)
+        long += _shift(lengths, places)
+    norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
+    scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
+    best = scores.max()
+    return np.asarray(scores / best if best > 0 else scores, np.float32)
+
+
+def meaning(pool: Pool, plan: Plan) -> Floats:
+    """Cosine with the question, of the turn and in part of those around it."""
+    near = _shift(pool.cosines, pool.before[0]) + _shift(pool.cosines, pool.after[0])
+    far = _shift(pool.cosines, pool.before[1]) + _shift(pool.cosines, pool.after[1])
+    return pool.cosines + np.float32(0.3) * near + np.float32(0.15) * far
+
+
+def person(pool: Pool, plan: Plan) -> Floats:
+    """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
+    if len(pool.persons) != 1:
+        return np.zeros(len(pool.turns), np.float32)
+    return np.array([0.0 if turn.speaker is None else 1.0 if _is(turn, pool) else -1.0 for turn in pool.turns], np.float32)
+
+
+def _is(turn: Turn, pool: Pool) -> bool:
+    return turn.speaker is not None and " ".join(name_terms(turn.speaker)) in pool.persons
+
+
+def own_experience(pool: Pool, plan: Plan) -> Floats:
+    """Where the question names one speaker: they speak of themselves."""
+    if len(pool.persons) != 1:
+        return np.zeros(len(pool.turns), np.float32)
+    return _flags(pool, lambda turn: _is(turn, pool) and _FIRST_PERSON.search(turn.content) is not None)
+
+
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us|я|мне|меня|мной|мой|моя|моё|мое|мои|мою|моей|мы|нас|нам|наш\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
+    """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
+    text = plan.query.text
+    if _WHEN.search(text):
+        return _flags(pool, lambda turn: mentions_time(turn.content))
+    if _HOW_MANY.search(text):
+        return _flags(pool, lambda turn: _NUMBER.search(turn.content) is not None)
+    if _WHO_WHERE.search(text):
+        return _flags(pool, lambda turn: _NAME.search(turn.content) is not None)
+    return np.zeros(len(pool.turns), np.float32)
+
+
+_WHEN = re.compile(r"\b(?:when|what (?:day|date|month|year|time)|how long ago|когда|какого числа|во сколько|в каком (?:году|месяце))\b", re.I)
+_HOW_MANY = re.compile(r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b", re.I)
+_WHO_WHERE = re.compile(r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b", re.I)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|once|twice|"
+    r"half|dozen|couple|один|одна|одно|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*|пол\w*|раз|дважды)\b",
+    re.I,
+)
+_NAME = re.compile(r"(?<=[\w,;:'’\"] )[A-ZА-ЯЁ][\w'’-]+")
+
+
+def date(pool: Pool, plan: Plan) -> Floats:
+    """What was said in the span the question names: 1, or a half where it names no more than a year."""
+    span = plan.interval
+    if span is None:
+        return np.zeros(len(pool.turns), np.float32)
+    worth = 0.5 if span.precision == "year" else 1.0
+    return np.float32(worth) * _flags(pool, lambda turn: span.start <= turn.event_time < span.end)
+
+
+def replies(pool: Pool, plan: Plan) -> Floats:
+    """The turn before it asks something."""
+    return _shift(_flags(pool, _asks), pool.before[0])
+
+
+def asks(pool: Pool, plan: Plan) -> Floats:
+    """The turn is itself a question, and says little."""
+    return _flags(pool, lambda turn: turn.content.rstrip().endswith(("?", "？")))
+
+
+def _asks(turn: Turn) -> bool:
+    return "?" in turn.content or "？" in turn.content
+
+
+def _flags(pool: Pool, holds: Callable[[Turn], bool]) -> Floats:
+    return np.array([holds(turn) for turn in pool.turns], np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """A function of the pool and what it counts."""
+
+    weight: float
+    value: Callable[[Pool, Plan], Floats]
+
+
+SIGNALS: Mapping[str, Signal] = {
+    "words in context": Signal(weight=9, value=words_in_context),
+    "words": Signal(weight=2, value=words_alone),
+    "keywords": Signal(weight=3, value=keywords),
+    "meaning": Signal(weight=3.5, value=meaning),
+    "person": Signal(weight=1, value=person),
+    "kind of answer": Signal(weight=2, value=kind_of_answer),
+    "date": Signal(weight=3.5, value=date),
+    "replies": Signal(weight=0.5, value=replies),
+    "own experience": Signal(weight=0.5, value=own_experience),
+    "asks": Signal(weight=-0.5, value=asks),
+}
+
+_SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
+
+
+def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
+    """What each signal adds to the score of each candidate, float32[size]; all weights together count as 1."""
+    return {
+        name: signal.weight / _SCALE * signal.value(pool, plan)[: pool.size] for name, signal in signals.items()
+    }
+
+
+def asks_for_a_list(text: str) -> bool:
+    """Whether several things are asked for: a plural after what or which, kinds, types, all, both."""
+    return _LIST.search(text) is not None or bool(index_terms(text)[:1] == ["list"])
+
+
+_LIST = re.compile(
+    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
+    r"|\b(?:kinds?|types?|all|both|каки[ех]|всех|оба|обе|виды)\b",
+    re.IGNORECASE,
+)
