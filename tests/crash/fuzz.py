@@ -1,6 +1,6 @@
-"""Any text, through every door of a memory: it is taken and comes back as it was, or it is refused with a sentence.
+"""Any text, through every door of a memory: it comes back as it was, or it is refused with a sentence.
 
-    python -m tests.crash.fuzz --texts 20000
+python -m tests.crash.fuzz --texts 20000
 """
 
 from __future__ import annotations
@@ -50,7 +50,17 @@ class Fuzz:
         self.labels: list[str] = ["tea"]
 
     async def run(self, texts: int) -> Findings:
-        doors = [self.add, self.add, self.remember, self.search, self.query, self.context, self.list, self.narrow, self.by_id]
+        doors = [
+            self.add,
+            self.add,
+            self.remember,
+            self.search,
+            self.query,
+            self.context,
+            self.list,
+            self.narrow,
+            self.by_id,
+        ]
         for number in range(texts):
             await self.one(self.dice.choice(doors), strange_text(self.dice))
             if number % HUGE_EVERY == HUGE_EVERY // 2:
@@ -107,7 +117,10 @@ class Fuzz:
         self.check(dict(node.attributes) == (given["attributes"] or {}), "attributes", given["attributes"])
 
     async def remember(self, text):
-        tags, about = [self.label() for _ in range(self.dice.randrange(3))], [self.label()] if self.dice.random() < 0.2 else []
+        tags, about = (
+            [self.label() for _ in range(self.dice.randrange(3))],
+            [self.label()] if self.dice.random() < 0.2 else [],
+        )
         attributes = self.attributes() if self.dice.random() < 0.2 else {}
         node = await self.memory.remember(text, tags=tags, about=about, attributes=attributes)
         again = await self.memory.get(node.id)
@@ -138,7 +151,9 @@ class Fuzz:
         self.check(block is None or block.count("</recalled-memory>") == 1, "context", text)
 
     async def list(self, text):
-        name = self.dice.choice(("tag", "session", "entity", "where", "after", "before", "cursor", "type", "category"))
+        name = self.dice.choice(
+            ("tag", "session", "entity", "where", "after", "before", "cursor", "type", "category")
+        )
         value = {text: self.dice.choice((*VALUES, text))} if name == "where" else text
         await self.memory.list(**{name: value})
 

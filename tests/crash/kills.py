@@ -2,8 +2,8 @@
 
     python -m tests.crash.kills --runs 300
 
-Two thirds of the kills come at a random moment, the others at the n-th pass of a named fault point. A store is used
-for several kills in a row, so that what a recovery left behind is killed again.
+Two thirds of the kills come at a random moment, the others at the n-th pass of a named fault point. A store
+is used for several kills in a row, so that what a recovery left behind is killed again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESULT = ROOT / "benchmarks" / "results" / "kills.json"
 KILLS_PER_STORE = 5
 PATIENCE_S = 60
 
-# Points that are passed at every write are killed at some later pass; those that are seldom passed at the first.
+# Points that are passed at every write are killed at some later pass; those seldom passed at the first.
 SELDOM = ("schema", "model", "backup", "close", "vectors: before packing", "vectors: after packing")
 
 
@@ -73,7 +73,9 @@ class Tally:
         self.half += [f"seed {seed}, {run.point}: {problem}" for problem in run.verdict.half]
 
 
-def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000) -> Run:
+def kill_once(
+    path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000
+) -> Run:
     """Let a process write to the store at `path`, kill it, and look at what it left."""
     dice = random.Random(seed)
     before = said.count
@@ -90,7 +92,16 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
 
 
 def _run_child(path, said, *, seed, point, passes, rounds, dice):
-    command = [sys.executable, "-m", "tests.crash.workload", str(path), "--seed", str(seed), "--rounds", str(rounds)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.crash.workload",
+        str(path),
+        "--seed",
+        str(seed),
+        "--rounds",
+        str(rounds),
+    ]
     command += ["--point", point, "--passes", str(passes)] if point else []
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     errors: list[str] = []
@@ -144,12 +155,14 @@ def many(runs: int, *, seed: int) -> Tally:
         for _ in range(KILLS_PER_STORE):
             seed += 1
             point = dice.choice(POINTS) if dice.random() < 0.34 else None
-            own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
+            own = point is not None and point.startswith(
+                "schema:"
+            )  # an upgraded store is closed to today's code
             place = folder / (f"upgrade-{seed}.db" if own else "memory.db")
             tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)
         shutil.rmtree(folder)
         _show(tally, runs, started)
-    print(file=sys.stderr)
+    sys.stderr.write("\n")
     return tally
 
 
@@ -188,7 +201,7 @@ def main() -> int:
         "machine": machine(),
     }
     RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=2, ensure_ascii=False))
+    sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     return 1 if tally.lost or tally.half else 0
 
 

@@ -1,4 +1,4 @@
-"""A full disk and a read-only one: a clear error, reads go on, nothing half done, and no restart when it is over."""
+"""A full disk and a read-only one: a clear error, reads go on, nothing half done, no restart afterwards."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ LONG = "a long message about tea " * 200  # 5 kB
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of a megabyte, or None where mounting is not allowed: then a file size limit stands in for it."""
+    """A file system of a megabyte, or None where mounting is not allowed: a file size limit then stands in."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False
+    ).returncode:
         yield None
         return
     yield folder
@@ -49,7 +51,7 @@ class SmallDisk:
 
 
 class SizeLimit:
-    """No file may grow beyond what it is: what a quota does. For a child process, since it holds for all its files."""
+    """No file may grow beyond what it is, as by a quota. For a child process: it holds for all its files."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -78,7 +80,10 @@ async def write_until_refused(memory, kept):
 
     async def in_batches():
         for number in range(400):
-            messages = [Message(text=f"b{number} {part} {LONG}", attributes={"batch": number, "of": 3}) for part in range(3)]
+            messages = [
+                Message(text=f"b{number} {part} {LONG}", attributes={"batch": number, "of": 3})
+                for part in range(3)
+            ]
             try:
                 ids = await memory.add_many(messages)
             except StoreError as error:
@@ -126,7 +131,11 @@ async def a_day_on(disk, path, *, close_while_full):
 
 def check_afterwards(path, kept):
     assert dict(rows(path, "SELECT id, content FROM nodes")) == kept
-    assert {name: rows(path, text) for name, text in HALF_DONE.items() if "vector" not in name and rows(path, text)} == {}
+    assert {
+        name: rows(path, text)
+        for name, text in HALF_DONE.items()
+        if "vector" not in name and rows(path, text)
+    } == {}
 
     async def look():
         async with Memory.open(path, embedder="hashing") as memory:
@@ -145,7 +154,9 @@ def in_a_child(folder, *, close_while_full):
         f"kept = asyncio.run(t.a_day_on(disk, path, close_while_full={close_while_full}));"
         "disk.free(); t.check_afterwards(path, kept)"
     )
-    child = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    child = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert child.returncode == 0, child.stderr
 
 

@@ -1,4 +1,4 @@
-"""Any text is taken and comes back as it was, or is refused with a sentence. The short version of `fuzz.py`."""
+"""Any text comes back as it was, or is refused with a sentence. The short version of `fuzz.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A killed process loses nothing it acknowledged and leaves nothing half done. The short version of `kills.py`."""
+"""A killed process loses nothing it acknowledged, and leaves nothing half done. In short; `kills.py` is long."""
 
 from __future__ import annotations
 
@@ -43,12 +43,18 @@ def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_sto
             for text in texts:
                 await memory.add(text)
             await memory.settle(20)
-            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
+            return [
+                [hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")
+            ]
 
     asyncio.run(fill(killed, Letters()))
     for point in ("vectors: before storing", "model: in switch", "model: in dropping"):
         child = subprocess.run(
-            [sys.executable, "-c", CHANGE, str(killed), point], cwd=ROOT, capture_output=True, timeout=60, text=True
+            [sys.executable, "-c", CHANGE, str(killed), point],
+            cwd=ROOT,
+            capture_output=True,
+            timeout=60,
+            text=True,
         )
         assert child.returncode == -signal.SIGKILL, child.stderr
     rows(killed, "DELETE FROM leases")
@@ -56,10 +62,13 @@ def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_sto
     async def finish():
         async with Memory.open(killed, embedder="hashing") as memory:
             await memory.settle(20)
-            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
+            return [
+                [hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")
+            ]
 
     assert asyncio.run(finish()) == asyncio.run(fill(fresh, "hashing"))
-    vectors = "SELECT n.content, e.space, e.shelf, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node ORDER BY 1"
+    vectors = """SELECT n.content, e.space, e.shelf, e.vector FROM embeddings e
+                 JOIN nodes n ON n.key = e.node ORDER BY 1"""
     assert rows(killed, vectors) == rows(fresh, vectors)
     assert rows(killed, "SELECT name, state FROM models") == [("hashing-256-v1", "active")]
 
@@ -100,7 +109,9 @@ asyncio.run(main(sys.argv[1]))
 
 def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_run_out(tmp_path):
     path = tmp_path / "m.db"
-    child = subprocess.run([sys.executable, "-c", HOLDER, str(path)], cwd=ROOT, capture_output=True, timeout=60)
+    child = subprocess.run(
+        [sys.executable, "-c", HOLDER, str(path)], cwd=ROOT, capture_output=True, timeout=60
+    )
     assert child.returncode == -signal.SIGKILL
     assert len(rows(path, "SELECT holder FROM leases")) == 1
     assert rows(path, "SELECT count(*) FROM embeddings") == [(0,)]
@@ -122,4 +133,3 @@ def test_a_hook_is_all_that_a_fault_point_costs():
     for _ in range(100_000):
         faults.reached("writer: before begin")
     assert time.perf_counter() - started < 0.5
-

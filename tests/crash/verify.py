@@ -19,8 +19,9 @@ from tests.crash.workload import UPGRADED
 # Each answers with what is wrong, so all of them must answer with nothing.
 HALF_DONE = {
     "an add_many of which a part is there": """
-        SELECT json_extract(attributes, '$.batch') AS batch, count(*), max(json_extract(attributes, '$.of')) AS whole
-        FROM nodes WHERE json_extract(attributes, '$.batch') IS NOT NULL GROUP BY batch HAVING count(*) != whole""",
+        SELECT json_extract(attributes, '$.batch') AS batch, count(*), max(json_extract(attributes, '$.of')) AS lot
+        FROM nodes WHERE json_extract(attributes, '$.batch') IS NOT NULL GROUP BY batch
+        HAVING count(*) != lot""",
     "a fact without its subjects": """
         SELECT id FROM nodes WHERE type != 'episodic' AND json_extract(attributes, '$.subjects')
           != (SELECT count(*) FROM subjects WHERE node = nodes.key)""",
@@ -28,17 +29,19 @@ HALF_DONE = {
     "a gap in the commits": "SELECT max(seq), count(*) FROM commits HAVING coalesce(max(seq), 0) != count(*)",
     "a commit without its rows": """
         SELECT seq FROM commits EXCEPT SELECT commit_seq FROM (
-          SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities UNION SELECT commit_seq FROM edges
-          UNION SELECT commit_seq FROM sessions UNION SELECT commit_seq FROM aliases UNION SELECT commit_seq FROM subjects
+          SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities
+          UNION SELECT commit_seq FROM edges UNION SELECT commit_seq FROM sessions
+          UNION SELECT commit_seq FROM aliases UNION SELECT commit_seq FROM subjects
           UNION SELECT json_extract(before, '$.commit_seq') FROM history)""",
     "a row without its commit": """
         SELECT commit_seq FROM (SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities
-          UNION SELECT commit_seq FROM edges UNION SELECT commit_seq FROM sessions UNION SELECT commit_seq FROM aliases
-          UNION SELECT commit_seq FROM subjects UNION SELECT seq FROM history)
+          UNION SELECT commit_seq FROM edges UNION SELECT commit_seq FROM sessions
+          UNION SELECT commit_seq FROM aliases UNION SELECT commit_seq FROM subjects
+          UNION SELECT seq FROM history)
         EXCEPT SELECT seq FROM commits""",
     "a closed node without its before-image": """
-        SELECT id FROM nodes WHERE closed_at IS NOT NULL
-          AND NOT EXISTS (SELECT 1 FROM history WHERE tbl = 'nodes' AND row = nodes.key AND seq = nodes.commit_seq)""",
+        SELECT id FROM nodes WHERE closed_at IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM history WHERE tbl = 'nodes' AND row = nodes.key AND seq = nodes.commit_seq)""",
     "a live node without its vector": """
         SELECT id FROM nodes WHERE closed_at IS NULL
           AND NOT EXISTS (SELECT 1 FROM embeddings e JOIN models m ON m.key = e.model
@@ -106,7 +109,7 @@ def verify(path: Path, said: Acknowledged) -> Verdict:
 
 
 def _end_lease(path: Path) -> None:
-    """As if the ten seconds had passed after which a killed process loses it. That they do has a test of its own."""
+    """As if the ten seconds had passed after which a killed process loses it; that has a test of its own."""
     store = Store.open(path)
     try:
         asyncio.run(store.derive(lambda tx: tx.connection.execute("DELETE FROM leases").fetchall()))
@@ -119,20 +122,28 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         await memory.settle(60)
         store = memory._opened.store
         stored = await store.read(
-            lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
+            lambda tx: {
+                row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")
+            }
         )
         verdict.lost += _lost(said, stored)
         verdict.lost += await _wrong_through_the_door(memory, said)
         verdict.half += await store.read(_half_done)
         verdict.half += await store.read(_index_off)
         report = await memory.doctor()
-        verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
+        verdict.half += [
+            f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok
+        ]
         await memory.add("and life goes on")
 
 
 def _lost(said: Acknowledged, stored: dict) -> list[str]:
     lost = [f"{id_} is not there" for id_ in said.texts if id_ not in stored]
-    lost += [f"{id_} holds another text" for id_, text in said.texts.items() if id_ in stored and stored[id_][0] != text]
+    lost += [
+        f"{id_} holds another text"
+        for id_, text in said.texts.items()
+        if id_ in stored and stored[id_][0] != text
+    ]
     return lost + [
         f"{id_} is {'live' if closed else 'closed'} again"
         for id_, closed in said.closed.items()
@@ -147,7 +158,7 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
         node = await memory.get(id_)
         if node.content != said.texts[id_] or sorted(node.about) != sorted(said.about[id_]):
             wrong.append(f"get({id_}) differs")
-        if node.is_live and (await memory.query(node.content.split()[0])).ids != [id_]:
+        if node.is_live and (await memory.query(node.content.split()[0])).ids[:1] != [id_]:
             wrong.append(f"search does not find {id_}")
     known = await memory._opened.store.read(
         lambda tx: {id_ for (id_,) in tx.connection.execute("SELECT id FROM entities")}
@@ -158,7 +169,9 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
 def _half_done(tx) -> list[str]:
     found = {name: tx.connection.execute(text).fetchall() for name, text in HALF_DONE.items()}
     wrong = [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
-    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(tx):
+    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(
+        tx
+    ):
         wrong.append("names are not linked")
     return wrong
 
@@ -169,9 +182,17 @@ def _index_off(tx) -> list[str]:
     for key, dimension in tx.connection.execute("SELECT key, dimension FROM models").fetchall():
         for space, shelf in tx.connection.execute("SELECT DISTINCT space, shelf FROM nodes").fetchall():
             keys, _ = VectorShelves().nearest(
-                tx, np.ones(dimension, np.float32), model=key, spaces=[space], shelves=[shelf], limit=1_000_000, among=None
+                tx,
+                np.ones(dimension, np.float32),
+                model=key,
+                spaces=[space],
+                shelves=[shelf],
+                limit=1_000_000,
+                among=None,
             )
-            live = tx.connection.execute("SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf))
+            live = tx.connection.execute(
+                "SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf)
+            )
             if set(keys.tolist()) != {key for (key,) in live}:
                 wrong.append(f"the vector index of shelf {space}{shelf} is out of step")
     return wrong
@@ -197,7 +218,7 @@ def _partial(tx):
 
 
 def verify_upgrade(path: Path, before: list[tuple]) -> Verdict:
-    """Killed while it was upgraded: the old version or the new, whole either way, and the upgrade can go on."""
+    """Killed in an upgrade: it is the old version or the new, whole either way, and the upgrade can go on."""
     verdict = Verdict()
     verdict.half += _mixed(path)
     Store.open(path, steps=UPGRADED).close()
@@ -222,4 +243,8 @@ def _mixed(path: Path) -> list[str]:
     count = connection.execute("SELECT count(*) FROM upgraded").get if tables else 0
     connection.close()
     wanted = (1, 2) if version == UPGRADED[-1].version else (0, 0)
-    return [] if (tables, count) == wanted else [f"version {version} with {tables} tables of the next and {count} rows"]
+    return (
+        []
+        if (tables, count) == wanted
+        else [f"version {version} with {tables} tables of the next and {count} rows"]
+    )

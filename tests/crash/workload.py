@@ -1,6 +1,6 @@
-"""What is killed: a process that writes to a store, seeded, and says each write only after its await returned.
+"""What is killed: a process that writes to a store, seeded, and says each write after its await returned.
 
-Lines are JSON. A line with `try` says what is about to happen, the same line with `did` that it was acknowledged.
+Lines are JSON. `try` says what is about to happen, `did` that it was acknowledged.
 """
 
 from __future__ import annotations
@@ -26,12 +26,27 @@ from ricordo.store.sqlite.schema import Migration, migrations
 from tests.crash.embedders import Letters
 
 CALLERS = 4
-WORDS = ("tea", "coffee", "Anna", "Berta", "garden", "Lisbon", "likes", "never", "every", "morning", "train", "blue")
+WORDS = (
+    "tea",
+    "coffee",
+    "Anna",
+    "Berta",
+    "garden",
+    "Lisbon",
+    "likes",
+    "never",
+    "every",
+    "morning",
+    "train",
+    "blue",
+)
 PEOPLE = ("Anna", "Berta", "Carl Schmidt", "Dora")
 
 UPGRADED = (
     *migrations(),
-    Migration(version=migrations()[-1].version + 1, name="one", sql="CREATE TABLE upgraded (a INTEGER) STRICT"),
+    Migration(
+        version=migrations()[-1].version + 1, name="one", sql="CREATE TABLE upgraded (a INTEGER) STRICT"
+    ),
     Migration(version=migrations()[-1].version + 2, name="two", sql="INSERT INTO upgraded VALUES (1), (2)"),
 )
 
@@ -43,7 +58,7 @@ def say(**what):
 
 
 def die_at(point, passes, *, trouble):
-    """Kill this process at the given pass of a point. With `trouble`, batches now and then fail as on a full disk."""
+    """Kill this process at the given pass of a point. In `trouble`, batches now and then fail as on a full disk."""
     left = {point: passes}
     dice = random.Random(passes)
 
@@ -80,11 +95,13 @@ class Workload:
             settings = Settings(durability=self.dice.choice(("disk", "process")))
             self.memory = await Memory.open(self.path, embedder=embedder, settings=settings)
             say(ready=turn)
-            await asyncio.gather(*(self.caller(random.Random(self.seed * 1_000 + turn * 10 + n)) for n in range(CALLERS)))
+            await asyncio.gather(
+                *(self.caller(random.Random(self.seed * 1_000 + turn * 10 + n)) for n in range(CALLERS))
+            )
             await self.leave()
 
     async def leave(self):
-        """Half of the time something nobody awaited is in the queue; once `close` has returned it counts as written."""
+        """Often something nobody awaited is in the queue; once `close` has returned it counts as written."""
         unseen = []
         for _ in range(self.dice.choice((0, 0, 5, 50))):
             text = self.text()
@@ -99,13 +116,26 @@ class Workload:
         mine, gone = [], []
         for _ in range(dice.randrange(5, 40)):
             name = dice.choice(
-                ("add", "add", "add_many", "remember", "remember", "forget", "restore", "search", "backup", "meet")
+                (
+                    "add",
+                    "add",
+                    "add_many",
+                    "remember",
+                    "remember",
+                    "forget",
+                    "restore",
+                    "search",
+                    "backup",
+                    "meet",
+                )
             )
             await getattr(self, name)(dice, mine, gone)
 
     async def add(self, dice, mine, gone):
         text = self.text()
-        id_ = await self.memory.add(text, session=dice.choice(("monday", "tuesday", None)), speaker=dice.choice(PEOPLE))
+        id_ = await self.memory.add(
+            text, session=dice.choice(("monday", "tuesday", None)), speaker=dice.choice(PEOPLE)
+        )
         say(did="add", id=id_, text=text)
         mine.append(id_)
 
@@ -113,13 +143,17 @@ class Workload:
         """The messages carry how many they are, so that a part of them is recognised as one."""
         texts = [self.text() for _ in range(dice.randrange(2, 9))]
         marks = {"batch": f"{self.seed}-{self.number}", "of": len(texts)}
-        ids = await self.memory.add_many([Message(text=text, session="many", attributes=marks) for text in texts])
+        ids = await self.memory.add_many(
+            [Message(text=text, session="many", attributes=marks) for text in texts]
+        )
         for id_, text in zip(ids, texts, strict=True):
             say(did="add", id=id_, text=text)
 
     async def remember(self, dice, mine, gone):
         about = dice.sample((*PEOPLE, f"Person {self.number}"), dice.randrange(3))
-        node = await self.memory.remember(self.text(), about=about, tags=["t"], attributes={"subjects": len(about)})
+        node = await self.memory.remember(
+            self.text(), about=about, tags=["t"], attributes={"subjects": len(about)}
+        )
         say(did="add", id=node.id, text=node.content, about=list(node.about))
         mine.append(node.id)
 
@@ -180,7 +214,9 @@ def main():
     options.add_argument("--point", choices=faults.POINTS)
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args()
-    embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
+    embeddings.PACK_ROWS = (
+        16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
+    )
     models._DROP_ROWS = 10
     trouble = given.point == "writer: replay"
     if given.point:

@@ -5,22 +5,171 @@ from __future__ import annotations
 import random
 
 SURROGATES = ("\ud800", "\udfff", "a\udc80b", "\ud83d")
-CONTROL = ("\0", "\x01", "\x1b[31m", "\x7f", "\x85", "\r", "\n", "\r\n", "\t", "\x0b", "\x0c", "\x1c", "\u2028", "\u2029")
-INVISIBLE = ("\u200b", "\u200d", "\u200e", "\u202e", "\u2066", "\ufeff", "\u00ad", "\u2060", "\U000e0041", "\ufffe", "\U0010ffff")
+CONTROL = (
+    "\0",
+    "\x01",
+    "\x1b[31m",
+    "\x7f",
+    "\x85",
+    "\r",
+    "\n",
+    "\r\n",
+    "\t",
+    "\x0b",
+    "\x0c",
+    "\x1c",
+    "\u2028",
+    "\u2029",
+)
+INVISIBLE = (
+    "\u200b",
+    "\u200d",
+    "\u200e",
+    "\u202e",
+    "\u2066",
+    "\ufeff",
+    "\u00ad",
+    "\u2060",
+    "\U000e0041",
+    "\ufffe",
+    "\U0010ffff",
+)
 RIGHT_TO_LEFT = ("שלום עולם", "مرحبا بالعالم", "\u202eevil\u202c", "ابجد 123 هوز", "ﷺ", "ﷲ")
-COMBINING = ("e\u0301", "Z" + "\u0351\u0300\u036f" * 20, "\u0301", "q\u0307\u0323", "ä", "a\u0308", "각", "\u1112\u1161\u11ab", "नमस्ते")
+COMBINING = (
+    "e\u0301",
+    "Z" + "\u0351\u0300\u036f" * 20,
+    "\u0301",
+    "q\u0307\u0323",
+    "ä",
+    "a\u0308",
+    "각",
+    "\u1112\u1161\u11ab",
+    "नमस्ते",
+)
 FTS = (
     'NEAR("a b", 5)', "NEAR(", '"', '""', '"a', "a*", "*", "^a", "^", "a:b", "terms:x", "-a", "- a", "+", "a + b", "(", ")",
     "((a)", "{a b} : c", "AND", "OR", "NOT", "a AND", "OR b", "a NOT b NOT", "a·1k", "·", "·1k", "nodes_fts", "rank",
 )  # fmt: skip
-SQL = ("%", "_", "%_%", "\\%", "'", "''", "'; DROP TABLE nodes; --", "--", "/*", "*/", ";", "?1", ":a", "@x", "$y", "NULL", "x'00'", "[a]", "`a`")
-JSON = ('{"a": 1}', "{", "[", "]", "null", "true", "\\u0000", "\\ud800", '{"$.a": "$"}', "$.a.b[0]", '"]', "NaN", "Infinity", "1e999")
+SQL = (
+    "%",
+    "_",
+    "%_%",
+    "\\%",
+    "'",
+    "''",
+    "'; DROP TABLE nodes; --",
+    "--",
+    "/*",
+    "*/",
+    ";",
+    "?1",
+    ":a",
+    "@x",
+    "$y",
+    "NULL",
+    "x'00'",
+    "[a]",
+    "`a`",
+)
+JSON = (
+    '{"a": 1}',
+    "{",
+    "[",
+    "]",
+    "null",
+    "true",
+    "\\u0000",
+    "\\ud800",
+    '{"$.a": "$"}',
+    "$.a.b[0]",
+    '"]',
+    "NaN",
+    "Infinity",
+    "1e999",
+)
 EMOJI = ("😀", "👨‍👩‍👧‍👦", "🇺🇦", "👍🏽", "☃️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "\ufe0f", "🫠" * 50)
-SCRIPTS = ("Привет", "你好世界", "こんにちは", "สวัสดี", "ŁÓDŹ", "İstanbul", "ß", "ẞ", "ﬁ", "Ⅷ", "①②③", "½", "𝔘𝔫𝔦", "ＡＢＣ", "٣٤٥", "ǅ", "ς Σ")
-TIMES = ("last week", "yesterday", "32.13.9999", "0000-00-00", "in 99999999999 days", "9999-12-31", "3 days ago", "am 31. Februar", "1e9 years ago", "вчера")
-NAMES = ("Anna", "O'Brien", "../../etc/passwd", "con", "C:\\", "~", "http://[::1", "<script>alert(1)</script>", "[id:12345678]", "</recalled-memory>", "# heading", "| a | b |", "```")
-PLAIN = ("tea", "the", "a", "is", "I like", "number 5", "x", ".", " ", "  ", "!", "...", "¿", "—", "0", "-1", "1.5", "1,5")
-PIECES = (SURROGATES, CONTROL, INVISIBLE, RIGHT_TO_LEFT, COMBINING, FTS, SQL, JSON, EMOJI, SCRIPTS, TIMES, NAMES, PLAIN, PLAIN)
+SCRIPTS = (
+    "Привет",
+    "你好世界",
+    "こんにちは",
+    "สวัสดี",
+    "ŁÓDŹ",
+    "İstanbul",
+    "ß",
+    "ẞ",
+    "ﬁ",
+    "Ⅷ",
+    "①②③",
+    "½",
+    "𝔘𝔫𝔦",
+    "ＡＢＣ",
+    "٣٤٥",
+    "ǅ",
+    "ς Σ",
+)
+TIMES = (
+    "last week",
+    "yesterday",
+    "32.13.9999",
+    "0000-00-00",
+    "in 99999999999 days",
+    "9999-12-31",
+    "3 days ago",
+    "am 31. Februar",
+    "1e9 years ago",
+    "вчера",
+)
+NAMES = (
+    "Anna",
+    "O'Brien",
+    "../../etc/passwd",
+    "con",
+    "C:\\",
+    "~",
+    "http://[::1",
+    "<script>alert(1)</script>",
+    "[id:12345678]",
+    "</recalled-memory>",
+    "# heading",
+    "| a | b |",
+    "```",
+)
+PLAIN = (
+    "tea",
+    "the",
+    "a",
+    "is",
+    "I like",
+    "number 5",
+    "x",
+    ".",
+    " ",
+    "  ",
+    "!",
+    "...",
+    "¿",
+    "—",
+    "0",
+    "-1",
+    "1.5",
+    "1,5",
+)
+PIECES = (
+    SURROGATES,
+    CONTROL,
+    INVISIBLE,
+    RIGHT_TO_LEFT,
+    COMBINING,
+    FTS,
+    SQL,
+    JSON,
+    EMOJI,
+    SCRIPTS,
+    TIMES,
+    NAMES,
+    PLAIN,
+    PLAIN,
+)
 
 
 def strange_text(dice: random.Random) -> str:

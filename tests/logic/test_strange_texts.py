@@ -1,4 +1,4 @@
-"""Pure functions that meet any text: none of them fails, and what they promise holds for strange ones as well."""
+"""Pure functions that meet any text: none of them fails, and what they promise holds for strange ones too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.logic.strange import strange_text
 
 from ricordo.encoding.mentions import names_in
 from ricordo.encoding.secrets import redact
@@ -15,7 +16,6 @@ from ricordo.retrieval.hits import excerpt
 from ricordo.store.sqlite.connection import stored_terms
 from ricordo.times import find_interval
 from ricordo.words import index_terms, name_key, question_terms
-from tests.logic.strange import strange_text
 
 DICE = random.Random(20)
 TEXTS = [strange_text(DICE) for _ in range(400)]

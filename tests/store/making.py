@@ -1,4 +1,4 @@
-"""Small stores for the tests of this folder: nodes by the word, writes without ceremony, and a raw look inside."""
+"""Small stores for tests: nodes by the word, writes without ceremony, and a raw look inside."""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ def filled(path):
 def test_each_commit_continues_the_chain_of_the_one_before(tmp_path):
     filled(tmp_path / "m.db")
     head = b""
-    listed = rows(tmp_path / "m.db", "SELECT seq, space, at, actor, origin, reason, digest, hash FROM commits ORDER BY seq")
+    listed = rows(
+        tmp_path / "m.db",
+        "SELECT seq, space, at, actor, origin, reason, digest, hash FROM commits ORDER BY seq",
+    )
     for row in listed:
         assert chain(head, row[:-1]) == row[-1]
         head = row[-1]
@@ -83,7 +86,9 @@ def test_a_changed_row_leaves_its_before_image(tmp_path):
     assert [made.seq for _, made in versions] == [2, 4]
 
 
-@pytest.mark.parametrize("text", ["a\0b", "\0", "quote \" and \\ and \n", "тест 🫖 \u202e", "\ud7ff\ue000\U0010ffff"])
+@pytest.mark.parametrize(
+    "text", ["a\0b", "\0", 'quote " and \\ and \n', "тест 🫖 \u202e", "\ud7ff\ue000\U0010ffff"]
+)
 def test_a_before_image_holds_any_text_as_it_was(tmp_path, text):
     node = fact(text, tags=(text,), attributes={text: text}, speaker=text)
 

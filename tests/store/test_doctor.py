@@ -35,7 +35,7 @@ def examined(path):
 
 
 def damage(path, *statements):
-    """Past the triggers, as a bit flip or another program would: those of the schema would put things right."""
+    """Past the triggers, as a bit flip would: those of the schema would put things right."""
     connection = raw(path)
     triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
     connection.execute("BEGIN")

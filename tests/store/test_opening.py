@@ -15,11 +15,18 @@ from tests.store.making import ME, commit, fact, opened, raw, rows
 from ricordo.errors import InvalidError, StoreError
 from ricordo.store import Store
 from ricordo.store.sqlite import faults
-from ricordo.store.sqlite.schema import Migration, migrations
+from ricordo.store.sqlite.connection import connect
+from ricordo.store.sqlite.schema import Migration, _upgrade, migrations, prepare
 
 NEWEST = migrations()[-1].version
-NEXT = Migration(version=NEWEST + 1, name="more", sql="CREATE TABLE more (a INTEGER) STRICT; INSERT INTO more VALUES (1)")
-BROKEN = Migration(version=NEWEST + 2, name="broken", sql="CREATE TABLE most (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
+NEXT = Migration(
+    version=NEWEST + 1, name="more", sql="CREATE TABLE more (a INTEGER) STRICT; INSERT INTO more VALUES (1)"
+)
+BROKEN = Migration(
+    version=NEWEST + 2,
+    name="broken",
+    sql="CREATE TABLE most (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
+)
 
 
 @pytest.fixture
@@ -62,7 +69,9 @@ def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path, jour
     assert not list(tmp_path.glob("other.db-*"))
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be looked at " * 40, b"xy", b"SQLite format 3\0"])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be looked at " * 40, b"xy", b"SQLite format 3\0"]
+)
 def test_what_is_no_database_is_refused_and_not_touched(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
@@ -106,7 +115,11 @@ def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
     assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
     assert rows(backup, "PRAGMA user_version") == [(NEWEST,)]
-    assert rows(backup, "SELECT content FROM nodes") == rows(path, "SELECT content FROM nodes") == [("likes tea",)]
+    assert (
+        rows(backup, "SELECT content FROM nodes")
+        == rows(path, "SELECT content FROM nodes")
+        == [("likes tea",)]
+    )
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
@@ -146,11 +159,8 @@ def test_of_two_that_upgrade_the_second_does_not_overwrite_the_backup(tmp_path, 
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
     first = backup.read_bytes()
     # The second one looked at the version before the first was done; it finds out when it has the lock.
-    from ricordo.store.sqlite import schema
-    from ricordo.store.sqlite.connection import connect
-
     connection = connect(path, patience_s=1)
-    schema._upgrade(connection, path, steps)
+    _upgrade(connection, path, steps)
     connection.close()
     assert backup.read_bytes() == first
 
@@ -232,7 +242,9 @@ def test_all_files_are_private_under_any_umask(tmp_path):
         Store.open(path, steps=(*migrations(), NEXT)).close()
     finally:
         os.umask(before)
-    modes |= {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))}
+    modes |= {
+        each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))
+    }
     names = {each.name for each in modes}
     assert {"m.db", "m.db-wal", "m.db-shm", "copy.db", f"m.db.v{NEWEST}.backup"} <= names
     wrong = {
@@ -252,6 +264,29 @@ def test_a_memory_store_goes_when_it_is_closed(tmp_path):
 
 
 # two at once
+
+
+def test_a_store_that_another_process_makes_during_the_first_look_is_not_taken_for_another_program_s(
+    tmp_path,
+):
+    """Version and program are two questions; between them the tables appeared."""
+    path = tmp_path / "m.db"
+    first = apsw.Connection(str(path))
+    first.pragma("journal_mode", "wal")
+    first.close()
+    connection = connect(path, patience_s=1)
+
+    def make_it_meanwhile(cursor, text, values):
+        if "sqlite_schema" in text:
+            connection.exec_trace = None
+            Store.open(path).close()
+        return True
+
+    connection.exec_trace = make_it_meanwhile
+    prepare(connection, path, migrations())
+    assert connection.exec_trace is None
+    connection.close()
+
 
 RACE = """
 import asyncio, sys, time
@@ -276,7 +311,9 @@ for turn in sys.stdin:
 
 def test_two_processes_may_make_the_same_store_at_the_same_moment(tmp_path):
     racers = [
-        subprocess.Popen([sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(2)
     ]
     try:

@@ -27,7 +27,7 @@ def fault():
 
 
 async def in_one_batch(store, works):
-    """Hold the writer up until all works are queued, so that they share a transaction. Returns their outcomes."""
+    """Hold the writer up until all works are queued, so that they share a transaction."""
     gate = threading.Event()
     held = asyncio.ensure_future(store.derive(lambda _: gate.wait(10)))
     await asyncio.sleep(0.05)
@@ -101,7 +101,9 @@ def test_what_waits_together_is_committed_together(tmp_path, fault):
     assert len(contents(tmp_path / "m.db")) == 40
 
 
-@pytest.mark.parametrize("error", [apsw.FullError("full"), apsw.IOError("broken"), apsw.SQLError("rolled back")])
+@pytest.mark.parametrize(
+    "error", [apsw.FullError("full"), apsw.IOError("broken"), apsw.SQLError("rolled back")]
+)
 def test_after_an_error_of_sqlite_the_batch_is_replayed_work_by_work(tmp_path, fault, error):
     left = [error]
 
@@ -223,7 +225,7 @@ def test_a_forked_child_is_refused_clearly_and_does_no_harm(tmp_path):
             child = os.fork()
         if child == 0:
             os._exit(_fork_says(store))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert os.waitstatus_to_exitcode((await asyncio.to_thread(os.waitpid, child, 0))[1]) == 0
         await adding(store, "after")
         return (await store.doctor()).ok
 
@@ -251,7 +253,7 @@ def _fork_says(store):
 
 
 SCRIPT = """
-import asyncio, sys
+import asyncio, gc, sys
 from ricordo.memory import Memory
 
 async def main():
@@ -260,6 +262,7 @@ async def main():
         memory.add_nowait(f"message {number}")
 
 asyncio.run(main())
+gc.collect()
 """
 
 

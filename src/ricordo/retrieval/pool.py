@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 REACH = 2
 """How many turns on either side belong to a turn's context."""
 
+_STAND_IN = 0.2
+"""What a word finds by chance in any turn: where a whole turn's cosine stands in for words, it begins there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -73,7 +76,8 @@ def gather(look: Lookup, seeds: Mapping[str, Mapping[int, float]]) -> Pool | Non
     places = {turn.key: place for place, turn in enumerate(turns)}
     before, after = _chains(windows, places)
     persons = named_persons(look.plan.query.text, turns)
-    words, idf, strengths = _strengths(look, turns, persons)
+    cosines = _cosines(look, turns)
+    words, idf, strengths = _strengths(look, turns, persons, cosines)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
         turns=turns,
@@ -83,7 +87,7 @@ def gather(look: Lookup, seeds: Mapping[str, Mapping[int, float]]) -> Pool | Non
         words=words,
         idf=idf,
         strengths=strengths,
-        cosines=_cosines(look, turns),
+        cosines=cosines,
         persons=persons,
         average_chars=max(1.0, chars / max(1, total[0])),
     )
@@ -145,29 +149,40 @@ def named_persons(question: str, turns: Sequence[Turn]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str]) -> tuple[tuple[str, ...], Floats, Floats]:
-    """The question's words, what each tells, and how well each turn meets each."""
+def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str],
+               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats]:  # fmt: skip
+    """The question's words, what each tells, and how well each turn meets each.
+
+    A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
+    embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
+    """
     names = {term for person in persons for term in (*person.split(), *index_terms(person))}
     words = {term: entry.idf for term, entry in look.terms.items() if term not in names}
     model, question = _worded(look)
-    vectors: dict[str, Floats] = {}
-    if question is not None and question.words is not None:
-        total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
-        for piece, vector in zip(question.pieces, question.words, strict=True):
-            term = (index_terms(piece) or [piece])[0]
-            if piece in names or term in names:
-                continue
-            if term not in words:
-                words[term] = inverse_frequency(0, total) / 2 if piece not in look.plan.ignored else 0.0
-            vectors[term] = vector
-    words = {term: idf for term, idf in words.items() if idf > 0}
-    terms = tuple(words)
-    met = np.zeros((len(terms), len(turns)), np.float32)
+    vectors = {} if question is None else _word_vectors(look, question, words, names)
+    terms = tuple(term for term, idf in words.items() if idf > 0)
+    met = np.tile(np.clip(_STAND_IN + (1 - _STAND_IN) * cosines, 0, 1) * (cosines != 0), (len(terms), 1))
+    by_vector = np.zeros(met.shape, bool)
     if vectors and terms:
-        _meet_by_vector(look, met, terms, vectors, model, turns)
+        _meet_by_vector(look, met, by_vector, terms, vectors, model, turns)
     for row, term in enumerate(terms):
-        met[row, [place for place, turn in enumerate(turns) if term in turn.terms]] = 1.0
-    return terms, np.array(list(words.values()), np.float32), met
+        holders = [place for place, turn in enumerate(turns) if term in turn.terms and not by_vector[row, place]]
+        met[row, holders] = 1.0
+    return terms, np.array([words[term] for term in terms], np.float32), np.asarray(met, np.float32)
+
+
+def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
+    """The vectors of the question's words by index term; a piece that is no term of the question becomes one."""
+    total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    found: dict[str, Floats] = {}
+    assert question.words is not None
+    for piece, vector in zip(question.pieces, question.words, strict=True):
+        term = (index_terms(piece) or [piece])[0]
+        if piece in names or term in names or piece in look.plan.ignored:
+            continue
+        words.setdefault(term, inverse_frequency(0, total) / 2)
+        found[term] = vector
+    return found
 
 
 def _worded(look: Lookup) -> tuple[int, Embedded | None]:
@@ -178,7 +193,7 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
     return 0, None
 
 
-def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
+def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
                     turns: Sequence[Turn]) -> None:  # fmt: skip
     """Late interaction: for each word of the question the best cosine among the words of a turn."""
     held = word_vectors(look.snapshot, model, [turn.key for turn in turns])
@@ -192,6 +207,7 @@ def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Ma
     asked = np.stack([vectors[terms[row]] for row in with_vector])
     best = np.maximum.reduceat(asked @ stacked.T, starts, axis=1)
     met[np.ix_(with_vector, places)] = np.maximum(best, 0.0)
+    by_vector[np.ix_(with_vector, places)] = True
 
 
 def _cosines(look: Lookup, turns: Sequence[Turn]) -> Floats:
