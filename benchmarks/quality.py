@@ -104,7 +104,10 @@ def summary(answered: list[Answered]) -> dict[str, Any]:
         if each.category != "adversarial":
             groups["all"].append(each)
     return {
-        name: {"questions": len(each), **{f"recall@{k}": interval([one.recall[k] for one in each]) for k in DEPTHS}}
+        name: {
+            "questions": len(each),
+            **{f"recall@{k}": interval([one.recall[k] for one in each]) for k in DEPTHS},
+        }
         for name, each in sorted(groups.items())
     }
 
@@ -128,11 +131,12 @@ def show(report: dict[str, Any]) -> None:
     print(f"{report['file']}, embedder {report['embedder']}, median search {report['search_ms_median']} ms")
     print(f"{'':12} {'questions':>9} " + " ".join(f"{f'recall@{k}':>22}" for k in DEPTHS))
     for name, values in report["results"].items():
-        cells = " ".join(
-            f"{values[f'recall@{k}']['mean']:.3f} ({values[f'recall@{k}']['low']:.3f}-{values[f'recall@{k}']['high']:.3f})".rjust(22)
-            for k in DEPTHS
-        )
+        cells = " ".join(_cell(values[f"recall@{k}"]).rjust(22) for k in DEPTHS)
         print(f"{name:12} {values['questions']:9} {cells}")
+
+
+def _cell(value: dict[str, float]) -> str:
+    return f"{value['mean']:.3f} ({value['low']:.3f}-{value['high']:.3f})"
 
 
 if __name__ == "__main__":

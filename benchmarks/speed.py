@@ -33,7 +33,24 @@ QUESTIONS = 200
 def words(count: int = 30_000) -> list[str]:
     """A vocabulary of pronounceable words, the same in every run."""
     chance = random.Random(11)
-    parts = ["ka", "ro", "mi", "ten", "lo", "sha", "vi", "ber", "an", "du", "sol", "pre", "nit", "or", "gal", "fe"]
+    parts = [
+        "ka",
+        "ro",
+        "mi",
+        "ten",
+        "lo",
+        "sha",
+        "vi",
+        "ber",
+        "an",
+        "du",
+        "sol",
+        "pre",
+        "nit",
+        "or",
+        "gal",
+        "fe",
+    ]
     return list(dict.fromkeys("".join(chance.choices(parts, k=chance.randint(2, 4))) for _ in range(count * 2)))[:count]
 
 
@@ -95,7 +112,9 @@ async def writing() -> dict[str, Any]:
 def importing() -> dict[str, Any]:
     """`import ricordo` in a fresh process, in milliseconds: the median of nine."""
     code = "import time; t = time.perf_counter(); import ricordo; print((time.perf_counter() - t) * 1000)"
-    spent = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(9)]
+    spent = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(9)
+    ]
     return {"import_ms": round(statistics.median(spent), 1)}
 
 
@@ -168,7 +187,12 @@ def main() -> None:
         print(json.dumps(asyncio.run(opening(options.opening))))
         return
     machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
-    report: dict[str, Any] = {"machine": machine, **importing(), "writing": asyncio.run(writing()), "scale": {}}
+    report: dict[str, Any] = {
+        "machine": machine,
+        **importing(),
+        "writing": asyncio.run(writing()),
+        "scale": {},
+    }
     for nodes in options.nodes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "big.db"

@@ -10,9 +10,7 @@ import os
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"  # before numpy reads them
-BLAS_SETTINGS = {
-    name: os.environ[name] for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if name in os.environ
-}
+BLAS_SETTINGS = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if name in os.environ}
 
 import argparse  # noqa: E402
 import json  # noqa: E402
@@ -50,9 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     report: dict[str, object] = {"machine": machine(), "dimension": DIMENSION, "sizes": {}}
     for size in options.sizes:
-        with ProcessPoolExecutor(
-            1, mp_context=get_context("spawn")
-        ) as fresh:  # what others freed is not counted
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:  # what others freed is not counted
             figures = fresh.submit(measure, size, options.rounds).result()
         report["sizes"][str(size)] = figures  # type: ignore[index]
         print(f"\n{size:,} vectors of {DIMENSION} dimensions")
@@ -144,9 +140,7 @@ def contenders() -> dict[str, Contender]:
     except ImportError:
         return found
     found["numkong cdist"] = lambda codes, query: numkong.cdist(query[np.newaxis], codes, "dot")
-    found["numkong dots_packed"] = lambda codes, query: numkong.dots_packed(
-        codes, numkong.dots_pack(query[np.newaxis])
-    )
+    found["numkong dots_packed"] = lambda codes, query: numkong.dots_packed(codes, numkong.dots_pack(query[np.newaxis]))
     return found
 
 

@@ -35,9 +35,7 @@ DIMENSION = 256
 RIDGE = 0.1  # of the mean variance of a direction of the sentence encoder; 0.1 was best of 0.003 ... 1
 MOST_CHARACTERS = 400
 TRIPLES, SWAPPED = 3_000, 4_000
-FIRST_CONTENT_WORD = (
-    2_100  # the vocabulary is in order of frequency; signs, letters and function words come before
-)
+FIRST_CONTENT_WORD = 2_100  # the vocabulary is in order of frequency; signs, letters and function words come before
 E5_LINES = 300
 TARGET = Path(__file__).parents[1] / "src/ricordo/embedding/data/fitted.npz"
 
@@ -93,9 +91,7 @@ def fit_e5(lines: dict[str, list[str]]) -> dict[str, Floats]:
 def made_up(english: list[str]) -> list[str]:
     """Lines that hold words which the corpus lacks; the same ones each time."""
     chance = random.Random(7)
-    vocabulary = (
-        files("ricordo.embedding").joinpath("data/bert_uncased_vocab.txt").read_text(encoding="utf-8")
-    )
+    vocabulary = files("ricordo.embedding").joinpath("data/bert_uncased_vocab.txt").read_text(encoding="utf-8")
     # The vocabulary is in order of frequency; whole words begin at 1,996.
     words = [w for w in vocabulary.splitlines()[1996:16000] if w.isascii() and w.isalpha() and len(w) > 2]
     triples = [" ".join(chance.choices(words, k=3)) for _ in range(TRIPLES)]

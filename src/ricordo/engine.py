@@ -28,6 +28,9 @@ from ricordo.times import parse_instant
 if TYPE_CHECKING:
     from ricordo.store.sqlite.embeddings import VectorShelves
 
+STORED = "stored"
+"""Stands for the embedder the store was last opened with."""
+
 # While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
 _FRESH_MOST = 64
 
@@ -65,16 +68,16 @@ class Engine:
             InvalidError: the location, the embedder's name or a setting does not fit.
             StoreError: the store cannot be opened.
         """
-        chosen = _resolved(embedder, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
         )  # fmt: skip
         try:
+            spec = await _stored_spec(store) if embedder == STORED else embedder
+            chosen = _resolved(spec, settings)
             model = None
             if chosen is not None:
-                spec = embedder if isinstance(embedder, str) else ""
-                model = await _adopted(store, chosen, spec)
+                model = await _adopted(store, chosen, spec if isinstance(spec, str) else "")
             return cls(store, embedder=chosen, model=model, settings=settings, clock=clock or SystemClock())
         except BaseException:
             await asyncio.to_thread(store.close)
@@ -150,6 +153,14 @@ class Engine:
         return self._earlier.get(model.key)
 
 
+async def _stored_spec(store: Store) -> str | None:
+    """What the store was last opened with; the default for a new one. None where the caller brought an object."""
+    known = await store.read(models.known_models)
+    latest = next((model for model in known if model.state == "coming"), None)
+    latest = latest or next((model for model in known if model.state == "active"), None)
+    return "default" if latest is None else latest.spec or None
+
+
 def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder | None:
     """The embedder meant; a remote one gets the key its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
@@ -165,4 +176,3 @@ async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:
     if active is not None and (active.name, active.dimension) == (name, dimension) and len(known) == 1:
         return active
     return await store.derive(lambda tx: models.adopt(tx, name=name, dimension=dimension, spec=spec))
-

@@ -16,12 +16,30 @@ from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting import forget
 from ricordo.model import (
-    Category, Change, Commit, Entity, EntityType, Fact, ImportReport, Json, Message, Node, NodeType, Origin, Page,
-    Reason, Report, Results, Role, Scope, Stats, Version,
+    Category,
+    Change,
+    Commit,
+    Entity,
+    EntityType,
+    Fact,
+    ImportReport,
+    Json,
+    Message,
+    Node,
+    NodeType,
+    Origin,
+    Page,
+    Reason,
+    Report,
+    Results,
+    Role,
+    Scope,
+    Stats,
+    Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
 from ricordo.retrieval import ask, listing
-from ricordo.retrieval.request import Request
+from ricordo.retrieval.request import Request, checked_limit, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
 
@@ -48,6 +66,7 @@ class Memory:
         location: str | Path,
         *,
         embedder: str | Embedder | None = "default",
+        model: None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -58,7 +77,9 @@ class Memory:
             location: a file's path, or ":memory:" for a store that goes when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
-                only. Another one than last time re-embeds in the background, while the store goes on answering.
+                only. Another one than last time re-embeds in the background, while the store goes on answering;
+                "stored" stands for the one of last time.
+            model: the language model that turns conversations into knowledge; None until there is one to choose.
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
@@ -67,6 +88,9 @@ class Memory:
             InvalidError: an argument does not fit.
             StoreError: the file is another program's, newer than this code, damaged or out of reach.
         """
+
+        if model is not None:
+            raise InvalidError("model: language models cannot be used yet", hint="leave it out")
 
         async def start() -> Engine:
             return await Engine.open(location, embedder=embedder, settings=settings or Settings(), clock=clock)
@@ -124,7 +148,14 @@ class Memory:
             ConflictError: `id` is taken by another text.
         """
         message = Message(
-            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
+            text=text,
+            role=role,
+            speaker=speaker,
+            session=session,
+            at=at,
+            id=id,
+            origin=origin,
+            attributes=attributes,
         )
         return (await self.add_many([message]))[0]
 
@@ -147,7 +178,14 @@ class Memory:
             UnavailableError: too many writes are waiting.
         """
         message = Message(
-            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
+            text=text,
+            role=role,
+            speaker=speaker,
+            session=session,
+            at=at,
+            id=id,
+            origin=origin,
+            attributes=attributes,
         )
         (node,) = self._episodes([message])
         self._opened.store.write_nowait(
@@ -402,8 +440,13 @@ class Memory:
         return await self._opened.store.read(lambda tx: listing.history(tx, self._scope, id))
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """The latest changes, newest first; `before` a sequence number goes further back."""
-        return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=before, most=limit))
+        """The latest changes, newest first; `before` a sequence number goes further back.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
+        """
+        most, below = checked_limit(limit), checked_position(before, name="before")
+        return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=below, most=most))
 
     async def stats(self) -> Stats:
         """What this memory holds."""
@@ -424,7 +467,12 @@ class Memory:
         return await asyncio.to_thread(self._opened.store.backup, Path(path))
 
     async def import_(
-        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Record the conversations of a file. Importing it again adds nothing.
 
@@ -470,9 +518,7 @@ class Memory:
         check_encodable(said or "", name="reason")
         return Reason(actor=self._scope.owner or self._scope.chat or "", origin=verb, reason=said or verb)
 
-    async def _write(
-        self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None
-    ) -> T:
+    async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         engine = self._opened
         reason = self._reason(verb, said)
         return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))

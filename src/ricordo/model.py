@@ -17,13 +17,20 @@ Category = Literal[
 ]  # fmt: skip
 Role = Literal["user", "assistant", "system", "tool"]
 Origin = Literal[
-    "conversation", "tool_result", "extraction", "consolidation", "import", "user", "agent", "web", "cli", "rpc"
+    "conversation",
+    "tool_result",
+    "extraction",
+    "consolidation",
+    "import",
+    "user",
+    "agent",
+    "web",
+    "cli",
+    "rpc",
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal[
-    "superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"
-]
+ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
 Durability = Literal["disk", "process"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 
@@ -182,9 +189,7 @@ class Change:
 
     @property
     def is_empty(self) -> bool:
-        return not (
-            self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions
-        )
+        return not (self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

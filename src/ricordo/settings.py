@@ -31,9 +31,7 @@ class Settings:
     secrets: SecretsPolicy = _setting(
         "redact", "what happens to credentials in a text: `redact` them, `refuse` the text, or `keep` them"
     )
-    patience_s: float = _setting(
-        30.0, "how long a write waits for another process, in seconds", least=0.1, most=600
-    )
+    patience_s: float = _setting(30.0, "how long a write waits for another process, in seconds", least=0.1, most=600)
     queue_limit: int = _setting(10_000, "how many writes of this process may wait", least=1, most=1_000_000)
     reader_threads: int = _setting(2, "how many questions are answered side by side", least=1, most=64)
     max_text_chars: int = _setting(
@@ -41,7 +39,10 @@ class Settings:
     )
     embedding_batch: int = _setting(64, "how many texts are embedded together in the background", least=1, most=2_048)
     fresh_wait_ms: int = _setting(
-        1_500, "how long a search waits for the vectors of what was written just before, in milliseconds", least=0, most=60_000
+        1_500,
+        "how long a search waits for the vectors of what was written just before, in milliseconds",
+        least=0,
+        most=60_000,
     )
     search_deadline_ms: int = _setting(
         5_000, "when a search answers with what it has, in milliseconds", least=50, most=600_000
@@ -65,7 +66,9 @@ def _check(name: str, value: Any, least: float | None, most: float | None) -> No
     if least is None or most is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise InvalidError(f"{name}: {value!r} is not a number from {least:g} to {most:g}", hint="see the settings page")
+        raise InvalidError(
+            f"{name}: {value!r} is not a number from {least:g} to {most:g}", hint="see the settings page"
+        )
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -133,7 +136,7 @@ def default_location(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def default_embedder(environment: Mapping[str, str] | None = None) -> str | None:
-    """`$RICORDO_EMBEDDER`, else the one that is built in. `none` there means full text only."""
+    """`$RICORDO_EMBEDDER`, else the one the store was last opened with. `none` means full text only."""
     environment = os.environ if environment is None else environment
-    name = environment.get("RICORDO_EMBEDDER") or "default"
+    name = environment.get("RICORDO_EMBEDDER") or "stored"
     return None if name == "none" else name

@@ -58,6 +58,7 @@ class Memory:
         location: str | Path,
         *,
         embedder: str | Embedder | None = "default",
+        model: None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -68,7 +69,9 @@ class Memory:
             location: a file's path, or ":memory:" for a store that goes when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
-                only. Another one than last time re-embeds in the background, while the store goes on answering.
+                only. Another one than last time re-embeds in the background, while the store goes on answering;
+                "stored" stands for the one of last time.
+            model: the language model that turns conversations into knowledge; None until there is one to choose.
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
@@ -82,7 +85,7 @@ class Memory:
             return cls(
                 portal.call(
                     AsyncMemory.open(
-                        location, embedder=embedder, settings=settings, scope=scope, clock=clock
+                        location, embedder=embedder, model=model, settings=settings, scope=scope, clock=clock
                     ).__aenter__()
                 ),
                 portal,
@@ -125,14 +128,7 @@ class Memory:
         """
         return self._portal.call(
             self._memory.add(
-                text,
-                role=role,
-                speaker=speaker,
-                session=session,
-                at=at,
-                id=id,
-                origin=origin,
-                attributes=attributes,
+                text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
             )
         )
 
@@ -155,14 +151,7 @@ class Memory:
             UnavailableError: too many writes are waiting.
         """
         return self._memory.add_nowait(
-            text,
-            role=role,
-            speaker=speaker,
-            session=session,
-            at=at,
-            id=id,
-            origin=origin,
-            attributes=attributes,
+            text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
 
     def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -396,7 +385,11 @@ class Memory:
         return self._portal.call(self._memory.history(id))
 
     def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """The latest changes, newest first; `before` a sequence number goes further back."""
+        """The latest changes, newest first; `before` a sequence number goes further back.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
+        """
         return self._portal.call(self._memory.log(limit, before=before))
 
     def stats(self) -> Stats:
@@ -416,12 +409,7 @@ class Memory:
         return self._portal.call(self._memory.backup(path))
 
     def import_(
-        self,
-        path: str | Path,
-        *,
-        format: str | None = None,
-        dry_run: bool = False,
-        progress: Progress | None = None,
+        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Record the conversations of a file. Importing it again adds nothing.
 
@@ -434,9 +422,7 @@ class Memory:
         Raises:
             InvalidError: the file cannot be read, or is of no known format.
         """
-        return self._portal.call(
-            self._memory.import_(path, format=format, dry_run=dry_run, progress=progress)
-        )
+        return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
 
     @property
     def scope(self) -> Scope:

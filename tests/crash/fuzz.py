@@ -151,9 +151,7 @@ class Fuzz:
         self.check(block is None or block.count("</recalled-memory>") == 1, "context", text)
 
     async def list(self, text):
-        name = self.dice.choice(
-            ("tag", "session", "entity", "where", "after", "before", "cursor", "type", "category")
-        )
+        name = self.dice.choice(("tag", "session", "entity", "where", "after", "before", "cursor", "type", "category"))
         value = {text: self.dice.choice((*VALUES, text))} if name == "where" else text
         await self.memory.list(**{name: value})
 
@@ -170,9 +168,16 @@ class Fuzz:
             await self.memory.restore(id_)
             await self.memory.history(id_)
             return
-        door = self.dice.choice((self.memory.get, self.memory.forget, self.memory.restore, self.memory.history,
-                                 self.memory.end_session, self.memory.add_entity))  # fmt: skip
-        await door(text)
+        memory = self.memory
+        doors = (
+            memory.get,
+            memory.forget,
+            memory.restore,
+            memory.history,
+            memory.end_session,
+            memory.add_entity,
+        )
+        await self.dice.choice(doors)(text)
 
 
 async def fuzz(path: Path, *, texts: int, seed: int) -> tuple[Findings, list[str]]:

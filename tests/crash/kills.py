@@ -73,9 +73,7 @@ class Tally:
         self.half += [f"seed {seed}, {run.point}: {problem}" for problem in run.verdict.half]
 
 
-def kill_once(
-    path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000
-) -> Run:
+def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000) -> Run:
     """Let a process write to the store at `path`, kill it, and look at what it left."""
     dice = random.Random(seed)
     before = said.count
@@ -155,9 +153,7 @@ def many(runs: int, *, seed: int) -> Tally:
         for _ in range(KILLS_PER_STORE):
             seed += 1
             point = dice.choice(POINTS) if dice.random() < 0.34 else None
-            own = point is not None and point.startswith(
-                "schema:"
-            )  # an upgraded store is closed to today's code
+            own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
             place = folder / (f"upgrade-{seed}.db" if own else "memory.db")
             tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)
         shutil.rmtree(folder)

@@ -84,9 +84,7 @@ def main() -> int:
     options.add_argument("--search", action="store_true")
     given = options.parse_args()
     if given.child:
-        sys.stdout.write(
-            json.dumps(asyncio.run(work(given.path, given.child, given.writes, searches=given.search)))
-        )
+        sys.stdout.write(json.dumps(asyncio.run(work(given.path, given.child, given.writes, searches=given.search))))
         return 0
     with tempfile.TemporaryDirectory(prefix="ricordo-processes-") as folder:
         started = time.monotonic()

@@ -23,12 +23,10 @@ LONG = "a long message about tea " * 200  # 5 kB
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of a megabyte, or None where mounting is not allowed: a file size limit then stands in."""
+    """A file system of a megabyte, or None where mounting is not allowed: a size limit then stands in."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False
-    ).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False).returncode:
         yield None
         return
     yield folder
@@ -81,8 +79,7 @@ async def write_until_refused(memory, kept):
     async def in_batches():
         for number in range(400):
             messages = [
-                Message(text=f"b{number} {part} {LONG}", attributes={"batch": number, "of": 3})
-                for part in range(3)
+                Message(text=f"b{number} {part} {LONG}", attributes={"batch": number, "of": 3}) for part in range(3)
             ]
             try:
                 ids = await memory.add_many(messages)
@@ -132,9 +129,7 @@ async def a_day_on(disk, path, *, close_while_full):
 def check_afterwards(path, kept):
     assert dict(rows(path, "SELECT id, content FROM nodes")) == kept
     assert {
-        name: rows(path, text)
-        for name, text in HALF_DONE.items()
-        if "vector" not in name and rows(path, text)
+        name: rows(path, text) for name, text in HALF_DONE.items() if "vector" not in name and rows(path, text)
     } == {}
 
     async def look():
@@ -154,9 +149,7 @@ def in_a_child(folder, *, close_while_full):
         f"kept = asyncio.run(t.a_day_on(disk, path, close_while_full={close_while_full}));"
         "disk.free(); t.check_afterwards(path, kept)"
     )
-    child = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    child = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert child.returncode == 0, child.stderr
 
 

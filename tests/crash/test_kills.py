@@ -1,4 +1,4 @@
-"""A killed process loses nothing it acknowledged, and leaves nothing half done. In short; `kills.py` is long."""
+"""A killed process loses nothing it acknowledged, and leaves nothing half done. `kills.py` in short."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_sto
             for text in texts:
                 await memory.add(text)
             await memory.settle(20)
-            return [
-                [hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")
-            ]
+            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
 
     asyncio.run(fill(killed, Letters()))
     for point in ("vectors: before storing", "model: in switch", "model: in dropping"):
@@ -62,9 +60,7 @@ def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_sto
     async def finish():
         async with Memory.open(killed, embedder="hashing") as memory:
             await memory.settle(20)
-            return [
-                [hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")
-            ]
+            return [[hit.content for hit in (await memory.search(asked)).hits] for asked in ("tea 7", "garden 49")]
 
     assert asyncio.run(finish()) == asyncio.run(fill(fresh, "hashing"))
     vectors = """SELECT n.content, e.space, e.shelf, e.vector FROM embeddings e
@@ -109,9 +105,7 @@ asyncio.run(main(sys.argv[1]))
 
 def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_run_out(tmp_path):
     path = tmp_path / "m.db"
-    child = subprocess.run(
-        [sys.executable, "-c", HOLDER, str(path)], cwd=ROOT, capture_output=True, timeout=60
-    )
+    child = subprocess.run([sys.executable, "-c", HOLDER, str(path)], cwd=ROOT, capture_output=True, timeout=60)
     assert child.returncode == -signal.SIGKILL
     assert len(rows(path, "SELECT holder FROM leases")) == 1
     assert rows(path, "SELECT count(*) FROM embeddings") == [(0,)]

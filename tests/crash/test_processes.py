@@ -19,15 +19,9 @@ def test_four_processes_write_side_by_side_and_everything_is_there(tmp_path):
     path = tmp_path / "m.db"
     measured = together(path, WRITES)
     assert measured["errors"] == []
-    wanted = {
-        f"process{name} {number} said something about tea"
-        for name in range(WRITERS)
-        for number in range(WRITES)
-    }
+    wanted = {f"process{name} {number} said something about tea" for name in range(WRITERS) for number in range(WRITES)}
     assert {content for (content,) in rows(path, "SELECT content FROM nodes")} == wanted
-    assert (
-        quantiles(measured["write"])["p99"] < 5_000
-    )  # a second is the aim; this machine may be doing other things
+    assert quantiles(measured["write"])["p99"] < 5_000  # a second is the aim; this machine may be doing other things
 
     async def look():
         async with Memory.open(path, embedder="hashing") as memory:
@@ -76,9 +70,7 @@ def test_short_commands_come_and_go_while_another_process_writes(tmp_path):
 
     done, count = asyncio.run(write_all_along())
     assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * len(words)
-    assert rows(path, "SELECT count(*) FROM nodes WHERE content GLOB 'long *' OR content = 'first'") == [
-        (count,)
-    ]
+    assert rows(path, "SELECT count(*) FROM nodes WHERE content GLOB 'long *' OR content = 'first'") == [(count,)]
     assert rows(path, "SELECT count(*) FROM nodes WHERE content GLOB 'short *'") == [(len(words),)]
 
 

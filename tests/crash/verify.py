@@ -19,7 +19,8 @@ from tests.crash.workload import UPGRADED
 # Each answers with what is wrong, so all of them must answer with nothing.
 HALF_DONE = {
     "an add_many of which a part is there": """
-        SELECT json_extract(attributes, '$.batch') AS batch, count(*), max(json_extract(attributes, '$.of')) AS lot
+        SELECT json_extract(attributes, '$.batch') AS batch, count(*),
+          max(json_extract(attributes, '$.of')) AS lot
         FROM nodes WHERE json_extract(attributes, '$.batch') IS NOT NULL GROUP BY batch
         HAVING count(*) != lot""",
     "a fact without its subjects": """
@@ -122,27 +123,21 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         await memory.settle(60)
         store = memory._opened.store
         stored = await store.read(
-            lambda tx: {
-                row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")
-            }
+            lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
         )
         verdict.lost += _lost(said, stored)
         verdict.lost += await _wrong_through_the_door(memory, said)
         verdict.half += await store.read(_half_done)
         verdict.half += await store.read(_index_off)
         report = await memory.doctor()
-        verdict.half += [
-            f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok
-        ]
+        verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
         await memory.add("and life goes on")
 
 
 def _lost(said: Acknowledged, stored: dict) -> list[str]:
     lost = [f"{id_} is not there" for id_ in said.texts if id_ not in stored]
     lost += [
-        f"{id_} holds another text"
-        for id_, text in said.texts.items()
-        if id_ in stored and stored[id_][0] != text
+        f"{id_} holds another text" for id_, text in said.texts.items() if id_ in stored and stored[id_][0] != text
     ]
     return lost + [
         f"{id_} is {'live' if closed else 'closed'} again"
@@ -169,9 +164,7 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
 def _half_done(tx) -> list[str]:
     found = {name: tx.connection.execute(text).fetchall() for name, text in HALF_DONE.items()}
     wrong = [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
-    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(
-        tx
-    ):
+    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(tx):
         wrong.append("names are not linked")
     return wrong
 
@@ -190,9 +183,7 @@ def _index_off(tx) -> list[str]:
                 limit=1_000_000,
                 among=None,
             )
-            live = tx.connection.execute(
-                "SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf)
-            )
+            live = tx.connection.execute("SELECT key FROM live_nodes WHERE (space, shelf) = (?, ?)", (space, shelf))
             if set(keys.tolist()) != {key for (key,) in live}:
                 wrong.append(f"the vector index of shelf {space}{shelf} is out of step")
     return wrong
@@ -243,8 +234,4 @@ def _mixed(path: Path) -> list[str]:
     count = connection.execute("SELECT count(*) FROM upgraded").get if tables else 0
     connection.close()
     wanted = (1, 2) if version == UPGRADED[-1].version else (0, 0)
-    return (
-        []
-        if (tables, count) == wanted
-        else [f"version {version} with {tables} tables of the next and {count} rows"]
-    )
+    return [] if (tables, count) == wanted else [f"version {version} with {tables} tables of the next and {count} rows"]

@@ -44,9 +44,7 @@ PEOPLE = ("Anna", "Berta", "Carl Schmidt", "Dora")
 
 UPGRADED = (
     *migrations(),
-    Migration(
-        version=migrations()[-1].version + 1, name="one", sql="CREATE TABLE upgraded (a INTEGER) STRICT"
-    ),
+    Migration(version=migrations()[-1].version + 1, name="one", sql="CREATE TABLE upgraded (a INTEGER) STRICT"),
     Migration(version=migrations()[-1].version + 2, name="two", sql="INSERT INTO upgraded VALUES (1), (2)"),
 )
 
@@ -58,7 +56,7 @@ def say(**what):
 
 
 def die_at(point, passes, *, trouble):
-    """Kill this process at the given pass of a point. In `trouble`, batches now and then fail as on a full disk."""
+    """Kill this process at a pass of a point. In `trouble`, batches now and then fail as on a full disk."""
     left = {point: passes}
     dice = random.Random(passes)
 
@@ -133,9 +131,7 @@ class Workload:
 
     async def add(self, dice, mine, gone):
         text = self.text()
-        id_ = await self.memory.add(
-            text, session=dice.choice(("monday", "tuesday", None)), speaker=dice.choice(PEOPLE)
-        )
+        id_ = await self.memory.add(text, session=dice.choice(("monday", "tuesday", None)), speaker=dice.choice(PEOPLE))
         say(did="add", id=id_, text=text)
         mine.append(id_)
 
@@ -143,17 +139,13 @@ class Workload:
         """The messages carry how many they are, so that a part of them is recognised as one."""
         texts = [self.text() for _ in range(dice.randrange(2, 9))]
         marks = {"batch": f"{self.seed}-{self.number}", "of": len(texts)}
-        ids = await self.memory.add_many(
-            [Message(text=text, session="many", attributes=marks) for text in texts]
-        )
+        ids = await self.memory.add_many([Message(text=text, session="many", attributes=marks) for text in texts])
         for id_, text in zip(ids, texts, strict=True):
             say(did="add", id=id_, text=text)
 
     async def remember(self, dice, mine, gone):
         about = dice.sample((*PEOPLE, f"Person {self.number}"), dice.randrange(3))
-        node = await self.memory.remember(
-            self.text(), about=about, tags=["t"], attributes={"subjects": len(about)}
-        )
+        node = await self.memory.remember(self.text(), about=about, tags=["t"], attributes={"subjects": len(about)})
         say(did="add", id=node.id, text=node.content, about=list(node.about))
         mine.append(node.id)
 
@@ -214,9 +206,7 @@ def main():
     options.add_argument("--point", choices=faults.POINTS)
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args()
-    embeddings.PACK_ROWS = (
-        16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
-    )
+    embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
     models._DROP_ROWS = 10
     trouble = given.point == "writer: replay"
     if given.point:

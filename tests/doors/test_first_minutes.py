@@ -26,9 +26,7 @@ def test_a_command_stays_until_what_it_kept_has_its_vector(cli: Cli) -> None:
     cli("remember", "tea at five")
     cli("add", "and biscuits")
     cli.fill(200)
-    figures = cli(
-        "stats", "--json", embedder="none"
-    ).json  # without an embedder, nothing more is embedded here
+    figures = cli("stats", "--json", embedder="none").json  # without an embedder, nothing more is embedded here
     assert (figures["embedded"], figures["embedding_missing"]) == (202, 0)
 
 
@@ -45,9 +43,7 @@ def test_help_and_version_leave_numpy_alone(cli: Cli) -> None:
         "sys.stderr.write(' '.join(sys.modules)); sys.exit(status)"
     )
     for option in ("--help", "--version"):
-        done = subprocess.run(
-            [sys.executable, "-c", code, option], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, check=True)
         assert "ricordo.doors.cli.app" in done.stderr
         assert "numpy" not in done.stderr.split()
         assert "ricordo" in done.stdout
@@ -103,9 +99,7 @@ def test_the_demo_counts_honestly(cli: Cli) -> None:
 
 def test_the_demo_shows_what_it_counts_and_fails_when_little_is_found(cli: Cli) -> None:
     shown = cli("demo", embedder="none")
-    assert shown.status == (
-        0 if "✓" in shown.out and int(shown.out.split(" of 11")[0].split()[-1]) >= 9 else 1
-    )
+    assert shown.status == (0 if "✓" in shown.out and int(shown.out.split(" of 11")[0].split()[-1]) >= 9 else 1)
     assert "Which football club do we support?" in shown.out
     assert "nothing was ever said about this" in shown.out
 

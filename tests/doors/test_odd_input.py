@@ -166,9 +166,7 @@ def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> Non
     path = cli.folder / "long.jsonl"
     with path.open("w") as file:
         for number in range(30_000):
-            file.write(
-                json.dumps({"text": f"turn {number} " + "word " * 30, "session": f"s{number // 100}"}) + "\n"
-            )
+            file.write(json.dumps({"text": f"turn {number} " + "word " * 30, "session": f"s{number // 100}"}) + "\n")
     process = subprocess.Popen(
         [sys.executable, "-c", RUN, "import", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
@@ -190,9 +188,7 @@ def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> Non
     assert (again["known"], again["known"] + again["added"]) == (before, 30_000)
 
 
-def test_a_defect_is_reported_and_json_still_gets_its_document(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_defect_is_reported_and_json_still_gets_its_document(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("deliberate")
 

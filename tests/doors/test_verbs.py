@@ -94,8 +94,7 @@ def test_context_prints_the_block_or_null(cli: Cli) -> None:
     assert cli("context", "what does Anna drink?", "--json").json == {"context": None}
     remembered(cli, "Anna drinks green tea")
     assert (
-        "Anna drinks green tea"
-        in cli("context", "what does Anna drink?", "--budget", "200", "--json").json["context"]
+        "Anna drinks green tea" in cli("context", "what does Anna drink?", "--budget", "200", "--json").json["context"]
     )
     assert cli("context", "what does Anna drink?").out.startswith("<recalled-memory>")
 

@@ -44,9 +44,7 @@ def test_the_check_above_can_fail_minilm_alone_does_not_cross_languages(minilm):
     assert hits(minilm, question=3, fact=0) <= 5
 
 
-@pytest.mark.parametrize(
-    "mixed", ["Anna работает в Porto", "Встреча в Zoom at 5 pm", "I love борщ with sour cream"]
-)
+@pytest.mark.parametrize("mixed", ["Anna работает в Porto", "Встреча в Zoom at 5 pm", "I love борщ with sour cream"])
 def test_mixed_texts_stand_near_their_translation(default, mixed):
     translated = {
         "Anna работает в Porto": "Anna works in Porto",

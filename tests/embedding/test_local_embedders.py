@@ -84,9 +84,7 @@ def test_any_text_whatever_can_be_embedded(local, texts):
     assert all(np.isfinite(v).all() and v.shape == (local.dimension,) for v in vectors)
 
 
-@pytest.mark.parametrize(
-    "text", ["word " * 200_000, "x" * 1_000_000, "слово " * 170_000], ids=["words", "x", "ru"]
-)
+@pytest.mark.parametrize("text", ["word " * 200_000, "x" * 1_000_000, "слово " * 170_000], ids=["words", "x", "ru"])
 def test_a_megabyte_of_text_takes_seconds_not_minutes(local, text):
     started = time.perf_counter()
     assert np.isfinite(one(local, text)).all()
@@ -214,7 +212,5 @@ def test_a_file_that_is_not_onnx_is_refused(tmp_path):
 
 def test_the_hashing_embedder_finds_shared_words_and_stems():
     hashing = resolve("hashing")
-    query, same, stem, other = many(
-        hashing, ["paint a sunrise", "the sunrise", "painting", "quarterly taxes"]
-    )
+    query, same, stem, other = many(hashing, ["paint a sunrise", "the sunrise", "painting", "quarterly taxes"])
     assert query @ same > query @ other + 0.1 and query @ stem > query @ other + 0.1

@@ -132,9 +132,7 @@ def test_answers_out_of_order_are_put_in_order_by_index(server):
 
     server.always = backwards
     texts = ["a", "bb", "ccc"]
-    assert all(
-        np.allclose(v, expected(t)) for v, t in zip(batch(server.embedder(), texts), texts, strict=True)
-    )
+    assert all(np.allclose(v, expected(t)) for v, t in zip(batch(server.embedder(), texts), texts, strict=True))
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
@@ -213,11 +211,7 @@ def test_answers_that_make_no_sense_are_refused(server, reply, message):
 def test_a_batch_with_one_bad_text_loses_only_that_one(server):
     server.always = lambda body: status(400)(body) if "bad" in body["input"] else answer(body)
     found = batch(server.embedder(), ["good", "bad", "better"])
-    assert (
-        found[1] is None
-        and np.allclose(found[0], expected("good"))
-        and np.allclose(found[2], expected("better"))
-    )
+    assert found[1] is None and np.allclose(found[0], expected("good")) and np.allclose(found[2], expected("better"))
 
 
 def test_a_server_that_is_down_is_not_asked_once_for_each_text(server):

@@ -133,9 +133,7 @@ def test_a_none_is_no_fault_and_is_not_logged(caplog):
     assert checked(Own(batch=[None]), ["a"]) == [None] and caplog.text == ""
 
 
-@pytest.mark.parametrize(
-    "batch", [RuntimeError("down"), [GOOD], None, 7], ids=["raises", "short", "none", "number"]
-)
+@pytest.mark.parametrize("batch", [RuntimeError("down"), [GOOD], None, 7], ids=["raises", "short", "none", "number"])
 def test_a_batch_that_fails_is_tried_one_text_at_a_time(batch, caplog):
     def one(text: str) -> np.ndarray:
         if text == "bad":

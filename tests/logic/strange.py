@@ -47,8 +47,9 @@ COMBINING = (
     "नमस्ते",
 )
 FTS = (
-    'NEAR("a b", 5)', "NEAR(", '"', '""', '"a', "a*", "*", "^a", "^", "a:b", "terms:x", "-a", "- a", "+", "a + b", "(", ")",
-    "((a)", "{a b} : c", "AND", "OR", "NOT", "a AND", "OR b", "a NOT b NOT", "a·1k", "·", "·1k", "nodes_fts", "rank",
+    'NEAR("a b", 5)', "NEAR(", '"', '""', '"a', "a*", "*", "^a", "^", "a:b", "terms:x", "-a", "- a", "+",
+    "a + b", "(", ")", "((a)", "{a b} : c", "AND", "OR", "NOT", "a AND", "OR b", "a NOT b NOT", "a·1k", "·", "·1k",
+    "nodes_fts", "rank",
 )  # fmt: skip
 SQL = (
     "%",

@@ -49,9 +49,7 @@ def is_covered(text: str, start: int, end: int) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "text", "start", "end"), credentials("credentials.jsonl"))
-def test_a_credential_in_a_sentence_is_replaced_and_nothing_else(
-    kind: str, text: str, start: int, end: int
-) -> None:
+def test_a_credential_in_a_sentence_is_replaced_and_nothing_else(kind: str, text: str, start: int, end: int) -> None:
     assert find_secrets(text) == (Finding(kind=kind, start=start, end=end),)
     assert redact(text).text == f"{text[:start]}[redacted: {kind}]{text[end:]}"
 
@@ -186,8 +184,6 @@ def test_time_grows_with_length_and_not_with_its_square(unit: str) -> None:
     assert seconds(unit, 32_000) < 30 * max(seconds(unit, 4_000), 0.004)
 
 
-@pytest.mark.parametrize(
-    "unit", ["password: ", "://a:", "eyJ.", "1234 ", "-----BEGIN PRIVATE KEY-----", "a1"]
-)
+@pytest.mark.parametrize("unit", ["password: ", "://a:", "eyJ.", "1234 ", "-----BEGIN PRIVATE KEY-----", "a1"])
 def test_time_is_linear_up_to_a_megabyte(unit: str) -> None:
     assert seconds(unit, 1_000_000) < 30 * max(seconds(unit, 125_000), 0.01)

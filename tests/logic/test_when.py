@@ -545,9 +545,7 @@ def test_any_instant_is_shown_or_refused(at, now):
     except InvalidError:
         assert not -62_135_596_800_000 <= at - 7_200_000 <= at + 7_200_000 <= 253_402_300_799_999
     else:
-        assert datetime.fromisoformat(shown.iso) == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-            seconds=at // 1000
-        )
+        assert datetime.fromisoformat(shown.iso) == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at // 1000)
 
 
 @given(day=st.dates(min_value=date(1, 1, 3), max_value=date(9999, 12, 28)))
@@ -557,9 +555,7 @@ def test_every_day_of_the_calendar_is_read_back(day):
     assert (start, end) == (midnight(day.isoformat()), midnight((day + timedelta(days=1)).isoformat()))
 
 
-@given(
-    at=st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.timezones())
-)
+@given(at=st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.timezones()))
 def test_an_iso_instant_is_the_same_instant(at):
     instant = parse_instant(at.astimezone(UTC).isoformat(), now=NOW, zone=BERLIN, field="at")
     assert abs(instant - at.timestamp() * 1000) <= 1
@@ -581,9 +577,7 @@ def test_any_text_gives_a_sound_interval_or_none(text, now):
 @given(value=st.text(max_size=30) | sentences)
 def test_any_filter_is_read_or_refused(value):
     try:
-        start, end = (
-            parse_instant(value, now=NOW, zone=BERLIN, field="at", end=end) for end in (False, True)
-        )
+        start, end = (parse_instant(value, now=NOW, zone=BERLIN, field="at", end=end) for end in (False, True))
     except InvalidError:
         return
     assert start <= end

@@ -86,9 +86,7 @@ def test_a_changed_row_leaves_its_before_image(tmp_path):
     assert [made.seq for _, made in versions] == [2, 4]
 
 
-@pytest.mark.parametrize(
-    "text", ["a\0b", "\0", 'quote " and \\ and \n', "тест 🫖 \u202e", "\ud7ff\ue000\U0010ffff"]
-)
+@pytest.mark.parametrize("text", ["a\0b", "\0", 'quote " and \\ and \n', "тест 🫖 \u202e", "\ud7ff\ue000\U0010ffff"])
 def test_a_before_image_holds_any_text_as_it_was(tmp_path, text):
     node = fact(text, tags=(text,), attributes={text: text}, speaker=text)
 

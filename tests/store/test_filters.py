@@ -62,18 +62,12 @@ class World:
 
     async def fill(self):
         anna = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
-        close = [
-            Closing(id=node.id, at=NOON, reason="forgotten") for node in self.nodes if node.id in self.closed
-        ]
-        first = Change(
-            add=tuple(self.nodes), entities=(anna,), subjects=tuple((id_, "anna") for id_ in self.subjects)
-        )
+        close = [Closing(id=node.id, at=NOON, reason="forgotten") for node in self.nodes if node.id in self.closed]
+        first = Change(add=tuple(self.nodes), entities=(anna,), subjects=tuple((id_, "anna") for id_ in self.subjects))
         await self.store.write(lambda _: (first, None), scope=ME, reason=WHY, at=NOON)
         for scope in SCOPES:
             mine = tuple(end for end in close if self.sees(scope, self.by_id(end.id)))
-            await self.store.write(
-                lambda _, c=mine: (Change(close=c), None), scope=scope, reason=WHY, at=NOON
-            )
+            await self.store.write(lambda _, c=mine: (Change(close=c), None), scope=scope, reason=WHY, at=NOON)
         self.keys = await self.store.read(
             lambda tx: {id_: tx.rows("node_place", {"id": id_})[0][0] for id_ in self.ids}
         )
@@ -169,9 +163,7 @@ def test_pages_of_a_listing_make_up_all_that_matches_newest_first(world, filter_
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    filter_=FILTERS, scope=some.sampled_from(SCOPES), start=some.integers(0, 19), most=some.integers(1, 200)
-)
+@given(filter_=FILTERS, scope=some.sampled_from(SCOPES), start=some.integers(0, 19), most=some.integers(1, 200))
 def test_a_span_holds_the_latest_of_what_matches(world, filter_, scope, start, most):
     found = world.ask(
         lambda tx: tx.within(scope, filter_, after=minute(start), before=minute(start + 5), most=most)

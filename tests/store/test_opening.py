@@ -115,11 +115,7 @@ def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
     assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
     assert rows(backup, "PRAGMA user_version") == [(NEWEST,)]
-    assert (
-        rows(backup, "SELECT content FROM nodes")
-        == rows(path, "SELECT content FROM nodes")
-        == [("likes tea",)]
-    )
+    assert rows(backup, "SELECT content FROM nodes") == rows(path, "SELECT content FROM nodes") == [("likes tea",)]
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
@@ -242,9 +238,7 @@ def test_all_files_are_private_under_any_umask(tmp_path):
         Store.open(path, steps=(*migrations(), NEXT)).close()
     finally:
         os.umask(before)
-    modes |= {
-        each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))
-    }
+    modes |= {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))}
     names = {each.name for each in modes}
     assert {"m.db", "m.db-wal", "m.db-shm", "copy.db", f"m.db.v{NEWEST}.backup"} <= names
     wrong = {
@@ -311,9 +305,7 @@ for turn in sys.stdin:
 
 def test_two_processes_may_make_the_same_store_at_the_same_moment(tmp_path):
     racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     try:

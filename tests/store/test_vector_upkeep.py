@@ -11,7 +11,7 @@ import pytest
 from tests.store.making import ME, closing, commit, fact, failing, opened, rows
 
 from ricordo.memory import Memory
-from ricordo.store.sqlite import embeddings, models
+from ricordo.store.sqlite import embeddings, faults, models
 from ricordo.store.sqlite.embeddings import (
     NewVectors,
     VectorShelves,
@@ -37,9 +37,7 @@ def vector_of(key, turn=0):
 def new(key, text, turn=0):
     """A vector and two word vectors, made from a text."""
     vector = vector_of(key, turn)
-    return NewVectors(
-        key=key, content=text, vector=vector, pieces=("a", "b"), words=np.eye(2, dtype=np.float32)
-    )
+    return NewVectors(key=key, content=text, vector=vector, pieces=("a", "b"), words=np.eye(2, dtype=np.float32))
 
 
 class World:
@@ -51,9 +49,7 @@ class World:
         self.readers = []
 
     async def begin(self):
-        self.model = await self.store.derive(
-            lambda tx: models.adopt(tx, name="m", dimension=DIMENSION, spec="")
-        )
+        self.model = await self.store.derive(lambda tx: models.adopt(tx, name="m", dimension=DIMENSION, spec=""))
 
     async def add(self, count):
         nodes = [fact(f"fact {random.random()}") for _ in range(count)]
@@ -167,9 +163,7 @@ def test_a_vector_for_words_that_have_changed_meanwhile_is_not_stored(tmp_path):
         (node,) = await world.add(1)
         key = await world.key(node)
         await commit(world.store, put=(replace(node, content="other words"),))
-        await world.store.derive(
-            lambda tx: put_vectors(tx, world.model.key, DIMENSION, [new(key, node.content)])
-        )
+        await world.store.derive(lambda tx: put_vectors(tx, world.model.key, DIMENSION, [new(key, node.content)]))
         assert await world.held(VectorShelves()) == {}
 
     story(tmp_path / "m.db", tell)
@@ -202,9 +196,7 @@ def test_a_node_that_changes_its_shelf_takes_its_vector_along(tmp_path):
         key = await world.key(one)
         await world.store.derive(
             lambda tx: (
-                tx.connection.execute(
-                    "UPDATE nodes SET shelf = 'c', commit_seq = commit_seq + 0 WHERE key = ?", (key,)
-                )
+                tx.connection.execute("UPDATE nodes SET shelf = 'c', commit_seq = commit_seq + 0 WHERE key = ?", (key,))
                 and None
             )
         )
@@ -240,9 +232,7 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, small_packs
     async def tell(world):
         nodes, gone = list(await world.add(6)), []
         for turn in range(40):
-            match dice.choice(
-                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check")
-            ):
+            match dice.choice(("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check")):
                 case "add":
                     nodes += await world.add(dice.randrange(1, 4))
                 case "embed":
@@ -278,9 +268,7 @@ def _move(tx, key, shelf):
 
     columns = tx.rows("node_rows_all")
     row = next(
-        row
-        for row in columns
-        if row[0] == tx.connection.execute("SELECT id FROM nodes WHERE key=?", (key,)).get
+        row for row in columns if row[0] == tx.connection.execute("SELECT id FROM nodes WHERE key=?", (key,)).get
     )
     values = (row[0], row[1], shelf, *row[3:-1])
     tx.connection.execute("UPDATE nodes SET shelf = ?, seal = ? WHERE key = ?", (shelf, seal(values), key))
@@ -475,3 +463,26 @@ def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
     assert vectors
     assert found.trace.candidates["meaning"] == 1
     assert gone.hits == ()
+
+
+def test_background_work_that_meets_a_bug_is_tried_again_and_closing_still_closes(tmp_path, caplog):
+    """The task died of it, and then `settle` waited for ever."""
+    path, left = tmp_path / "m.db", [ValueError("a bug"), ValueError("another")]
+
+    def fail_twice(point):
+        if point == "vectors: before storing" and left:
+            raise left.pop()
+
+    async def main():
+        async with Memory.open(path, embedder="hashing") as memory:
+            await memory.add("Anna likes tea")
+            await memory.settle(20)
+            return (await memory.stats()).embedding_missing
+
+    faults.install(fail_twice)
+    try:
+        assert asyncio.run(main()) == 0
+    finally:
+        faults.install(None)
+    assert left == []
+    assert caplog.text.count("background work failed") == 2

@@ -133,15 +133,11 @@ def test_one_answer_whatever_the_path(
     assert found(index.search(asked, limit)) == reference_search(rows, asked, limit)
     assert found(index.search(asked, limit, among=among)) == reference_search(chosen, asked, limit)
     assert found(index.search(asked, limit, without=some)) == reference_search(others, asked, limit)
-    assert found(index.search(asked, limit, among=list(rows), without=some)) == reference_search(
-        others, asked, limit
-    )
+    assert found(index.search(asked, limit, among=list(rows), without=some)) == reference_search(others, asked, limit)
     scores = reference_scores(rows, asked)
     expected = np.array([scores.get(k, np.nan) for k in among], np.float32)
     np.testing.assert_array_equal(index.scores(asked, among), expected)
-    np.testing.assert_array_equal(
-        index.vectors(list(rows)).tolist(), [decode(row).tolist() for row in rows.values()]
-    )
+    np.testing.assert_array_equal(index.vectors(list(rows)).tolist(), [decode(row).tolist() for row in rows.values()])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -162,9 +158,7 @@ def test_a_kernel_is_exact_at_the_limits_of_int8(kernel: Kernel, dimension: int)
     rng = np.random.default_rng(3)
     codes = rng.integers(-127, 128, (60, dimension), np.int8)
     codes[0], codes[1], codes[2] = 127, -127, -128
-    codes[20:] = rng.integers(
-        100, 128, (40, dimension)
-    )  # sums beyond 2**24, where float32 would round on the way
+    codes[20:] = rng.integers(100, 128, (40, dimension))  # sums beyond 2**24, where float32 would round on the way
     for query in (codes[0], codes[1], codes[3], codes[20]):
         exact = codes.astype(np.int64) @ query.astype(np.int64)
         np.testing.assert_array_equal(kernel(codes, query), exact.astype(np.float32))
@@ -204,9 +198,7 @@ def test_an_encoded_vector_is_little_endian_scale_then_bytes() -> None:
     assert encode([127.0, -127.0, 1.0], 3) == b"\x00\x00\x80\x3f\x7f\x81\x01"
 
 
-@pytest.mark.parametrize(
-    "bad", [[np.nan, 0, 0], [np.inf, 0, 0], [0, -np.inf, 0], [2e12, 0, 0], [1, 2], [[1, 2, 3]]]
-)
+@pytest.mark.parametrize("bad", [[np.nan, 0, 0], [np.inf, 0, 0], [0, -np.inf, 0], [2e12, 0, 0], [1, 2], [[1, 2, 3]]])
 def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(bad: list[float]) -> None:
     index = index_of({1: encode(np.ones(3), 3)}, 3)
     with pytest.raises(InvalidError, match=r"^vector"):
@@ -232,9 +224,7 @@ def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(
         ("dimension", lambda index: VectorIndex(0)),
     ],
 )
-def test_what_cannot_be_a_row_is_refused_and_changes_nothing(
-    name: str, call: Callable[[VectorIndex], object]
-) -> None:
+def test_what_cannot_be_a_row_is_refused_and_changes_nothing(name: str, call: Callable[[VectorIndex], object]) -> None:
     index = index_of({1: encode(np.ones(3), 3)}, 3)
     with pytest.raises(InvalidError, match=f"^{name}"):
         call(index)
@@ -266,9 +256,7 @@ def test_the_mean_follows_every_write() -> None:
     rows = random_rows(rng, range(500), 16)
     index = index_of(rows, 16, block_rows=128)
     for step in range(200):
-        np.testing.assert_allclose(
-            index.mean(), np.mean([decode(row) for row in rows.values()], axis=0), atol=1e-6
-        )
+        np.testing.assert_allclose(index.mean(), np.mean([decode(row) for row in rows.values()], axis=0), atol=1e-6)
         rows[step * 2] = encode(rng.standard_normal(16), 16)
         index.add(step * 2, rows[step * 2])
         if rows.pop(step * 3, None):

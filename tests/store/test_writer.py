@@ -101,9 +101,7 @@ def test_what_waits_together_is_committed_together(tmp_path, fault):
     assert len(contents(tmp_path / "m.db")) == 40
 
 
-@pytest.mark.parametrize(
-    "error", [apsw.FullError("full"), apsw.IOError("broken"), apsw.SQLError("rolled back")]
-)
+@pytest.mark.parametrize("error", [apsw.FullError("full"), apsw.IOError("broken"), apsw.SQLError("rolled back")])
 def test_after_an_error_of_sqlite_the_batch_is_replayed_work_by_work(tmp_path, fault, error):
     left = [error]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 TIME_ZONE = "Europe/Berlin"
-FIRST = 3
+FIRST = 5
 """An answer counts when it is among so many hits."""
 
 _MORNING_AFTER = 1_782_716_400_000  # 2026-06-29 09:00 in Berlin; the conversation ends the evening before

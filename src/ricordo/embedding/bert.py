@@ -88,9 +88,7 @@ def load_bert(path: Path, *, heads: int) -> Bert:
     words, positions = (tensors[f"{prefix}{part}_embeddings.weight_q"] for part in ("word", "position"))
     scales = tensors[f"{prefix}position_embeddings.weight_scale"]
     # The exporter named the matrices by number; they stand in the order of use, six to a layer.
-    matrices = [
-        tensors[n] * tensors[n[:-1] + "scale"] for n in tensors if n.startswith("val_") and n.endswith("_q")
-    ]
+    matrices = [tensors[n] * tensors[n[:-1] + "scale"] for n in tensors if n.startswith("val_") and n.endswith("_q")]
     if not matrices or len(matrices) % 6:
         raise ValueError(f"{path} has {len(matrices)} int8 matrices; six to a layer were expected")
     return Bert(
@@ -100,8 +98,7 @@ def load_bert(path: Path, *, heads: int) -> Bert:
         positions=positions * scales + tensors[f"{prefix}token_type_embeddings.weight"][0],
         norm=_norm(tensors, prefix),
         layers=tuple(
-            _layer(tensors, index, matrices[6 * index : 6 * index + 6], heads)
-            for index in range(len(matrices) // 6)
+            _layer(tensors, index, matrices[6 * index : 6 * index + 6], heads) for index in range(len(matrices) // 6)
         ),
         heads=heads,
     )

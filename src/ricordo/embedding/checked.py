@@ -33,9 +33,7 @@ async def checked_batch(embedder: Embedder, texts: Sequence[str], kind: Kind) ->
         _log.warning("%s failed on a batch of %d: %s", embedder.name, len(texts), _brief(error))
         answers = await _one_by_one(embedder, texts, kind)
     found = [sound(answer, embedder.dimension) for answer in answers]
-    refused = sum(
-        vector is None and answer is not None for vector, answer in zip(found, answers, strict=True)
-    )
+    refused = sum(vector is None and answer is not None for vector, answer in zip(found, answers, strict=True))
     if refused:
         _log.warning("%s: %d of %d vectors refused as unsound", embedder.name, refused, len(texts))
     return found

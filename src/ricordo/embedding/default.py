@@ -65,15 +65,9 @@ class Default:
         """
         latin = [i for i, text in enumerate(texts) if is_latin(text)]
         worded = dict(zip(latin, self._minilm.encode_words([texts[i] for i in latin], kind), strict=True))
-        nothing = Worded(
-            np.zeros(MINILM_DIMENSION, np.float32), [], np.empty((0, WORD_DIMENSION), np.float32)
-        )
+        nothing = Worded(np.zeros(MINILM_DIMENSION, np.float32), [], np.empty((0, WORD_DIMENSION), np.float32))
         found = [worded.get(i, nothing) for i in range(len(texts))]
-        read = (
-            np.stack([of_text.vector for of_text in found])
-            if found
-            else np.empty((0, MINILM_DIMENSION), "f4")
-        )
+        read = np.stack([of_text.vector for of_text in found]) if found else np.empty((0, MINILM_DIMENSION), "f4")
         vectors = self._join(read, self._encoder.encode(texts))
         return [Worded(vector, *of_text[1:]) for vector, of_text in zip(vectors, found, strict=True)]
 

@@ -36,9 +36,7 @@ class Hashing:
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
         """Unit vectors float32[n, 256]; a text without words is all zeros. Both kinds are embedded alike."""
-        features = [
-            [f for w in _WORD.findall(text.lower())[:_MOST_WORDS] for f in _features(w)] for text in texts
-        ]
+        features = [[f for w in _WORD.findall(text.lower())[:_MOST_WORDS] for f in _features(w)] for text in texts]
         places = np.fromiter(chain.from_iterable(features), np.int64)
         rows = np.repeat(np.arange(len(texts)), [len(of_text) for of_text in features])
         flat = np.bincount(rows * DIMENSION + (places >> 1), _SIGNS[places & 1], len(texts) * DIMENSION)

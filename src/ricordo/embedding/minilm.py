@@ -52,9 +52,7 @@ class MiniLM:
         layers = self._layers(chunks)
         vectors = _join([[_pool(h) for h in of_text] for of_text in layers])
         return [
-            Worded(
-                vector, [self._tokens.pieces[i] for chunk in ids for i in chunk[1:-1]], self._words(of_text)
-            )
+            Worded(vector, [self._tokens.pieces[i] for chunk in ids for i in chunk[1:-1]], self._words(of_text))
             for vector, ids, of_text in zip(vectors, chunks, layers, strict=True)
         ]
 

@@ -163,9 +163,7 @@ def _backoff(error: Exception) -> bool | float:
 def _refused(response: httpx.Response) -> RicordoError:
     status, said = response.status_code, response.text[:300]
     if status in (401, 403):
-        return DeniedError(
-            f"the embedding server refused the key ({status})", hint="set the provider's API key"
-        )
+        return DeniedError(f"the embedding server refused the key ({status})", hint="set the provider's API key")
     if status == 429 or status >= 500:
         return UnavailableError(f"the embedding server answered {status}: {said}")
     return InvalidError(f"the embedding server answered {status}: {said}")

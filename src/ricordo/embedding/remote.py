@@ -49,9 +49,7 @@ def embedder(
     provider, where, rest = _split(spec)
     model, _, given = rest.partition("@")
     if not model:
-        raise InvalidError(
-            f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'"
-        )
+        raise InvalidError(f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'")
     dimension = _dimension(model, given)
     from ricordo.embedding.openai import Endpoint, OpenAIEmbedder
 

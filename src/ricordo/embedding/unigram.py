@@ -40,9 +40,7 @@ class Unigram:
             ValueError: the file is of another layout.
         """
         self._ids, scores = _read_pieces(path.read_bytes())
-        self._scores = array(
-            "f", scores.tobytes()
-        )  # an eighth of a list's memory, and faster to read than numpy's
+        self._scores = array("f", scores.tobytes())  # an eighth of a list's memory, and faster to read than numpy's
         self._longest = max(map(len, self._ids))
         self._unknown_score = float(scores.min()) - _UNKNOWN_PENALTY
         self._word = lru_cache(maxsize=_CACHED_WORDS)(self._split)

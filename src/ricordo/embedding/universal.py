@@ -95,9 +95,7 @@ class UniversalEncoder:
         sums += counts * self._weights["cnn_b"]
         return self._head(sums / np.sqrt(counts))
 
-    def _features(
-        self, pieces: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-    ) -> Floats:
+    def _features(self, pieces: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Floats:
         """The embedding of each piece beside its three convolutions: float32[pieces, 512 + 3 x 256]."""
         w = self._weights
         embedded = self._table.rows(pieces)

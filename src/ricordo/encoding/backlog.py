@@ -134,7 +134,7 @@ class Backlog:
             except RicordoError as error:
                 _log.warning("background work is put off: %s", error)
                 busy = False
-            except Exception:  # noqa: BLE001 - if this task died, `settle` would wait for ever and `close` would fail
+            except Exception:  # noqa: BLE001 - a dead task would leave `settle` waiting for ever
                 _log.exception("background work failed; it is tried again")
                 busy = False
             pause = 0 if busy else min(pause + 1, 10)
@@ -184,7 +184,12 @@ class Backlog:
 
     async def _pass(self) -> bool:
         """Some of everything. Returns whether there may be more."""
-        steps: tuple[Callable[[], object], ...] = (self._link, self._link_new_names, self._embed, self._change_model)
+        steps: tuple[Callable[[], object], ...] = (
+            self._link,
+            self._link_new_names,
+            self._embed,
+            self._change_model,
+        )
         busy = False
         for step in steps:
             busy = bool(await step()) or busy  # type: ignore[misc]

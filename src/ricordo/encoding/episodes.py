@@ -33,7 +33,9 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
     if message.role not in _ROLES:
         raise InvalidError(f"role: {message.role!r} is unknown", hint=f"choose one of {', '.join(get_args(Role))}")
     if message.origin not in _ORIGINS:
-        raise InvalidError(f"origin: {message.origin!r} is unknown", hint=f"choose one of {', '.join(get_args(Origin))}")
+        raise InvalidError(
+            f"origin: {message.origin!r} is unknown", hint=f"choose one of {', '.join(get_args(Origin))}"
+        )
     at = from_ms(now if message.at is None else instant(message.at, "at"))
     return Node(
         id=new_id(now) if message.id is None else checked_id(message.id),

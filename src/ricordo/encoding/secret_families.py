@@ -87,9 +87,7 @@ def _is_plainly_said(said: Said) -> bool:
     """`password: sunshine` and `my password is sunshine`, but not `a password is mandatory`."""
     if not is_plain_password(said.value) or not _ENDS_CLAUSE.match(said.after):
         return False
-    return (
-        said.sign == "=" or not words.OWNERS.isdisjoint(said.lead.split()[-2:]) or bool(said.between.strip())
-    )
+    return said.sign == "=" or not words.OWNERS.isdisjoint(said.lead.split()[-2:]) or bool(said.between.strip())
 
 
 def _mixes(said: Said) -> bool:
@@ -104,11 +102,7 @@ def _accepts_key(said: Said) -> bool:
         return False
     is_assigned = said.sign == "=" and _is_target(said.between)
     shortest = 24 if said.is_bare_key else 8 if is_assigned else 16
-    return (
-        is_random(said.value, shortest=shortest)
-        and not is_placeholder(said.value)
-        and not is_code(said.value)
-    )
+    return is_random(said.value, shortest=shortest) and not is_placeholder(said.value) and not is_code(said.value)
 
 
 def _accepts_digits(said: Said) -> bool:

@@ -75,9 +75,7 @@ FORMS: tuple[Form, ...] = (
     _form("cloudflare key", "cfk_ cfut_ cfat_", rf"{_W}cf(?:k|ut|at)_[A-Za-z0-9]{{40,}}+"),
     _form("alibaba key", "LTAI", rf"{_W}LTAI[A-Za-z0-9]{{16,24}}(?![A-Za-z0-9])"),
     _form("tencent key", "AKID", rf"{_W}AKID[A-Za-z0-9]{{32}}(?![A-Za-z0-9])"),
-    _form(
-        "yandex key", "AQVN y0_ t1.", rf"{_W}(?:AQVN{_URL}{{35,38}}|y0_{_URL}{{50,}}+|t1\.[\w.-]{{100,}}+)"
-    ),
+    _form("yandex key", "AQVN y0_ t1.", rf"{_W}(?:AQVN{_URL}{{35,38}}|y0_{_URL}{{50,}}+|t1\.[\w.-]{{100,}}+)"),
     _form("yandex key", "YCAJE YCPl YCNz", rf"{_W}YC(?:AJE{_URL}{{20}}|(?:Pl|Nz){_URL}{{35,36}})"),
     _form("terraform token", ".atlasv1.", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_URL}{{60,}}+"),
     _form("vault token", "hvs. hvb. hvr.", rf"{_W}hv[sbr]\.{_URL}{{24,}}+"),

@@ -131,9 +131,7 @@ SHAPES: tuple[Shape, ...] = (
         r"curl\s[^\n]{0,120}?(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{1,128})",
     ),
     _shape("password", "sshpass", rf"sshpass\s{{1,3}}-p\s{{0,3}}[\"']?{_VALUE}"),
-    _shape(
-        "password", "mysql", r"mysql(?:dump|admin)?\s[^\n]{0,80}?\s-p(?P<secret>[^\s\"'-][^\s\"']{2,127})"
-    ),
+    _shape("password", "mysql", r"mysql(?:dump|admin)?\s[^\n]{0,80}?\s-p(?P<secret>[^\s\"'-][^\s\"']{2,127})"),
     _shape(
         "aws secret access key",
         "secret",

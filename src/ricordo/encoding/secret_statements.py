@@ -82,9 +82,9 @@ def _judge(
     family: Family, text: str, lowered: str, *, key: re.Match[str], at: int, sign: Sign, between: str
 ) -> tuple[int, int] | None:
     is_quoted = text[at : at + 1] in _OPENING
-    found = (
-        _QUOTED.match(lowered, at + 1) if is_quoted and family.may_be_quoted else None
-    ) or family.value.match(lowered, at + is_quoted)
+    found = (_QUOTED.match(lowered, at + 1) if is_quoted and family.may_be_quoted else None) or family.value.match(
+        lowered, at + is_quoted
+    )
     if found is None:
         return None
     start, end = found.span("secret")

@@ -17,9 +17,7 @@ PASSWORD_STEMS = _words(
     mật รหัสผ่าน schlüssel
     """
 )
-KEY_STEMS = _words(
-    "token secret key sessi sessid schlüssel clé токен ключ секрет 密钥 密鑰 キー 키 トークン 토큰 令牌"
-)
+KEY_STEMS = _words("token secret key sessi sessid schlüssel clé токен ключ секрет 密钥 密鑰 キー 키 トークン 토큰 令牌")
 
 # Alternatives start with a letter, and what must not stand before them is looked at afterwards
 # (`clave(?<![a-z]clave)`): only then `re` skips to the few positions where one of these letters stands.

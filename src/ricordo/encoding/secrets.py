@@ -49,14 +49,10 @@ KINDS: frozenset[str] = frozenset(
 )
 
 _ALL_STEMS = {
-    stem
-    for starts in (*(shape.starts for shape in SHAPES), *(f.starts for f in WORD_FAMILIES))
-    for stem in starts
+    stem for starts in (*(shape.starts for shape in SHAPES), *(f.starts for f in WORD_FAMILIES)) for stem in starts
 }
 # Where `pass` occurs nothing is gained by asking for `passw`.
-_STEMS = sorted(
-    stem for stem in _ALL_STEMS if not any(other != stem and other in stem for other in _ALL_STEMS)
-)
+_STEMS = sorted(stem for stem in _ALL_STEMS if not any(other != stem and other in stem for other in _ALL_STEMS))
 _ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _ANY_STEM = re.compile("|".join(map(re.escape, _STEMS)))
 _LONG_PIECE = re.compile(r"\s\S{19}")
@@ -94,17 +90,11 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     found: list[Finding] = []
     gaps = list(_between(0, len(text), (m.span() for m in _MARKER.finditer(text))))
     for round_number in range(_MAX_ROUNDS):
-        gaps = [
-            gap
-            for gap in gaps
-            for gap in _scan_gap(text, gap, found, is_last=round_number == _MAX_ROUNDS - 1)
-        ]
+        gaps = [gap for gap in gaps for gap in _scan_gap(text, gap, found, is_last=round_number == _MAX_ROUNDS - 1)]
     return tuple(sorted(found, key=lambda f: f.start))
 
 
-def _scan_gap(
-    text: str, gap: tuple[int, int], found: list[Finding], *, is_last: bool
-) -> list[tuple[int, int]]:
+def _scan_gap(text: str, gap: tuple[int, int], found: list[Finding], *, is_last: bool) -> list[tuple[int, int]]:
     """Add what lies in `gap` to `found`, and return the pieces of it to scan again, none if it held nothing.
 
     A piece is scanned as a text of its own, exactly as a second `redact` would see it: that makes `redact` a

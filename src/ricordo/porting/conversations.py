@@ -5,6 +5,7 @@ Every message gets an id made from what it says, who said it, when and where, so
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +56,7 @@ async def bring_in(
     Raises:
         InvalidError: the file cannot be read or is of no known format.
     """
-    parsed = parse(path, format=format, owner=owner)
+    parsed = await asyncio.to_thread(parse, path, format=format, owner=owner)
     already = 0
     for start in range(0, len(parsed.messages), _BATCH):
         batch = parsed.messages[start : start + _BATCH]
@@ -82,7 +83,9 @@ def parse(path: Path, *, format: str | None, owner: str) -> Parsed:
     """
     rows, refused = _rows(path)
     if not rows:
-        raise InvalidError(f"{path} holds no messages", hint="one JSON object a line: role or speaker, text, time, session")
+        raise InvalidError(
+            f"{path} holds no messages", hint="one JSON object a line: role or speaker, text, time, session"
+        )
     reader = _READERS.get(format or told_from(rows[0][1]))
     if reader is None:
         raise InvalidError(f"format: {format!r} is unknown", hint=f"choose one of {', '.join(_READERS)}")
@@ -132,7 +135,10 @@ def _chat(row: Mapping[str, Any]) -> Iterator[Message]:
     role = str(row.get("role") or "user").lower()
     if role not in _ROLES:
         raise InvalidError(f"role {role!r} is unknown")
-    time = next((row[name] for name in ("time", "at", "timestamp", "date", "created_at") if row.get(name) is not None), None)
+    time = next(
+        (row[name] for name in ("time", "at", "timestamp", "date", "created_at") if row.get(name) is not None),
+        None,
+    )
     yield Message(
         text=text,
         role=_ROLES[role],

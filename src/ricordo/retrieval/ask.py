@@ -19,7 +19,6 @@ from ricordo.store import Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
-    from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 _CONTEXT_HITS = 20
@@ -47,11 +46,10 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    results, _ = await _answer(asking, query, traced=request.trace)
-    return results
+    return await _answer(asking, query, traced=request.trace)
 
 
-async def _answer(asking: Asking, query: Query, *, traced: bool) -> tuple[Results, Found]:
+async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import find, results_of
 
@@ -64,7 +62,7 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> tuple[Result
         lambda snapshot: find(snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone)
     )
     found = replace(found, timings_ms={"embedding": embedding_ms, **found.timings_ms})
-    return results_of(found, plan, degraded=degraded, traced=traced), found
+    return results_of(found, plan, degraded=degraded, traced=traced)
 
 
 async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
@@ -88,7 +86,7 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
     query = query_of(request, now=asking.now, zone=asking.zone)
     if not query.text.strip():
         return None
-    results, found = await _answer(asking, query, traced=True)
+    results = await _answer(asking, query, traced=True)
     known = [hit for hit in results.hits if session is None or hit.session != session]
     return assemble([hit for hit in known if _is_telling(hit)], budget=budget, tokens=EstimatedTokens())
 

@@ -20,7 +20,9 @@ _TRUST = {
 def trust_of(node: Node) -> str:
     """Where a memory came from, in the words of who may be believed: user, agent, tool, web or import."""
     if node.origin == "conversation":
-        return {"user": "user", "assistant": "agent", "tool": "tool", "system": "user"}.get(node.role or "user", "agent")
+        return {"user": "user", "assistant": "agent", "tool": "tool", "system": "user"}.get(
+            node.role or "user", "agent"
+        )
     return _TRUST[node.origin]
 
 
@@ -35,7 +37,9 @@ def excerpt(content: str, terms: tuple[str, ...]) -> str:
     return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(content) else ''}"
 
 
-def hit_of(node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo) -> Hit:
+def hit_of(
+    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo
+) -> Hit:
     """A node with its score, its time in four forms, and why it is here."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(

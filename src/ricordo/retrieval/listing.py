@@ -64,7 +64,11 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
         raise NotFoundError(f"there is no memory {node_id}")
     return tuple(
         Version(
-            content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was
+            content=was.content,
+            commit=commit,
+            closed_at=was.closed_at,
+            closed_reason=was.closed_reason,
+            node=was,
         )
         for was, commit in snapshot.versions(node)
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ricordo.embedding.words import Embedded
 from ricordo.model import Category, Json, NodeType
-from ricordo.times import Interval
 from ricordo.store.sqlite.filters import Filter
+from ricordo.times import Interval
 from ricordo.words import index_terms, question_terms
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
@@ -79,6 +79,4 @@ def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Map
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
     ignored = dict.fromkeys(term for term in index_terms(query.text[:2_000]) if term not in terms)
-    return Plan(
-        query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors
-    )
+    return Plan(query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors)

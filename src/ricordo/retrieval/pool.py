@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.store.sqlite.embeddings import word_vectors
-from ricordo.words import index_terms, name_terms
+from ricordo.words import index_terms, name_key, name_terms
+
+Seeds = Mapping[str, Mapping[int, float]]
+Windows = Mapping[int, tuple[list[int], list[int]]]
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -63,8 +67,12 @@ class Pool:
     persons: tuple[str, ...]
     average_chars: float
 
+    @property
+    def candidates(self) -> tuple[Turn, ...]:
+        return self.turns[: self.size]
 
-def gather(look: Lookup, seeds: Mapping[str, Mapping[int, float]]) -> Pool | None:
+
+def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     """Read the candidates and what surrounds them. A word's neighbours within two turns are candidates too."""
     chosen = dict.fromkeys(key for found in seeds.values() for key in found)
     if not chosen:
@@ -93,19 +101,15 @@ def gather(look: Lookup, seeds: Mapping[str, Mapping[int, float]]) -> Pool | Non
     )
 
 
-def _candidates(look: Lookup, seeds: Mapping[str, Mapping[int, float]],
-                windows: Mapping[int, tuple[list[int], list[int]]], chosen: Mapping[int, None]) -> dict[int, None]:  # fmt: skip
-    near = [
-        key
-        for seed in seeds.get("words", ())
-        for part in windows.get(seed, ((), ()))
-        for key in part[:REACH]
-    ]
-    if look.allowed is not None and near:
-        near = [key for key in near if key in set(look.allowed.tolist())] if len(look.allowed) < 5_000 else [
-            int(key) for key in np.array(near)[np.isin(np.array(near), look.allowed)]
-        ]
-    return dict.fromkeys([*chosen, *near])
+def _candidates(look: Lookup, seeds: Seeds, windows: Windows, chosen: Mapping[int, None]) -> dict[int, None]:
+    """The seeds, and the turns near those found by words, as far as the question's conditions allow."""
+    near = np.array(
+        [key for seed in seeds.get("words", ()) for part in windows.get(seed, ()) for key in part[:REACH]],
+        np.int64,
+    )
+    if look.allowed is not None:
+        near = near[np.isin(near, look.allowed)]
+    return dict.fromkeys([*chosen, *near.tolist()])
 
 
 def _turns(look: Lookup, keys: Sequence[int]) -> tuple[Turn, ...]:
@@ -126,7 +130,7 @@ def _terms(content: str, speaker: str, tags: str) -> tuple[str, ...]:
     return tuple(index_terms(f"{content} {speaker} {tags if tags != '[]' else ''}"))
 
 
-def _chains(windows: Mapping[int, tuple[list[int], list[int]]], places: Mapping[int, int]) -> tuple[Places, Places]:
+def _chains(windows: Windows, places: Mapping[int, int]) -> tuple[Places, Places]:
     """From each seed's window the order of its session around it, as places of the turns one and two away."""
     before = np.full((REACH, len(places)), -1, np.intp)
     after = np.full((REACH, len(places)), -1, np.intp)
@@ -143,10 +147,8 @@ def named_persons(question: str, turns: Sequence[Turn]) -> tuple[str, ...]:
     """The speakers of these turns whom the question names, folded, as whole words."""
     asked = set(name_terms(question))
     speakers = dict.fromkeys(turn.speaker for turn in turns if turn.speaker)
-    return tuple(
-        name for name in dict.fromkeys(" ".join(name_terms(speaker)) for speaker in speakers)
-        if name and (set(name.split()) & asked)
-    )  # fmt: skip
+    names = dict.fromkeys(name_key(speaker) for speaker in speakers)
+    return tuple(name for name in names if not asked.isdisjoint(name.split()))
 
 
 def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str],
@@ -193,8 +195,8 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
     return 0, None
 
 
-def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
-                    turns: Sequence[Turn]) -> None:  # fmt: skip
+def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], terms: Sequence[str],
+                    vectors: Mapping[str, Floats], model: int, turns: Sequence[Turn]) -> None:  # fmt: skip
     """Late interaction: for each word of the question the best cosine among the words of a turn."""
     held = word_vectors(look.snapshot, model, [turn.key for turn in turns])
     places = [place for place, turn in enumerate(turns) if turn.key in held]
@@ -205,7 +207,9 @@ def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], ter
     starts = np.cumsum([0, *(len(row) for row in rows[:-1])])
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
-    best = np.maximum.reduceat(asked @ stacked.T, starts, axis=1)
+    with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
+        cosines = asked @ stacked.T
+    best = np.maximum.reduceat(cosines, starts, axis=1)
     met[np.ix_(with_vector, places)] = np.maximum(best, 0.0)
     by_vector[np.ix_(with_vector, places)] = True
 
@@ -219,7 +223,12 @@ def _cosines(look: Lookup, turns: Sequence[Turn]) -> Floats:
         if question.vector is None:
             continue
         rows, mean = look.vectors.vectors(
-            look.snapshot, keys, model=model, dimension=len(question.vector), spaces=spaces, shelves=look.plan.shelves
+            look.snapshot,
+            keys,
+            model=model,
+            dimension=len(question.vector),
+            spaces=spaces,
+            shelves=look.plan.shelves,
         )
         here = ~np.isnan(rows[:, 0]) & (cosines == 0)
         centred, asked = rows[here] - mean, question.vector - mean

@@ -48,8 +48,6 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         raise InvalidError(f"text must be text, not {type(request.text).__name__}")
     if request.type is not None and request.type not in _TYPES:
         raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
-    if isinstance(request.limit, bool) or not isinstance(request.limit, int) or not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidError(f"limit: {request.limit!r} is not a whole number from 1 to {MAX_LIMIT:,}")
     return Query(
         text=request.text.encode("utf-8", "replace").decode(),  # a question with half a character is still a question
         type=request.type,
@@ -61,9 +59,29 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         after=_instant("after", request.after, now=now, zone=zone),
         before=_instant("before", request.before, now=now, zone=zone),
         archived=bool(request.archived),
-        limit=request.limit,
+        limit=checked_limit(request.limit),
         words_only=request.words_only,
     )
+
+
+def checked_limit(limit: int) -> int:
+    """Raises:
+    InvalidError: it is not a whole number from 1 to 1,000.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidError(f"limit: {limit!r} is not a whole number from 1 to {MAX_LIMIT:,}")
+    return limit
+
+
+def checked_position(position: int | None, *, name: str) -> int | None:
+    """Raises:
+    InvalidError: it is no whole number from 1 that a store can count to.
+    """
+    if position is None:
+        return None
+    if isinstance(position, bool) or not isinstance(position, int) or not 1 <= position < 1 << 62:
+        raise InvalidError(f"{name}: {position!r} is not a whole number from 1")
+    return position
 
 
 def _instant(name: str, value: datetime | str | None, *, now: int, zone: ZoneInfo) -> int | None:

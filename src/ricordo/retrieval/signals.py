@@ -8,7 +8,7 @@ on a language lists its words here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, Turn
 from ricordo.times import mentions_time
-from ricordo.words import index_terms, name_terms
+from ricordo.words import index_terms, name_key
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -35,7 +35,10 @@ _NEXT = 0.7
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
     """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
     met = pool.strengths
-    return _by_idf(pool, np.maximum.reduce([met, _PREVIOUS * _shift(met, pool.before[0]), _NEXT * _shift(met, pool.after[0])]))
+    return _by_idf(
+        pool,
+        np.maximum.reduce([met, _PREVIOUS * _shift(met, pool.before[0]), _NEXT * _shift(met, pool.after[0])]),
+    )
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
@@ -73,25 +76,26 @@ def meaning(pool: Pool, plan: Plan) -> Floats:
     """Cosine with the question, of the turn and in part of those around it."""
     near = _shift(pool.cosines, pool.before[0]) + _shift(pool.cosines, pool.after[0])
     far = _shift(pool.cosines, pool.before[1]) + _shift(pool.cosines, pool.after[1])
-    return pool.cosines + np.float32(0.3) * near + np.float32(0.15) * far
+    return np.asarray(pool.cosines + 0.3 * near + 0.15 * far, np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats:
     """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
     if len(pool.persons) != 1:
-        return np.zeros(len(pool.turns), np.float32)
-    return np.array([0.0 if turn.speaker is None else 1.0 if _is(turn, pool) else -1.0 for turn in pool.turns], np.float32)
+        return np.zeros(pool.size, np.float32)
+    wrote = [0.0 if turn.speaker is None else 1.0 if _is(turn, pool) else -1.0 for turn in pool.candidates]
+    return np.array(wrote, np.float32)
 
 
 def _is(turn: Turn, pool: Pool) -> bool:
-    return turn.speaker is not None and " ".join(name_terms(turn.speaker)) in pool.persons
+    return turn.speaker is not None and name_key(turn.speaker) in pool.persons
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats:
     """Where the question names one speaker: they speak of themselves."""
     if len(pool.persons) != 1:
-        return np.zeros(len(pool.turns), np.float32)
-    return _flags(pool, lambda turn: _is(turn, pool) and _FIRST_PERSON.search(turn.content) is not None)
+        return np.zeros(pool.size, np.float32)
+    return _flags(pool.candidates, lambda turn: _is(turn, pool) and _FIRST_PERSON.search(turn.content) is not None)
 
 
 _FIRST_PERSON = re.compile(
@@ -104,17 +108,27 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
     """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
     text = plan.query.text
     if _WHEN.search(text):
-        return _flags(pool, lambda turn: mentions_time(turn.content))
+        return _flags(pool.candidates, lambda turn: mentions_time(turn.content))
     if _HOW_MANY.search(text):
-        return _flags(pool, lambda turn: _NUMBER.search(turn.content) is not None)
+        return _flags(pool.candidates, lambda turn: _NUMBER.search(turn.content) is not None)
     if _WHO_WHERE.search(text):
-        return _flags(pool, lambda turn: _NAME.search(turn.content) is not None)
-    return np.zeros(len(pool.turns), np.float32)
+        return _flags(pool.candidates, lambda turn: _NAME.search(turn.content) is not None)
+    return np.zeros(pool.size, np.float32)
 
 
-_WHEN = re.compile(r"\b(?:when|what (?:day|date|month|year|time)|how long ago|когда|какого числа|во сколько|в каком (?:году|месяце))\b", re.I)
-_HOW_MANY = re.compile(r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b", re.I)
-_WHO_WHERE = re.compile(r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b", re.I)
+_WHEN = re.compile(
+    r"\b(?:when|what (?:day|date|month|year|time)|how long ago|"
+    r"когда|какого числа|во сколько|в каком (?:году|месяце))\b",
+    re.I,
+)
+_HOW_MANY = re.compile(
+    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b",
+    re.I,
+)
+_WHO_WHERE = re.compile(
+    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
+    re.I,
+)
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|once|twice|"
     r"half|dozen|couple|один|одна|одно|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*|пол\w*|раз|дважды)\b",
@@ -127,27 +141,27 @@ def date(pool: Pool, plan: Plan) -> Floats:
     """What was said in the span the question names: 1, or a half where it names no more than a year."""
     span = plan.interval
     if span is None:
-        return np.zeros(len(pool.turns), np.float32)
+        return np.zeros(pool.size, np.float32)
     worth = 0.5 if span.precision == "year" else 1.0
-    return np.float32(worth) * _flags(pool, lambda turn: span.start <= turn.event_time < span.end)
+    return np.float32(worth) * _flags(pool.candidates, lambda turn: span.start <= turn.event_time < span.end)
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """The turn before it asks something."""
-    return _shift(_flags(pool, _asks), pool.before[0])
+    return _shift(_flags(pool.turns, _asks), pool.before[0])
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
     """The turn is itself a question, and says little."""
-    return _flags(pool, lambda turn: turn.content.rstrip().endswith(("?", "？")))
+    return _flags(pool.candidates, lambda turn: turn.content.rstrip().endswith(("?", "？")))
 
 
 def _asks(turn: Turn) -> bool:
     return "?" in turn.content or "？" in turn.content
 
 
-def _flags(pool: Pool, holds: Callable[[Turn], bool]) -> Floats:
-    return np.array([holds(turn) for turn in pool.turns], np.float32)
+def _flags(turns: Sequence[Turn], holds: Callable[[Turn], bool]) -> Floats:
+    return np.array([holds(turn) for turn in turns], np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +190,7 @@ _SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
 
 def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
     """What each signal adds to the score of each candidate, float32[size]; all weights together count as 1."""
-    return {
-        name: signal.weight / _SCALE * signal.value(pool, plan)[: pool.size] for name, signal in signals.items()
-    }
+    return {name: signal.weight / _SCALE * signal.value(pool, plan)[: pool.size] for name, signal in signals.items()}
 
 
 def asks_for_a_list(text: str) -> bool:

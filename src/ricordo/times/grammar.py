@@ -198,9 +198,7 @@ def _is_loose(place: _Place) -> bool:
         return True
     if place.rule == "on" and tokens[-1].kind == "U":
         # Plans for the weekend are not what was done at it.
-        return (
-            tokens[-1].value != 5 or tokens[0].text.lower() == "for" or tokens[-1].text.lower() == "выходные"
-        )
+        return tokens[-1].value != 5 or tokens[0].text.lower() == "for" or tokens[-1].text.lower() == "выходные"
     has_count = any(token.kind in "DNKTa" for token in tokens)
     return not has_count and any(t.kind == "U" and t.value == 0 for t in tokens) and "R" not in place.matched
 

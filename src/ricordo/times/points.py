@@ -175,9 +175,7 @@ def _season(point: Point, first_month: int, today: Today) -> Days | None:
     if point.year is not None:
         return season(point.year, first_month)
     if point.unit is not None:  # the summer of last year
-        return (
-            season(today.date.year + (point.which or 0), first_month) if UNITS[point.unit] == "year" else None
-        )
+        return season(today.date.year + (point.which or 0), first_month) if UNITS[point.unit] == "year" else None
     return _nearest(lambda year: season(year, first_month), point.which, today)
 
 

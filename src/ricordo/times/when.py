@@ -24,9 +24,7 @@ _FILTER_CHARS = 200
 _SHOWN_CHARS = 80
 _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
-_ACCEPTED = (
-    "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
-)
+_ACCEPTED = "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
 
 _CLOCK_AGO = re.compile(r"(\d{1,6}|an?)?\s*(minute|min|hour|hr|минут|час)\w{0,2} (?:ago|назад)")
 # Too short or too common to be a date by themselves, whatever a parser makes of them.
@@ -96,9 +94,7 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
         return None
     if start >= end:
         return None
-    return Interval(
-        start=start, end=end, text=scanned[found.start : found.end], precision=found.days.precision
-    )
+    return Interval(start=start, end=end, text=scanned[found.start : found.end], precision=found.days.precision)
 
 
 def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:

@@ -128,6 +128,7 @@ def name_terms(text: str) -> list[str]:
     return terms
 
 
+@lru_cache(maxsize=4_096)
 def name_key(name: str) -> str:
     """A name folded to one string: what aliases are looked up by."""
     return " ".join(name_terms(name))

@@ -72,9 +72,7 @@ def main(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # a defect of ours: who reads JSON gets a document all the same
         traceback.print_exc(file=sys.stderr)
-        _complain(
-            f"{type(error).__name__}: {error}", code="error", hint="please report this", as_json=as_json
-        )
+        _complain(f"{type(error).__name__}: {error}", code="error", hint="please report this", as_json=as_json)
         return RicordoError.exit_status
 
 

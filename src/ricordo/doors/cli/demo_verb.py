@@ -75,14 +75,12 @@ def _show(out: Console, asked: Sequence[Asked], *, turns: int, answered: int) ->
     out.print()
     out.print(Rule(style="dim"))
     out.print(Text(f"{answered} of {answerable} answered within the first {_number(FIRST)}.", style="bold"))
-    out.print(
-        'Now your own: ricordo remember "..."  then  ricordo search "..."  and  ricordo search --trace "..."'
-    )
+    out.print('Now your own: ricordo remember "..."  then  ricordo search "..."  and  ricordo search --trace "..."')
     out.print("A chat of yours, one JSON object a line: ricordo import FILE")
 
 
 def _number(count: int) -> str:
-    return {1: "one", 2: "two", 3: "three"}.get(count, str(count))
+    return {3: "three", 5: "five"}.get(count, str(count))
 
 
 def _show_question(out: Console, asked: Asked) -> None:
@@ -95,9 +93,7 @@ def _show_question(out: Console, asked: Asked) -> None:
         mark = Text("✓", style="bold green") if asked.question.is_answered_by(hit) else Text("·", style="dim")
         why = reason(hit, terms, interval=trace.interval if trace else "")
         grid.add_row("", mark, said(hit, terms))
-        grid.add_row(
-            "", "", Text(f"{hit.event_time_local[:10]}, {hit.event_time_relative}, {why}", style="dim")
-        )
+        grid.add_row("", "", Text(f"{hit.event_time_local[:10]}, {hit.event_time_relative}, {why}", style="dim"))
     out.print(grid)
     out.print(_verdict(asked))
 
@@ -106,11 +102,7 @@ def _verdict(asked: Asked) -> Text:
     if asked.question.expected:
         if asked.is_answered:
             return Text(f"  found, in place {asked.place}", style="green")
-        where = (
-            f"only in place {asked.place}"
-            if asked.place
-            else f"not among the first {len(asked.results.hits)}"
-        )
+        where = f"only in place {asked.place}" if asked.place else f"not among the first {len(asked.results.hits)}"
         return Text(f"  missed: the answer is {where}", style="red")
     if asked.context is None:
         return Text(

@@ -49,9 +49,7 @@ def _option(*names: str, metavar: str | None = None, text: str) -> Any:
 def everywhere(
     store: Annotated[
         str | None,
-        _option(
-            metavar="PATH", text="The memory's file. [default: $RICORDO_STORE, else in your data folder]"
-        ),
+        _option(metavar="PATH", text="The memory's file. [default: $RICORDO_STORE, else in your data folder]"),
     ] = None,
     config: Annotated[
         Path | None, _option(metavar="FILE", text="Settings. [default: ricordo.toml beside the store]")
@@ -62,12 +60,10 @@ def everywhere(
         str | None,
         _option(
             metavar="NAME",
-            text="What finds by meaning; none: by words only. [default: $RICORDO_EMBEDDER, else built in]",
+            text="What finds by meaning; none: by words only. [default: $RICORDO_EMBEDDER, else as last time]",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, _option("--json", metavar="", text="Print one JSON document on standard output.")
-    ] = False,
+    as_json: Annotated[bool, _option("--json", metavar="", text="Print one JSON document on standard output.")] = False,
 ) -> Given:
     """The options of every command; their one description."""
     return Given(store=store, config=config, owner=owner, chat=chat, embedder=embedder, as_json=as_json)
@@ -134,9 +130,7 @@ class Door:
         NotFoundError: there is no store; a check or a copy of nothing must not look like a success.
         """
         if not self.is_there:
-            raise NotFoundError(
-                f"there is no memory at {self.location}", hint="check --store or $RICORDO_STORE"
-            )
+            raise NotFoundError(f"there is no memory at {self.location}", hint="check --store or $RICORDO_STORE")
 
     async def settle(self, memory: Memory) -> None:
         """Stay until what was written is found by meaning, but not for ever."""

@@ -33,7 +33,5 @@ async def whole_id(memory: Memory, given: str) -> str:
         hint = f"a short id finds the latest {_LATEST:,}; `search` and `--json` show whole ones"
         raise NotFoundError(f"there is no memory {given}", hint=hint)
     if len(set(found)) > 1:
-        raise InvalidError(
-            f"id: {given} is the end of several: {', '.join(found[:5])}", hint="give a whole one"
-        )
+        raise InvalidError(f"id: {given} is the end of several: {', '.join(found[:5])}", hint="give a whole one")
     return found[0]

@@ -24,9 +24,7 @@ def plain_value(value: object) -> Any:
     if value is None or isinstance(value, str | int):
         return value
     if is_dataclass(value):
-        return {
-            each.name: plain_value(getattr(value, each.name)) for each in fields(value) if each.name != "key"
-        }
+        return {each.name: plain_value(getattr(value, each.name)) for each in fields(value) if each.name != "key"}
     if isinstance(value, Mapping):
         return {str(name): plain_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -39,9 +39,7 @@ async def remember(
     ] = "semantic",
     category: Annotated[
         Category | None,
-        typer.Option(
-            metavar="NAME", help="preference, identity, event, task, ... [default: told from the text]"
-        ),
+        typer.Option(metavar="NAME", help="preference, identity, event, task, ... [default: told from the text]"),
     ] = None,
     expires: Annotated[
         str | None, typer.Option(metavar="TIME", help="When it stops being true: 2026-07-01, 'in 3 days'.")
@@ -71,9 +69,7 @@ async def add(
     speaker: Annotated[str | None, typer.Option(metavar="NAME", help="Who said it.")] = None,
     session: SessionOption = None,
     at: Annotated[str | None, typer.Option(metavar="TIME", help="When it was said. [default: now]")] = None,
-    id: Annotated[
-        str | None, typer.Option(metavar="ID", help="Your own id; the same again is stored once.")
-    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="ID", help="Your own id; the same again is stored once.")] = None,
 ) -> Answer:
     """Record one message of a conversation."""
     text = _given_text(text)
@@ -103,9 +99,7 @@ async def _kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answ
 
     def show(out: Console) -> None:
         kind = f"Remembered as {_a(node.category)}: " if node.category else "Recorded: "
-        out.print(
-            Text.assemble((kind, "green"), one_line(node.content, most=100), (f"  {shown(node.id)}", "dim"))
-        )
+        out.print(Text.assemble((kind, "green"), one_line(node.content, most=100), (f"  {shown(node.id)}", "dim")))
         if node.type != "episodic":
             door.hint('Ask for it in your own words: ricordo search "..."')
 
@@ -159,9 +153,7 @@ async def entity_add(
         typer.Option(metavar="TYPE", help="person, project, organization, place, concept or tool."),
     ] = "person",
     alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name. Repeatable.")] = None,
-    relation: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What it is to you: sister, employer.")
-    ] = None,
+    relation: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to you: sister, employer.")] = None,
 ) -> Answer:
     """Make a person or thing known, so that what names it is linked to it."""
     async with door.open(makes=True) as memory:
@@ -205,11 +197,5 @@ async def on_record(door: Door, session: SessionOption = None) -> Answer:
 
 def _on_record_answer(session: str | None, *, is_on: bool) -> Answer:
     what = f"The conversation {one_line(session)}" if session else "Everything"
-    said = (
-        "is stored again."
-        if is_on
-        else "is off the record: nothing of it is stored until `ricordo on-record`."
-    )
-    return Answer(
-        data={"session": session, "on_record": is_on}, show=lambda out: out.print(Text(f"{what} {said}"))
-    )
+    said = "is stored again." if is_on else "is off the record: nothing of it is stored until `ricordo on-record`."
+    return Answer(data={"session": session, "on_record": is_on}, show=lambda out: out.print(Text(f"{what} {said}")))

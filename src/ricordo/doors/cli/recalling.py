@@ -28,12 +28,8 @@ _TypeOption = Annotated[
 _CategoryOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="preference, identity, event, task, ... Repeatable.")
 ]
-_EntityOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only what is linked to this person or thing.")
-]
-_TagOption = Annotated[
-    list[str] | None, typer.Option(metavar="TAG", help="Only with this label. Repeatable.")
-]
+_EntityOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only what is linked to this person or thing.")]
+_TagOption = Annotated[list[str] | None, typer.Option(metavar="TAG", help="Only with this label. Repeatable.")]
 _WhereOption = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only with this attribute. Repeatable.")
 ]
@@ -61,9 +57,7 @@ async def search(
     before: _BeforeOption = None,
     archived: _ArchivedOption = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
-    trace: Annotated[
-        bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")
-    ] = False,
+    trace: Annotated[bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")] = False,
 ) -> Answer:
     """Find memories by what they mean, by their words and by their time. Best first."""
     async with door.open() as memory:
@@ -190,6 +184,4 @@ async def history(door: Door, id: MemoryId) -> Answer:
     """Show what a memory was before, and what changed it."""
     async with door.open() as memory:
         versions = await memory.history(await whole_id(memory, id))
-    return Answer(
-        data={"versions": versions}, show=lambda out: show_nodes.history(out, versions, zone=door.zone)
-    )
+    return Answer(data={"versions": versions}, show=lambda out: show_nodes.history(out, versions, zone=door.zone))

@@ -62,9 +62,7 @@ def _circumstances(hit: Hit) -> str:
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
     """Why a hit was found, in a few words: the strategies that gave a good part of its score."""
     telling = [share for share in hit.why if share.rank and share.share >= _TELLING * max(hit.score, 1e-9)]
-    reasons = [
-        _named(share, hit, terms, interval) for share in sorted(telling, key=lambda share: -share.share)
-    ]
+    reasons = [_named(share, hit, terms, interval) for share in sorted(telling, key=lambda share: -share.share)]
     if reasons:
         return "by " + ", by ".join(reasons)
     matched = matching_words(hit, terms)
@@ -111,9 +109,7 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
 
 
 def _pairs(values: dict[str, str]) -> Text:
-    return Text(
-        " · ".join(f"{name} {value}".replace(" ", "\N{NO-BREAK SPACE}") for name, value in values.items())
-    )
+    return Text(" · ".join(f"{name} {value}".replace(" ", "\N{NO-BREAK SPACE}") for name, value in values.items()))
 
 
 def _shares(results: Results) -> Table:
@@ -128,9 +124,7 @@ def _shares(results: Results) -> Table:
         head = (str(number), one_line(hit.content))
         for share in hit.why:
             rank = "" if share.rank is None else str(share.rank)
-            table.add_row(
-                head[0], share.strategy, rank, f"{share.raw:.3f}", f"{share.share:+.3f}", Text(head[1])
-            )
+            table.add_row(head[0], share.strategy, rank, f"{share.raw:.3f}", f"{share.share:+.3f}", Text(head[1]))
             head = ("", "")
         score = Text(f"{hit.score:.3f}", style="bold")
         table.add_row(head[0], Text("score", style="bold"), "", "", score, Text(head[1]))

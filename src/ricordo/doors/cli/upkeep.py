@@ -31,9 +31,7 @@ async def stats(door: Door) -> Answer:
     """Count what the memory holds."""
     async with door.open() as memory:
         figures = await memory.stats()
-    return Answer(
-        data=figures, show=lambda out: _show_stats(out, figures, where=door.location, zone=door.zone)
-    )
+    return Answer(data=figures, show=lambda out: _show_stats(out, figures, where=door.location, zone=door.zone))
 
 
 def _show_stats(out: Console, figures: Stats, *, where: str, zone: ZoneInfo) -> None:
@@ -42,9 +40,7 @@ def _show_stats(out: Console, figures: Stats, *, where: str, zone: ZoneInfo) -> 
     lines.add_column(overflow="fold")
     span = f"{minute(figures.oldest, zone)} to {minute(figures.newest, zone)}" if figures.oldest else ""
     waiting = f", {figures.embedding_missing:,} wait" if figures.embedding_missing else ""
-    by_meaning = (
-        f"{figures.embedded:,} with {figures.embedder}{waiting}" if figures.embedder else "no, by words only"
-    )
+    by_meaning = f"{figures.embedded:,} with {figures.embedder}{waiting}" if figures.embedder else "no, by words only"
     for name, value in (
         ("store", f"{where}, {figures.size_mb:.1f} MB"),
         ("memories", _counted(figures.nodes) or "none"),
@@ -95,9 +91,7 @@ async def import_(
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="chat or locomo. [default: told from the file]")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar="", help="Read and check, record nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Read and check, record nothing.")] = False,
 ) -> Answer:
     """Record the conversations of a file. The same file again adds nothing."""
     try:
@@ -116,9 +110,7 @@ def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
     fresh = report.read - report.known if dry_run else report.added
     done = "would be added" if dry_run else "added"
     known = f", {report.known:,} known already" if report.known else ""
-    out.print(
-        f"{fresh:,} message{'' if fresh == 1 else 's'} {done}{known}, {report.sessions:,} conversations."
-    )
+    out.print(f"{fresh:,} message{'' if fresh == 1 else 's'} {done}{known}, {report.sessions:,} conversations.")
     if report.refused_count:
         out.print(Text(f"{report.refused_count:,} lines could not be used:", style="yellow"))
         for line in report.refused:
@@ -134,9 +126,7 @@ async def backup(door: Door, path: Annotated[Path, typer.Argument(help="The new 
             size = await memory.backup(path)
     return Answer(
         data={"path": str(path), "bytes": size},
-        show=lambda out: out.print(
-            Text(f"Copied to {shown(str(path))}, {size / 1_000_000:.1f} MB."), soft_wrap=True
-        ),
+        show=lambda out: out.print(Text(f"Copied to {shown(str(path))}, {size / 1_000_000:.1f} MB."), soft_wrap=True),
     )
 
 
@@ -159,11 +149,7 @@ def _show_doctor(out: Console, report: Report) -> None:
     for finding in report.findings:
         mark = Text("ok", style="green") if finding.ok else Text("NOT WELL", style="bold red")
         remedy = f"\n{finding.remedy}" if finding.remedy else ""
-        lines.add_row(
-            mark, finding.check, Text(shown(finding.detail + remedy), style="dim" if finding.ok else "")
-        )
+        lines.add_row(mark, finding.check, Text(shown(finding.detail + remedy), style="dim" if finding.ok else ""))
     out.print(lines)
     out.print()
-    out.print(
-        "All is well." if report.ok else "Something is wrong; copy the store aside before you repair it."
-    )
+    out.print("All is well." if report.ok else "Something is wrong; copy the store aside before you repair it.")

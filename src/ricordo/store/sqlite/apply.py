@@ -11,7 +11,17 @@ from ricordo.model import Change, Closing, Entity, Node, Reason, Scope, Session
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import stored_terms
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import Row, chain, digest, edge_row, entity_row, node_row, sealed, session_row, shelf_of
+from ricordo.store.sqlite.rows import (
+    Row,
+    chain,
+    digest,
+    edge_row,
+    entity_row,
+    node_row,
+    sealed,
+    session_row,
+    shelf_of,
+)
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words import name_key
 
@@ -69,7 +79,15 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
     space = writer.home()
-    values = (writer.commit, space, to_ms(at), reason.actor, reason.origin, reason.reason, digest(writer.rows.seals))
+    values = (
+        writer.commit,
+        space,
+        to_ms(at),
+        reason.actor,
+        reason.origin,
+        reason.reason,
+        digest(writer.rows.seals),
+    )
     snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
     faults.reached("apply: after commit row")
     for statement, rows in writer.rows.by_statement.items():

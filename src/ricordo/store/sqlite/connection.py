@@ -24,7 +24,9 @@ _CACHE_KIB = 16_384
 _CHECKPOINT_PAGES = 10_000
 
 
-def connect(path: Path, *, durability: Durability = "disk", read_only: bool = False, patience_s: float) -> apsw.Connection:
+def connect(
+    path: Path, *, durability: Durability = "disk", read_only: bool = False, patience_s: float
+) -> apsw.Connection:
     """A connection with our functions, limits and manners.
 
     Args:
@@ -100,7 +102,9 @@ def translated(doing: str) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StoreError(f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat") from error
+        raise StoreError(
+            f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat"
+        ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
     except apsw.NotADBError as error:
@@ -130,7 +134,9 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def moment(connection: apsw.Connection) -> Iterator[None]:
-    """One moment of the store, to read from. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
+    """One moment of the store, to read from. It ends by rolling back: in a damaged store even an empty COMMIT
+    fails.
+    """
     connection.execute("BEGIN")
     try:
         yield

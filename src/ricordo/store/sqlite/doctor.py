@@ -79,7 +79,7 @@ def _references(snapshot: Snapshot) -> tuple[str, str]:
 
 
 def _seals(snapshot: Snapshot) -> tuple[str, str]:
-    """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is a sound page."""
+    """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is sound."""
     rows, off = 0, []
     for kind, statement in _SEALED.items():
         for row in snapshot.connection.execute(sql(statement)):

@@ -122,7 +122,9 @@ def _follow(snapshot: Snapshot, held: _Shelf, place: tuple[int, int, str]) -> No
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _load_packs(snapshot: Snapshot, index: VectorIndex, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
+def _load_packs(
+    snapshot: Snapshot, index: VectorIndex, values: dict[str, object], removed: list[tuple[int, int]]
+) -> int:
     """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
     through = 0
     for removals, through, segment in snapshot.connection.execute(sql("packs_of"), values):  # noqa: B007
@@ -151,10 +153,19 @@ def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[
     """Store the vectors of nodes that still hold the text they were made from."""
     faults.reached("vectors: before storing")
     for new in found:
-        values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
+        values = {
+            "node": new.key,
+            "content": new.content,
+            "model": model,
+            "vector": encode(new.vector, dimension),
+        }
         embedding = snapshot.value("embedding_insert", values)
         if embedding is not None and new.words is not None:
-            words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
+            words = {
+                "embedding": embedding,
+                "pieces": " ".join(new.pieces),
+                "vectors": encode_words(new.words),
+            }
             snapshot.rows("word_vectors_insert", words)
 
 

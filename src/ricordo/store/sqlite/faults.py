@@ -1,8 +1,8 @@
 """Named places where a crash would be interesting, so that a test can make one happen exactly there.
 
-In normal use `reached` is one comparison. A test installs a hook, which may kill the process, raise what SQLite
-would raise, or count. A new step of the write path gets a name here and a call where it happens; `tests/crash`
-then kills a process there without further ado.
+In normal use `reached` is one comparison. A test installs a hook, which may kill the process, raise what
+SQLite would raise, or count. A new step of the write path gets a name here and a call where it happens;
+`tests/crash` then kills a process there without further ado.
 """
 
 from __future__ import annotations

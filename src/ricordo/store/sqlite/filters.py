@@ -45,8 +45,7 @@ _FRAGMENTS: Mapping[str, str] = {
         " UNION SELECT node FROM found_mentions WHERE entity = :entity)"
     ),
     "tags": (
-        "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t"
-        " WHERE t.value NOT IN (SELECT value FROM json_each(n.tags)))"
+        "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t WHERE t.value NOT IN (SELECT value FROM json_each(n.tags)))"
     ),
     "where": (
         "NOT EXISTS (SELECT 1 FROM json_each(:where) AS w WHERE NOT EXISTS (SELECT 1 FROM json_each(n.attributes)"

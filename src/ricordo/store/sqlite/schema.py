@@ -56,7 +56,8 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
 def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
     """All steps in one transaction. The backup is made inside it, so that nobody writes between the two."""
     with transaction(connection):
-        version = _checked_version(connection, path, newest=steps[-1].version)  # another process may have been first
+        # Another process may have been first.
+        version = _checked_version(connection, path, newest=steps[-1].version)
         if 0 < version < steps[-1].version:
             _back_up(path, version)
         for step in steps:
@@ -87,13 +88,14 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
         raise StoreError(f"{path} is a database of another program", hint="choose another path")
     if version > newest:
         raise StoreError(
-            f"{path} has schema {version}, this Ricordo knows {newest}", hint="upgrade with pip install -U ricordo"
+            f"{path} has schema {version}, this Ricordo knows {newest}",
+            hint="upgrade with pip install -U ricordo",
         )
     return version
 
 
 def _back_up(path: Path, version: int) -> None:
-    """Beside the store. By a connection of its own: the one that upgrades cannot copy what it is about to change."""
+    """Beside the store. By a connection of its own: the one that upgrades cannot copy what it will change."""
     faults.reached("schema: before backup")
     source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:

@@ -62,7 +62,7 @@ class Snapshot:
 
     def node(self, scope: Scope, node_id: str) -> Node | None:
         """A node by id, closed or not; None when there is none this caller may see."""
-        if not isinstance(node_id, str) or not node_id.isprintable():  # no id is; SQLite cannot even be asked for some
+        if not isinstance(node_id, str) or not node_id.isprintable():  # SQLite cannot even be asked for some
             return None
         rows = self.rows("node_by_id", self._for(scope, id=node_id))
         return node_of(rows[0]) if rows else None

@@ -119,8 +119,8 @@ class Store:
         return await self.read(lambda _: self._examined())
 
     def _examined(self) -> Report:
-        """By a fresh connection: FTS5 checks itself against the structure a connection saw last, and cries corruption when
-        another one has written since.
+        """By a fresh connection: FTS5 checks itself against the structure a connection saw last, and cries
+        corruption when another one has written since.
         """
         connection = self._connect_reader()
         try:
@@ -151,7 +151,8 @@ class Store:
                     source.close()
             return target.stat().st_size
         except OSError as error:
-            raise StoreError(f"{doing}: {error.strerror}", hint="check the path and its permissions") from error
+            hint = "check the path and its permissions"
+            raise StoreError(f"{doing}: {error.strerror}", hint=hint) from error
 
     def close(self) -> None:
         """Write what is queued, then let go of the file. Closing twice is fine."""
@@ -169,10 +170,9 @@ class Store:
         if self._throw_away:
             shutil.rmtree(self.path.parent, ignore_errors=True)
 
-
     def _tidy(self) -> None:
-        """Leave statistics and a short log behind, where that can be had: a full disk or a busy neighbour is no reason
-        to fail, since everything is written and SQLite tidies up at the next opening.
+        """Leave statistics and a short log behind, where that can be had: a full disk or a busy neighbour is no
+        reason to fail, since everything is written and SQLite tidies up at the next opening.
         """
         self._writing.set_busy_handler(patient(_TIDY_PATIENCE_S))
         with contextlib.suppress(apsw.Error):
@@ -199,17 +199,21 @@ def _place(location: str | Path) -> tuple[Path, bool]:
         # everywhere else.
         return Path(tempfile.mkdtemp(prefix="ricordo-")) / "memory.db", True
     if "://" in text:
-        raise InvalidError(f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path")
+        raise InvalidError(
+            f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path"
+        )
     _check_name(text, name="location")
     path = Path(text).expanduser()
     if text.endswith(("/", os.sep)) or path.is_dir():
-        raise InvalidError(f"location: {text} is a folder", hint="folder stores cannot be opened yet; give a file's path")
+        raise InvalidError(
+            f"location: {text} is a folder", hint="folder stores cannot be opened yet; give a file's path"
+        )
     return path, False
 
 
 def _check_name(text: str, *, name: str) -> None:
     """What no file can be called is said to be so, before the system says it in its own words."""
-    if "\0" in text or not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise InvalidError(f"{name}: {text!r} cannot be the name of a file", hint="choose another path")
 
 

@@ -62,9 +62,7 @@ class Block:
         copy = Block.with_room(rows, self.codes.shape[1])
         for old, new in ((self.keys, copy.keys), (self.scales, copy.scales), (self.codes, copy.codes)):
             new[: self.count] = old[: self.count]
-        dead = (
-            None if self.dead is None else np.concatenate([self.dead, np.zeros(rows - len(self.dead), bool)])
-        )
+        dead = None if self.dead is None else np.concatenate([self.dead, np.zeros(rows - len(self.dead), bool)])
         return replace(self, keys=copy.keys, scales=copy.scales, codes=copy.codes, dead=dead)
 
     def appended(self, rows: int) -> Block:
@@ -89,9 +87,7 @@ class Block:
             return self
         dead = np.zeros(len(self.keys), bool) if self.dead is None else self.dead.copy()
         dead[rows] = True
-        return self._hand_total(
-            replace(self, dead=dead, dead_count=self.dead_count + len(rows)), rows, sign=-1
-        )
+        return self._hand_total(replace(self, dead=dead, dead_count=self.dead_count + len(rows)), rows, sign=-1)
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
@@ -171,9 +167,7 @@ class Block:
         return heir
 
 
-def _gathered_dots(
-    codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: NDArray[np.int8]
-) -> NDArray[np.float32]:
+def _gathered_dots(codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: NDArray[np.int8]) -> NDArray[np.float32]:
     """Dot products of some rows, copied side by side a cacheful at a time: the kernel wants them contiguous.
 
     One small buffer and not a copy of all: fresh memory from the system cost four times the copying.
@@ -192,8 +186,7 @@ def _gathered_dots(
 def packed(blocks: Sequence[Block]) -> Block:
     """The live rows of some blocks in one block without spare room, ascending by key."""
     living = [
-        np.arange(block.count) if block.dead is None else np.flatnonzero(~block.dead[: block.count])
-        for block in blocks
+        np.arange(block.count) if block.dead is None else np.flatnonzero(~block.dead[: block.count]) for block in blocks
     ]
     keys = np.concatenate([block.keys[rows] for block, rows in zip(blocks, living, strict=True)])
     scales = np.concatenate([block.scales[rows] for block, rows in zip(blocks, living, strict=True)])

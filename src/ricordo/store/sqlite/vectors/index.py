@@ -220,9 +220,7 @@ class VectorIndex:
                 scores[block.find(barred)[1]] = -np.inf
             yield block.keys[: block.count], scores
 
-    def _scores_of(
-        self, query: NDArray[np.int8], scale: np.float32, wanted: Keys
-    ) -> tuple[NDArray[np.intp], Floats]:
+    def _scores_of(self, query: NDArray[np.int8], scale: np.float32, wanted: Keys) -> tuple[NDArray[np.intp], Floats]:
         """Places in the ascending keys `wanted` of those that are here, and their scores."""
         places, scores = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
         for block in self._blocks:
