@@ -48,8 +48,8 @@ COMBINING = (
 )
 FTS = (
     'NEAR("a b", 5)', "NEAR(", '"', '""', '"a', "a*", "*", "^a", "^", "a:b", "terms:x", "-a", "- a", "+",
-    "a + b", "(", ")", "((a)", "{a b} : c", "AND", "OR", "NOT", "a AND", "OR b", "a NOT b NOT", "a·1k", "·", "·1k",
-    "nodes_fts", "rank",
+    "a + b", "(", ")", "((a)", "{a b} : c", "AND", "OR", "NOT", "a AND", "OR b", "a NOT b NOT",
+    "a·1k", "·", "·1k", "nodes_fts", "rank",
 )  # fmt: skip
 SQL = (
     "%",
