@@ -17,6 +17,7 @@ from typer.main import get_command
 from ricordo import errors
 from ricordo.doors.cli.app import app
 from ricordo.doors.cli.door import PANEL
+from ricordo.memory import Memory
 from ricordo.settings import PREFIX, Settings
 
 TARGET = Path(__file__).parents[1] / "docs/reference"
@@ -31,6 +32,10 @@ _ABOUT_STORES = """A command that only looks makes no store: to it, a path with 
 memory; `doctor` and `backup` refuse it. An ID may be given by its last 8 characters, for the latest 1,000
 memories."""
 
+_ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open either
+with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is said at each; any may
+raise `UnavailableError` and `StoreError`."""
+
 _ABOUT_SETTINGS = """Pass them in code, `Memory.open(path, settings=Settings(time_zone="Europe/Berlin"))`. The
 command line reads them from `ricordo.toml` beside the store (or `--config FILE`), and over it from the
 environment."""
@@ -41,7 +46,7 @@ _ABOUT_VARIABLES = """Two more variables say what is opened: `RICORDO_STORE`, th
 
 def main(arguments: list[str]) -> int:
     """Write what changed; with `--check`, only say so and return 1."""
-    pages = {"cli.md": cli_page(), "settings.md": settings_page(), "errors.md": errors_page()}
+    pages = {"cli.md": cli_page(), "settings.md": settings_page(), "errors.md": errors_page(), "python.md": python_page()}
     stale = [name for name, text in pages.items() if not _holds(TARGET / name, text)]
     if "--check" in arguments:
         for name in stale:
@@ -167,6 +172,25 @@ def _error_classes() -> list[type[errors.RicordoError]]:
 
 def _first_line(each: type) -> str:
     return inspect.cleandoc(each.__doc__ or "").splitlines()[0]
+
+
+def python_page() -> str:
+    """Every method of `Memory` with its signature and docstring."""
+    parts = ["# Python", _NOTE, _ABOUT_PYTHON]
+    for name, method in inspect.getmembers(Memory, inspect.isfunction):
+        if not name.startswith("_"):
+            parts.append(_method(name, method))
+    return "\n\n".join(parts) + "\n"
+
+
+def _method(name: str, method: Any) -> str:
+    kind = "await " if inspect.iscoroutinefunction(method) else ""
+    names = [
+        each.name if each.kind is not each.KEYWORD_ONLY else f"{each.name}=…"
+        for each in inspect.signature(method).parameters.values()
+        if each.name != "self"
+    ]
+    return f"## {name}\n\n`{kind}memory.{name}({', '.join(names)})`\n\n```text\n{inspect.getdoc(method)}\n```"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,61 @@
+"""The documents are true: their code runs, their commands exist, and nothing public is left out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ricordo import Memory, errors
+from ricordo.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+VERBS = set(re.findall(r"^## (?:ricordo )?`?([a-z-]+)", (ROOT / "docs/reference/cli.md").read_text("utf-8"), re.M))
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+
+
+PROGRAMS = [
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+    for page in PAGES
+    for number, block in enumerate(_blocks(page, "python"))
+    if "import" in block
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_in_the_documents_runs(program: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_is_named_exists(page: Path) -> None:
+    named = set(re.findall(r"(?:^|`)ricordo ([a-z][a-z-]+)", page.read_text("utf-8"), re.M))
+    assert named <= VERBS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_method_setting_and_error_is_in_the_reference() -> None:
+    python = (ROOT / "docs/reference/python.md").read_text("utf-8")
+    methods = [name for name, _ in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")]
+    assert [name for name in methods if f"## {name}\n" not in python] == []
+    settings = (ROOT / "docs/reference/settings.md").read_text("utf-8")
+    assert [name for name in Settings.__dataclass_fields__ if f"`{name}`" not in settings] == []
+    codes = [each.code for each in vars(errors).values() if inspect.isclass(each)]
+    reference = (ROOT / "docs/reference/errors.md").read_text("utf-8")
+    assert [code for code in codes if code not in reference] == []
