@@ -32,8 +32,8 @@ _ABOUT_STORES = """A command that only looks makes no store: to it, a path with 
 memory; `doctor` and `backup` refuse it. An ID may be given by its last 8 characters, for the latest 1,000
 memories."""
 
-_ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`. Open either
-with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is said at each; any may
+_ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`.
+Open either with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is said at each; any may
 raise `UnavailableError` and `StoreError`."""
 
 _ABOUT_SETTINGS = """Pass them in code, `Memory.open(path, settings=Settings(time_zone="Europe/Berlin"))`. The
@@ -46,7 +46,12 @@ _ABOUT_VARIABLES = """Two more variables say what is opened: `RICORDO_STORE`, th
 
 def main(arguments: list[str]) -> int:
     """Write what changed; with `--check`, only say so and return 1."""
-    pages = {"cli.md": cli_page(), "settings.md": settings_page(), "errors.md": errors_page(), "python.md": python_page()}
+    pages = {
+        "cli.md": cli_page(),
+        "settings.md": settings_page(),
+        "errors.md": errors_page(),
+        "python.md": python_page(),
+    }
     stale = [name for name, text in pages.items() if not _holds(TARGET / name, text)]
     if "--check" in arguments:
         for name in stale:

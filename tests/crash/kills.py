@@ -23,6 +23,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 import apsw
@@ -146,13 +147,13 @@ def _contents(path: Path) -> list[tuple]:
 
 def many(runs: int, *, seed: int) -> Tally:
     """That many kills, with progress on standard error."""
-    tally, dice, started = Tally(), random.Random(seed), time.monotonic()
+    tally, dice, points, started = Tally(), random.Random(seed), cycle(POINTS), time.monotonic()
     while tally.runs < runs:
         folder = Path(tempfile.mkdtemp(prefix="ricordo-kills-"))
         said = Acknowledged()
         for _ in range(KILLS_PER_STORE):
             seed += 1
-            point = dice.choice(POINTS) if dice.random() < 0.34 else None
+            point = next(points) if dice.random() < 0.34 else None
             own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
             place = folder / (f"upgrade-{seed}.db" if own else "memory.db")
             tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)

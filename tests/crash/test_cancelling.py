@@ -42,7 +42,7 @@ class Callers:
 
     def call(self):
         self.number += 1
-        act = self.dice.choices((self.add, self.add_many, self.remember, self.search), (12, 3, 3, 2))[0]
+        act = self.dice.choices((self.add, self.add_many, self.remember, self.search), (60, 8, 8, 1))[0]
         return asyncio.create_task(act(f"{self.number} about tea"))
 
     async def wave(self):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ricordo.embedding.bert import load_bert
 from ricordo.embedding.blas import one_thread
 from ricordo.embedding.local import LocalWordEmbedder, Worded
+from ricordo.embedding.npz import Archive
 from ricordo.embedding.wordpiece import CLS, SEP, WordPiece
 from ricordo.ports import Kind
 
@@ -101,8 +102,8 @@ def embedder() -> LocalWordEmbedder:
 
 def load_fitted(prefix: str) -> dict[str, Floats]:
     """The matrices of `tools/fit_embedding.py` whose names begin so, as float32."""
-    with np.load(Path(__file__).parent / "data/fitted.npz") as fitted:
-        return {name: fitted[name].astype(np.float32) for name in fitted.files if name.startswith(prefix)}
+    fitted = Archive(Path(__file__).parent / "data/fitted.npz")
+    return {name: fitted.read(name).astype(np.float32) for name in fitted.names() if name.startswith(prefix)}
 
 
 def passes(lengths: Sequence[int]) -> Iterator[list[int]]:

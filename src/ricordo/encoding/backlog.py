@@ -37,6 +37,7 @@ class _Cursor:
     after: int = 0
     removals: int = 0
     failed: bool = False
+    is_behind: bool = False
     started: float = 0.0
 
 
@@ -176,6 +177,7 @@ class Backlog:
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
             or bool(linking.new_names(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
+            or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))
         )
 
     def _needs_change(self, model: models.Model) -> bool:
@@ -188,6 +190,7 @@ class Backlog:
             self._link,
             self._link_new_names,
             self._embed,
+            self._centre,
             self._change_model,
         )
         busy = False
@@ -235,6 +238,7 @@ class Backlog:
         if self._embedder is None or self._model is None:
             return False
         rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
+        self._cursor.is_behind = bool(rows)
         if not rows:
             return False
         from ricordo.store.sqlite.embeddings import NewVectors, pack_full_shelves, put_vectors
@@ -253,6 +257,15 @@ class Backlog:
         while await self._store.derive(pack_full_shelves):
             pass
         return True
+
+    async def _centre(self) -> bool:
+        """The mean that ranking takes from vectors follows a shelf as it grows."""
+        model = self._model
+        if model is None or self._cursor.is_behind:
+            return False
+        from ricordo.store.sqlite.embeddings import recentre
+
+        return await self._store.derive(lambda tx: recentre(tx, model.key, model.dimension))
 
     def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
         self._rewind(snapshot)

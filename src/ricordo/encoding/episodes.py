@@ -8,8 +8,8 @@ from typing import get_args
 
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes
-from ricordo.encoding.text import TextRules, short_name, storable
-from ricordo.errors import ConflictError, InvalidError
+from ricordo.encoding.text import TextRules, check_choice, short_name, storable
+from ricordo.errors import ConflictError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
 from ricordo.store import Snapshot
@@ -30,12 +30,8 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
     """
-    if message.role not in _ROLES:
-        raise InvalidError(f"role: {message.role!r} is unknown", hint=f"choose one of {', '.join(get_args(Role))}")
-    if message.origin not in _ORIGINS:
-        raise InvalidError(
-            f"origin: {message.origin!r} is unknown", hint=f"choose one of {', '.join(get_args(Origin))}"
-        )
+    check_choice(message.role, _ROLES, name="role")
+    check_choice(message.origin, _ORIGINS, name="origin")
     at = from_ms(now if message.at is None else instant(message.at, "at"))
     return Node(
         id=new_id(now) if message.id is None else checked_id(message.id),

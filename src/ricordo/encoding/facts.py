@@ -11,7 +11,7 @@ from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.category import infer_category
 from ricordo.encoding.episodes import Instant, check_same, is_silent
-from ricordo.encoding.text import TextRules, short_name, storable
+from ricordo.encoding.text import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Entity, EntityType, Fact, Node, NodeType, Origin, Scope
@@ -55,14 +55,10 @@ def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: Te
 
 
 def _check(fact: Fact) -> None:
-    for name, value, allowed in (
-        ("type", fact.type, _TYPES),
-        ("category", fact.category, _CATEGORIES | {None}),
-        ("origin", fact.origin, _ORIGINS),
-    ):
-        if value not in allowed:
-            known = ", ".join(sorted(str(each) for each in allowed if each))
-            raise InvalidError(f"{name}: {value!r} is unknown", hint=f"choose one of {known}")
+    check_choice(fact.type, _TYPES, name="type")
+    check_choice(fact.origin, _ORIGINS, name="origin")
+    if fact.category is not None:
+        check_choice(fact.category, _CATEGORIES, name="category")
     number = fact.confidence
     if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number) or not 0 <= number <= 1:
         raise InvalidError(f"confidence: {number!r} is not a number from 0 to 1")
@@ -147,8 +143,7 @@ def new_entity(name: str, *, scope: Scope, now: int, type: EntityType = "person"
     Raises:
         InvalidError: the name or an alias has no letters or digits, or the type is unknown.
     """
-    if type not in _ENTITY_TYPES:
-        raise InvalidError(f"type: {type!r} is unknown", hint=f"choose one of {', '.join(get_args(EntityType))}")
+    check_choice(type, _ENTITY_TYPES, name="type")
     name = short_name(name, name="name") or ""
     _check_name(name)
     at = from_ms(now)

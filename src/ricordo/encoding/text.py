@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ricordo.encoding.secrets import redact
@@ -40,6 +41,14 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
         kinds = ", ".join(sorted({finding.kind for finding in redacted.findings}))
         raise InvalidError(f"{name} holds a credential ({kinds})", hint="leave it out, or set secrets to redact")
     return redacted.text
+
+
+def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
+    """Raises:
+    InvalidError: the value is none of those allowed.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidError(f"{name}: {value!r} is unknown", hint=f"choose one of {', '.join(sorted(allowed))}")
 
 
 def check_encodable(text: str, *, name: str) -> None:

@@ -54,7 +54,7 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     from ricordo.retrieval.search import find, results_of
 
     started = time.perf_counter()
-    vectors, degraded = await _embedded(asking, query)
+    (vectors, degraded), _ = await asyncio.gather(_embedded(asking, query), _warmed(asking, query))
     embedding_ms = (time.perf_counter() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors)
@@ -63,6 +63,14 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     )
     found = replace(found, timings_ms={"embedding": embedding_ms, **found.timings_ms})
     return results_of(found, plan, degraded=degraded, traced=traced)
+
+
+async def _warmed(asking: Asking, query: Query) -> None:
+    """The first search reads the vectors while the embedder reads its weights: each takes a third of a second."""
+    if asking.vectors.is_empty and not query.words_only:
+        from ricordo.retrieval.candidates import load_all
+
+        await asking.store.read(lambda snapshot: load_all(snapshot, asking.vectors, asking.scope))
 
 
 async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:

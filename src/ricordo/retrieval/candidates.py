@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Scope
-from ricordo.retrieval.plan import Plan
+from ricordo.retrieval.plan import DEFAULT_SHELVES, Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
+from ricordo.store.sqlite.models import known_models
 
 if TYPE_CHECKING:
     Keys = NDArray[np.int64]
@@ -103,6 +104,14 @@ def meaning(look: Lookup) -> Candidates:
         for key, score in zip(keys.tolist(), scores.tolist(), strict=True):
             found[key] = max(score, found.get(key, -1.0))
     return found
+
+
+def load_all(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
+    """Read what a caller's searches look at by default into memory."""
+    for model in known_models(snapshot):
+        if model.state == "active":
+            spaces = snapshot.visible(scope)
+            vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
 
 
 def time(look: Lookup) -> Candidates:

@@ -13,8 +13,10 @@ from ricordo.words import index_terms, question_terms
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
+DEFAULT_SHELVES = (KNOWLEDGE, WAITING)
+
 _SHELVES: Mapping[str | None, tuple[str, ...]] = {
-    None: (KNOWLEDGE, WAITING),
+    None: DEFAULT_SHELVES,
     "episodic": (WAITING, CONSOLIDATED),
     "any": (KNOWLEDGE, WAITING, CONSOLIDATED),
 }

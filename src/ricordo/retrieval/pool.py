@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
-from ricordo.store.sqlite.embeddings import word_vectors
+from ricordo.store.sqlite.embeddings import centre, word_vectors
 from ricordo.words import index_terms, name_key, name_terms
 
 Seeds = Mapping[str, Mapping[int, float]]
@@ -222,13 +222,16 @@ def _cosines(look: Lookup, turns: Sequence[Turn]) -> Floats:
     for model, question in look.plan.vectors.items():
         if question.vector is None:
             continue
-        rows, mean = look.vectors.vectors(
+        rows = look.vectors.vectors(
             look.snapshot,
             keys,
             model=model,
             dimension=len(question.vector),
             spaces=spaces,
             shelves=look.plan.shelves,
+        )
+        mean = centre(
+            look.snapshot, model=model, dimension=len(question.vector), spaces=spaces, shelves=look.plan.shelves
         )
         here = ~np.isnan(rows[:, 0]) & (cosines == 0)
         centred, asked = rows[here] - mean, question.vector - mean

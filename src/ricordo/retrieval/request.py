@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
@@ -46,7 +47,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     """
     if not isinstance(request.text, str):
         raise InvalidError(f"text must be text, not {type(request.text).__name__}")
-    if request.type is not None and request.type not in _TYPES:
+    if request.type is not None and (not isinstance(request.type, str) or request.type not in _TYPES):
         raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
     return Query(
         text=request.text.encode("utf-8", "replace").decode(),  # a question with half a character is still a question
@@ -97,6 +98,8 @@ def _categories(given: Category | Sequence[Category] | None) -> tuple[Category, 
 
 
 def _several(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
+    if not isinstance(given, str | Sequence | None):
+        raise InvalidError(f"{name} must be text or a list of texts")
     values = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     return tuple(_text(name, value) or "" for value in values)
 
@@ -114,9 +117,15 @@ def _text(name: str, value: str | None) -> str | None:
 
 
 def _where(given: Json | None) -> Json | None:
-    if not given:
+    if given is None:
         return None
+    if not isinstance(given, Mapping):
+        raise InvalidError("where must be a JSON object", hint="pass a dict with text keys")
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
             raise InvalidError("where: keys must be text and values text, numbers, true, false or null")
-    return given
+    try:
+        json.dumps(dict(given), allow_nan=False).encode()
+    except (ValueError, UnicodeEncodeError) as error:
+        raise InvalidError(f"where cannot be written as JSON: {error}") from error
+    return given or None

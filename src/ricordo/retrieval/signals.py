@@ -57,7 +57,9 @@ def _shift(values: Floats, places: NDArray[np.intp]) -> Floats:
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats:
-    """BM25 of the turn together with two turns on each side, by the best candidate's."""
+    """BM25 of the turn together with two turns on each side, by the best candidate's; and that by how much of the
+    question any candidate holds, so that one stray word does not count like the whole question.
+    """
     counts = np.array([[turn.terms.count(word) for turn in pool.turns] for word in pool.words], np.float32)
     lengths = np.array([len(turn.content) for turn in pool.turns], np.float32)
     if not len(counts):
@@ -69,7 +71,8 @@ def keywords(pool: Pool, plan: Plan) -> Floats:
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
     best = scores.max()
-    return np.asarray(scores / best if best > 0 else scores, np.float32)
+    held = (pool.idf @ (around > 0)).max() / pool.idf.sum()
+    return np.asarray(np.sqrt(held) * scores / best if best > 0 else scores, np.float32)
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:

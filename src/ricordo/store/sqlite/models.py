@@ -12,6 +12,9 @@ State = Literal["active", "coming", "retiring"]
 
 _DROP_ROWS = 2_000
 
+CENTRE_LEAST = 50
+CENTRE_MOST = 20_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -62,6 +65,12 @@ def switch(snapshot: Snapshot, coming: int) -> bool:
             faults.reached("model: in switch")
     snapshot.rows("model_state", {"key": coming, "state": "active"})
     return True
+
+
+def centres_due(snapshot: Snapshot, model: int) -> list[tuple[int, str]]:
+    """(space, shelf) of what has grown by a third since the mean of its vectors was taken."""
+    values = {"model": model, "least": CENTRE_LEAST, "most": CENTRE_MOST}
+    return [(space, shelf) for space, shelf in snapshot.rows("centres_due", values)]
 
 
 def drop_retired(snapshot: Snapshot) -> bool:

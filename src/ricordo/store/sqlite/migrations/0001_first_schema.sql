@@ -205,6 +205,16 @@ CREATE TABLE word_vectors (
   vectors   BLOB NOT NULL        -- int8[pieces, k]
 ) STRICT;
 
+-- The mean of a shelf's vectors, taken from both sides of a cosine. Kept, so that every process uses the same one.
+CREATE TABLE centres (
+  model  INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
+  space  INTEGER NOT NULL,
+  shelf  TEXT NOT NULL,
+  count  INTEGER NOT NULL,       -- of how many vectors
+  vector BLOB NOT NULL,          -- float32[dimension], little-endian
+  PRIMARY KEY (model, space, shelf)
+) STRICT, WITHOUT ROWID;
+
 -- What left the live index, for readers that hold it in memory.
 CREATE TABLE removals (
   id    INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -52,6 +52,22 @@ WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :aft
 -- name: embeddings_position
 SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0)
 
+-- name: centres_due
+-- Shelves that have grown by a third since their centre was taken, until it rests on enough.
+SELECT s.space, s.shelf FROM shelves s LEFT JOIN centres c ON c.model = :model AND c.space = s.space AND c.shelf = s.shelf
+WHERE s.nodes >= :least AND coalesce(c.count, 0) < :most AND s.nodes > coalesce(c.count, 0) * 4 / 3
+
+-- name: centre_sample
+SELECT vector FROM embeddings WHERE model = :model AND space = :space AND shelf = :shelf ORDER BY id LIMIT :most
+
+-- name: centre_put
+INSERT INTO centres VALUES (:model, :space, :shelf, :count, :vector)
+ON CONFLICT DO UPDATE SET count = excluded.count, vector = excluded.vector
+
+-- name: centres_of
+SELECT count, vector FROM centres WHERE model = :model AND space IN (SELECT value FROM json_each(:spaces))
+  AND shelf IN (SELECT value FROM json_each(:shelves))
+
 -- name: removals_new
 SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
 

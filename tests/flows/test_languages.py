@@ -1,0 +1,33 @@
+"""A question in one language finds what was said in another, through the whole of search."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ricordo import Fact, Memory, Settings
+
+DATA = json.loads((Path(__file__).parents[1] / "embedding/pairs.json").read_text(encoding="utf-8"))
+PAIRS = DATA["pairs"][:20]
+ENGLISH_FACT, RUSSIAN_FACT, ENGLISH, RUSSIAN = range(4)
+
+
+async def found_among_the_first(depth: int, *, question: int, fact: int) -> int:
+    """Of 20 questions, how many find their fact; around it are those of the other pairs and a hundred more."""
+    async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
+        nodes = await memory.remember_many([Fact(content=pair[fact]) for pair in PAIRS])
+        await memory.remember_many([Fact(content=text) for text in (*DATA["others_en"], *DATA["others_ru"])])
+        await memory.settle(60)
+        hits = [(await memory.search(pair[question], limit=depth)).ids for pair in PAIRS]
+    return sum(node.id in ids for node, ids in zip(nodes, hits, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [(RUSSIAN, ENGLISH_FACT), (ENGLISH, RUSSIAN_FACT), (ENGLISH, ENGLISH_FACT), (RUSSIAN, RUSSIAN_FACT)],
+    ids=["russian-english", "english-russian", "english-english", "russian-russian"],
+)
+async def test_eighteen_of_twenty_questions_find_their_fact(question: int, fact: int) -> None:
+    assert await found_among_the_first(3, question=question, fact=fact) >= 18
