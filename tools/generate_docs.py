@@ -33,8 +33,8 @@ memory; `doctor` and `backup` refuse it. An ID may be given by its last 8 charac
 memories."""
 
 _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has the same methods without `await`.
-Open either with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is said at each; any may
-raise `UnavailableError` and `StoreError`."""
+Open either with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is
+said at each; any may raise `UnavailableError` and `StoreError`."""
 
 _ABOUT_SETTINGS = """Pass them in code, `Memory.open(path, settings=Settings(time_zone="Europe/Berlin"))`. The
 command line reads them from `ricordo.toml` beside the store (or `--config FILE`), and over it from the
