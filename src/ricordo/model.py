@@ -298,7 +298,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What a scope's memory holds, and how the store is doing."""
+    """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
+    the one that comes and `next_embedded` how many memories it has.
+    """
 
     nodes: Mapping[str, int]
     categories: Mapping[str, int]
@@ -310,6 +312,8 @@ class Stats:
     embedder: str | None
     embedded: int
     embedding_missing: int
+    next_embedder: str | None
+    next_embedded: int
     commits: int
     size_mb: float
     oldest: datetime | None

@@ -8,10 +8,11 @@ from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Page, Scope, Stats, Version
 from ricordo.retrieval.ask import Asking
+from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
-from ricordo.words import name_key
+from ricordo.store.sqlite.models import known_models
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -33,16 +34,6 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
     return await asking.store.read(read)
-
-
-def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
-    """Raises:
-    NotFoundError: nobody and nothing goes by that name.
-    """
-    known = snapshot.entities(scope, [name_key(name)])
-    if not known:
-        raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
-    return known[0].key
 
 
 def _position(cursor: str | None) -> int | None:
@@ -76,10 +67,12 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
 
 def stats(snapshot: Snapshot, scope: Scope) -> Stats:
     """Figures of what the caller sees; the size is that of the whole store."""
-    models = snapshot.rows("models_known")
-    active = next((model for model in models if model[4] == "active"), None)
+    models = {model.state: model for model in known_models(snapshot)}
+    active, coming = models.get("active"), models.get("coming")
     nodes: dict[str, int] = dict(snapshot.counts(scope, "count_types"))
-    embedded = snapshot.counts(scope, "count_embedded", model=active[0])[0][0] if active else 0
+    embedded, arrived = (
+        snapshot.counts(scope, "count_embedded", model=model.key)[0][0] if model else 0 for model in (active, coming)
+    )
     sessions, waiting = snapshot.counts(scope, "count_sessions")[0]
     oldest, newest = snapshot.counts(scope, "event_span")[0]
     return Stats(
@@ -90,9 +83,11 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
         entities=snapshot.counts(scope, "count_entities")[0][0],
         sessions=sessions,
         sessions_waiting=waiting,
-        embedder=active[1] if active else None,
+        embedder=active.name if active else None,
         embedded=embedded,
         embedding_missing=sum(nodes.values()) - embedded if active else 0,
+        next_embedder=coming.name if coming else None,
+        next_embedded=arrived,
         commits=snapshot.counts(scope, "count_commits")[0][0],
         size_mb=snapshot.value("store_bytes") / 1_000_000,
         oldest=None if oldest is None else from_ms(oldest),

@@ -12,7 +12,7 @@ from ricordo.clock import to_ms
 from ricordo.model import Hit, Results, Scope, Trace
 from ricordo.retrieval.candidates import STRATEGIES, Lookup, look_up
 from ricordo.retrieval.hits import hit_of
-from ricordo.retrieval.listing import entity_key
+from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
 from ricordo.retrieval.rank import rank, weigh

@@ -41,6 +41,8 @@ def _show_stats(out: Console, figures: Stats, *, where: str, zone: ZoneInfo) -> 
     span = f"{minute(figures.oldest, zone)} to {minute(figures.newest, zone)}" if figures.oldest else ""
     waiting = f", {figures.embedding_missing:,} wait" if figures.embedding_missing else ""
     by_meaning = f"{figures.embedded:,} with {figures.embedder}{waiting}" if figures.embedder else "no, by words only"
+    if figures.next_embedder:
+        by_meaning += f"; {figures.next_embedded:,} so far with {figures.next_embedder}, which comes next"
     for name, value in (
         ("store", f"{where}, {figures.size_mb:.1f} MB"),
         ("memories", _counted(figures.nodes) or "none"),

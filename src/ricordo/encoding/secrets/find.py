@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ricordo.encoding.secret_families import DIGIT_FAMILIES, WORD_FAMILIES, Family
-from ricordo.encoding.secret_patterns import FORMS
-from ricordo.encoding.secret_shapes import DIGIT_SHAPES, SHAPES, Shape
-from ricordo.encoding.secret_statements import find_said
-from ricordo.encoding.secret_values import end_of_run, is_placeholder, is_slug
+from ricordo.encoding.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES, Family
+from ricordo.encoding.secrets.patterns import FORMS
+from ricordo.encoding.secrets.shapes import DIGIT_SHAPES, SHAPES, Shape
+from ricordo.encoding.secrets.statements import find_said
+from ricordo.encoding.secrets.values import end_of_run, is_placeholder, is_slug
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

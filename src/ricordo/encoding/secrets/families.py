@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.encoding import secret_words as words
-from ricordo.encoding.secret_values import (
+from ricordo.encoding.secrets import words
+from ricordo.encoding.secrets.values import (
     EAST_ASIAN,
     MAX_VALUE,
     is_code,

@@ -7,7 +7,7 @@ Each looks at a bounded piece (the callers cut at `MAX_VALUE`), so none can make
 import re
 from itertools import pairwise
 
-from ricordo.encoding.secret_words import ORDINARY, ORDINARY_ENDINGS
+from ricordo.encoding.secrets.words import ORDINARY, ORDINARY_ENDINGS
 
 # A key shows what it is in its first hundred characters; the rest of a longer one is only measured.
 MAX_VALUE = 96

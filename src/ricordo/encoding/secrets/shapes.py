@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ricordo.encoding import secret_words as words
-from ricordo.encoding.secret_values import MAX_VALUE, is_placeholder, is_random, is_strong, passes_luhn
+from ricordo.encoding.secrets import words
+from ricordo.encoding.secrets.values import MAX_VALUE, is_placeholder, is_random, is_strong, passes_luhn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

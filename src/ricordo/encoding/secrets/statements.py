@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from ricordo.encoding import secret_words as words
-from ricordo.encoding.secret_families import Family, Said, Sign
-from ricordo.encoding.secret_values import EAST_ASIAN, MAX_VALUE, end_of_run
+from ricordo.encoding.secrets import words
+from ricordo.encoding.secrets.families import Family, Said, Sign
+from ricordo.encoding.secrets.values import EAST_ASIAN, MAX_VALUE, end_of_run
 
 # Six words reach "the password that I use for the router is"; a longer way is rarely about the same thing.
 _WINDOW = 64
