@@ -33,10 +33,12 @@ format: $(READY)
 # Slow suites; their results are committed under benchmarks/results/.
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
 
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
+	@$(BIN)/python -m tests.crash.processes
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000

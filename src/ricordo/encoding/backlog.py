@@ -34,8 +34,9 @@ _RETRY_S = 60.0  # a text whose embedding failed is tried again after this
 class _Cursor:
     """Where the search for missing vectors goes on, so that a million done ones are not looked at each time."""
 
-    after: int = 0
-    removals: int = 0
+    after: int
+    removals: int
+    noted: tuple[int, int]
     failed: bool = False
     is_behind: bool = False
     started: float = 0.0
@@ -53,7 +54,7 @@ class Backlog:
         self._batch = batch
         self._holder = f"{os.getpid()}-{id(self):x}"
         self._leased_until = 0
-        self._cursor = _Cursor()
+        self._cursor: _Cursor | None = None
         self._closing = False
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -93,13 +94,14 @@ class Backlog:
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         await self._store.derive(lambda _: None)  # behind every write that is queued already
-        self._cursor = _Cursor()
+        if self._cursor is not None and self._cursor.failed:
+            self._cursor.after, self._cursor.failed = 0, False  # whoever waits wants another try now
         while not self._closing:
             self._begin()
             left = None if deadline is None else deadline - time.monotonic()
             if (left is not None and left <= 0) or not await self._wait(left):
                 raise UnavailableError("background work is not done yet", hint="wait longer; nothing is lost")
-            if self._cursor.failed or not await self._store.read(self._is_left):
+            if self._has_failed or not await self._store.read(self._is_left):
                 return
             await asyncio.sleep(_POLL_S[0])  # another process holds the lease
 
@@ -112,7 +114,7 @@ class Backlog:
 
     def _is_left(self, snapshot: Snapshot) -> bool:
         return bool(
-            (self._serves(snapshot) and snapshot.rows("lacking", {"model": self._key, "after": 0, "most": 1}))
+            self._lacking(snapshot, 1)
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
             or linking.new_names(snapshot)
         )
@@ -171,7 +173,6 @@ class Backlog:
         return bool(taken)
 
     def _is_worth_a_lease(self, snapshot: Snapshot) -> bool:
-        self._rewind(snapshot)
         return (
             bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
@@ -238,8 +239,12 @@ class Backlog:
         if self._embedder is None or self._model is None:
             return False
         rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
-        self._cursor.is_behind = bool(rows)
+        cursor = self._cursor
+        if cursor is None:
+            return False
+        cursor.is_behind = bool(rows)
         if not rows:
+            await self._note_progress()
             return False
         from ricordo.store.sqlite.embeddings import NewVectors, pack_full_shelves, put_vectors
 
@@ -251,9 +256,10 @@ class Backlog:
             for (key, content, _), new in zip(rows, made, strict=True)
             if new.vector is not None
         ]
-        await self._store.derive(lambda tx: put_vectors(tx, model.key, model.dimension, found))
-        self._cursor.after = rows[-1][0]
-        self._cursor.failed = self._cursor.failed or len(found) < len(rows)
+        left = await self._store.derive(lambda tx: put_vectors(tx, model.key, model.dimension, found))
+        cursor.after = rows[-1][0] if left is None else left - 1
+        if len(found) < len(rows):
+            cursor.failed, cursor.started = True, time.monotonic()
         while await self._store.derive(pack_full_shelves):
             pass
         return True
@@ -261,18 +267,23 @@ class Backlog:
     async def _centre(self) -> bool:
         """The mean that ranking takes from vectors follows a shelf as it grows."""
         model = self._model
-        if model is None or self._cursor.is_behind:
+        if model is None or self._cursor is None or self._cursor.is_behind:
             return False
         from ricordo.store.sqlite.embeddings import recentre
 
         return await self._store.derive(lambda tx: recentre(tx, model.key, model.dimension))
 
     def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
-        self._rewind(snapshot)
         if not self._serves(snapshot):
             return []
+        self._rewind(snapshot)
+        assert self._cursor is not None
         values = {"model": self._key, "after": self._cursor.after, "most": most}
         return [(row[0], row[1], row[2]) for row in snapshot.rows("lacking", values)]
+
+    @property
+    def _has_failed(self) -> bool:
+        return self._cursor is not None and self._cursor.failed
 
     @property
     def _key(self) -> int:
@@ -283,19 +294,33 @@ class Backlog:
         return any(known.key == self._key and known.state != "retiring" for known in models.known_models(snapshot))
 
     def _rewind(self, snapshot: Snapshot) -> None:
-        """Begin again where something that had a vector lost it, and now and then where embedding failed."""
-        removals = snapshot.rows("embeddings_position")[0][1]
-        retry = self._cursor.failed and time.monotonic() - self._cursor.started > _RETRY_S
-        if removals != self._cursor.removals or retry:
-            self._cursor = _Cursor(removals=removals, started=time.monotonic())
+        """Go back to what lost its vector since, and now and then to the beginning where embedding failed."""
+        if self._cursor is None:
+            self._cursor = _Cursor(*models.progress(snapshot, self._key))
+        cursor = self._cursor
+        if cursor.failed and time.monotonic() - cursor.started > _RETRY_S:
+            cursor.after, cursor.failed = 0, False
+        removals, least = models.lost_since(snapshot, cursor.removals)
+        cursor.removals = removals
+        if least is not None:
+            cursor.after = min(cursor.after, least - 1)
+
+    async def _note_progress(self) -> None:
+        """Everything up to here has its vector: the next opening need not look at it again."""
+        cursor, key = self._cursor, self._key
+        if cursor is None or cursor.failed or (cursor.after, cursor.removals) == cursor.noted:
+            return
+        cursor.noted = (cursor.after, cursor.removals)
+        await self._store.derive(lambda tx: models.note_progress(tx, key, *cursor.noted))
 
     async def _change_model(self) -> bool:
         """When the coming model has every vector it takes over, and the old one's are dropped bit by bit."""
         known = await self._store.read(models.known_models)
         mine = next((model for model in known if self._model and model.key == self._model.key), None)
-        if mine is not None and mine.state == "coming" and not self._cursor.failed:
+        if mine is not None and mine.state == "coming" and not self._has_failed:
             if not await self._store.derive(lambda tx: models.switch(tx, mine.key)):
-                self._cursor.after = 0
+                if self._cursor is not None:
+                    self._cursor.after = 0
                 return True
             _log.info("the store now answers from %s", mine.name)
         for model in known:

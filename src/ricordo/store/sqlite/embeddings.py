@@ -155,8 +155,9 @@ class NewVectors:
     words: NDArray[np.float32] | None = None
 
 
-def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> None:
-    """Store the vectors of nodes that still hold the text they were made from."""
+def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:
+    """Store the vectors of nodes that still hold the text they were made from. Returns the first node left out."""
+    left: int | None = None
     faults.reached("vectors: before storing")
     for new in found:
         values = {
@@ -166,13 +167,16 @@ def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[
             "vector": encode(new.vector, dimension),
         }
         embedding = snapshot.value("embedding_insert", values)
-        if embedding is not None and new.words is not None:
+        if embedding is None:
+            left = new.key if left is None else left
+        elif new.words is not None:
             words = {
                 "embedding": embedding,
                 "pieces": " ".join(new.pieces),
                 "vectors": encode_words(new.words),
             }
             snapshot.rows("word_vectors_insert", words)
+    return left
 
 
 def encode_words(words: NDArray[np.float32]) -> bytes:

@@ -50,6 +50,7 @@ def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:
         faults.reached("model: adopted")
         return Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
     if mine.state != state:
+        note_progress(snapshot, mine.key, 0, 0)  # some of its vectors may be dropped already
         snapshot.rows("model_state", {"key": mine.key, "state": state})
     return Model(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
 
@@ -65,6 +66,27 @@ def switch(snapshot: Snapshot, coming: int) -> bool:
             faults.reached("model: in switch")
     snapshot.rows("model_state", {"key": coming, "state": "active"})
     return True
+
+
+def progress(snapshot: Snapshot, model: int) -> tuple[int, int, tuple[int, int]]:
+    """Up to which node, and as of which removal, everything had its vector: (node, removal, both)."""
+    after, _, removals = (snapshot.meta(_progress_name(model)) or "0,0").partition(",")
+    return int(after), int(removals), (int(after), int(removals))
+
+
+def note_progress(snapshot: Snapshot, model: int, after: int, removals: int) -> None:
+    """Remember it for the next opening."""
+    snapshot.rows("meta_put", {"name": _progress_name(model), "value": f"{after},{removals}"})
+
+
+def _progress_name(model: int) -> str:
+    return f"vectors of model {model} made through node, removal"
+
+
+def lost_since(snapshot: Snapshot, removal: int) -> tuple[int, int | None]:
+    """The latest removal, and the first node that lost a vector after the one given."""
+    newest, least = snapshot.rows("removals_since", {"after": removal})[0]
+    return max(removal, newest or 0), least
 
 
 def centres_due(snapshot: Snapshot, model: int) -> list[tuple[int, str]]:

@@ -68,6 +68,9 @@ ON CONFLICT DO UPDATE SET count = excluded.count, vector = excluded.vector
 SELECT count, vector FROM centres WHERE model = :model AND space IN (SELECT value FROM json_each(:spaces))
   AND shelf IN (SELECT value FROM json_each(:shelves))
 
+-- name: removals_since
+SELECT max(id), min(node) FROM removals WHERE id > :after
+
 -- name: removals_new
 SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
 
