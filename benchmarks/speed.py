@@ -144,10 +144,11 @@ async def fill(path: Path, nodes: int) -> dict[str, Any]:
 
 async def opening(path: Path) -> dict[str, Any]:
     """In a fresh process: open, first search, then the memory it takes, and many searches."""
+    asked = questions()
     started = time.perf_counter()
     async with Memory.open(path, embedder="hashing", settings=FAST) as memory:
         opened = time.perf_counter()
-        await memory.search(questions()[0])
+        await memory.search(asked[0])
         first = time.perf_counter()
         figures: dict[str, Any] = {
             "open_ms": round((opened - started) * 1e3, 1),
@@ -155,15 +156,15 @@ async def opening(path: Path) -> dict[str, Any]:
             "anonymous_mb": anonymous_mb(),
         }
         small = memory.scoped(Scope(owner="small"))
-        for name, asked, conditions in (
+        for name, asking, conditions in (
             ("search_ms", memory, {}),
             ("search_session_ms", memory, {"session": "s3"}),
             ("search_small_owner_ms", small, {}),
         ):
             spent = []
-            for question in questions():
+            for question in asked:
                 begun = time.perf_counter()
-                await asked.search(question, **conditions)  # type: ignore[arg-type]
+                await asking.search(question, **conditions)  # type: ignore[arg-type]
                 spent.append((time.perf_counter() - begun) * 1e3)
             figures[name] = quantiles(spent)
     return figures

@@ -47,6 +47,8 @@ class Engine:
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
         self._earlier: dict[int, Embedder] = {}
+        self._warmed: set[Scope] = set()
+        self._warming: set[asyncio.Future[None]] = set()
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -102,9 +104,21 @@ class Engine:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
-            embed=self.embed_question, deadline_s=self.settings.search_deadline_ms / 1_000,
-            context_tokens=self.settings.context_tokens,
+            embed=self.embed_question, warm=lambda: self._warm(scope),
+            deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
         )  # fmt: skip
+
+    def _warm(self, scope: Scope) -> None:
+        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time."""
+        if self.embedder is None or scope in self._warmed:
+            return
+        from ricordo.retrieval.candidates import load_all
+
+        self._warmed.add(scope)
+        task = asyncio.ensure_future(self.store.read(lambda tx: load_all(tx, self.vectors, scope)))
+        self._warming.add(task)
+        task.add_done_callback(self._warming.discard)
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
 
     async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
         """The question as a vector of each model the store holds vectors of, and what could not take part.

@@ -28,7 +28,10 @@ _TELLING = {"words": 0.036, "meaning": 0.056}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """All a question needs of the house. `embed` gives the question's vector for each model that can answer."""
+    """All a question needs of the house.
+
+    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories.
+    """
 
     store: Store
     scope: Scope
@@ -36,6 +39,7 @@ class Asking:
     zone: ZoneInfo
     vectors: VectorShelves
     embed: Callable[[str], Awaitable[tuple[Mapping[int, Embedded], tuple[str, ...]]]]
+    warm: Callable[[], None]
     deadline_s: float
     context_tokens: int
 
@@ -50,11 +54,13 @@ async def search(asking: Asking, request: Request) -> Results:
 
 
 async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
+    if not query.words_only:
+        asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import find, results_of
 
     started = time.perf_counter()
-    (vectors, degraded), _ = await asyncio.gather(_embedded(asking, query), _warmed(asking, query))
+    vectors, degraded = await _embedded(asking, query)
     embedding_ms = (time.perf_counter() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors)
@@ -63,14 +69,6 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     )
     found = replace(found, timings_ms={"embedding": embedding_ms, **found.timings_ms})
     return results_of(found, plan, degraded=degraded, traced=traced)
-
-
-async def _warmed(asking: Asking, query: Query) -> None:
-    """The first search reads the vectors while the embedder reads its weights: each takes a third of a second."""
-    if asking.vectors.is_empty and not query.words_only:
-        from ricordo.retrieval.candidates import load_all
-
-        await asking.store.read(lambda snapshot: load_all(snapshot, asking.vectors, asking.scope))
 
 
 async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.models import CENTRE_MOST, centres_due
-from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.vectors import VectorIndex, encode, pack_segment
 
@@ -133,12 +132,21 @@ def _load_packs(
 ) -> int:
     """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
     through = 0
-    for removals, through, segment in snapshot.connection.execute(sql("packs_of"), values):  # noqa: B007
-        index.extend(segment)
-        for id_, node in removed:
-            if id_ > removals:
-                index.remove(node)
+    for key, removals, through, size in snapshot.rows("packs_of", values):  # noqa: B007
+        _read_pack(snapshot, index, key, size // (12 + index.dimension))
+        gone = [node for id_, node in removed if id_ > removals]
+        if gone:
+            index.remove_all(gone)
     return through
+
+
+def _read_pack(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> None:
+    """Read a pack straight into the index: a quarter faster than through a value of a row."""
+    with snapshot.connection.blob_open("main", "packs", "segment", key, False) as blob:
+        room = index.reserve(rows)
+        for column in (room.keys.data, room.scales.data, room.codes.data):
+            blob.read_into(column.cast("B"))
+        index.commit(room)
 
 
 # writing: each of these runs inside the writer's transaction

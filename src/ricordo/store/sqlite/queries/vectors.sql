@@ -75,7 +75,7 @@ SELECT max(id), min(node) FROM removals WHERE id > :after
 SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
 
 -- name: packs_of
-SELECT removals, through, segment FROM packs WHERE model = :model AND space = :space AND shelf = :shelf
+SELECT key, removals, through, length(segment) FROM packs WHERE model = :model AND space = :space AND shelf = :shelf
 ORDER BY through
 
 -- name: pack_insert
