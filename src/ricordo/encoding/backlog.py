@@ -27,6 +27,7 @@ _LEASE = "backlog"
 _LEASE_MS = 10_000
 _LINK_BATCH = 500
 _POLL_S = (0.1, 1.0)  # how often to look for what other processes wrote: soon after work, seldom when idle
+_COMPANY_S = 0.05
 _RETRY_S = 60.0  # a text whose embedding failed is tried again after this
 
 
@@ -57,6 +58,7 @@ class Backlog:
         self._cursor: _Cursor | None = None
         self._closing = False
         self._wake = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._idle = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.fresh = 0
@@ -73,11 +75,13 @@ class Backlog:
         was_idle, self.fresh = self.fresh == 0, self.fresh + count
         if was_idle:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the next opening finds the work
-                self._loop.call_soon_threadsafe(self._begin)
+                self._loop.call_soon_threadsafe(self._wake.set)
 
     def _begin(self) -> None:
+        """Somebody waits: do not wait for company."""
         self._idle.clear()
         self._wake.set()
+        self._urgent.set()
 
     async def caught_up(self, timeout_s: float) -> bool:
         """Wait until what this process wrote is done, but not for long."""
@@ -131,6 +135,7 @@ class Backlog:
         pause = 0
         while not self._closing:
             self._wake.clear()
+            self._urgent.clear()
             noted = self.fresh
             try:
                 busy = await self._hold() and await self._pass()
@@ -157,8 +162,12 @@ class Backlog:
                 await self._store.derive(lambda tx: tx.rows("lease_drop", {"name": _LEASE, "holder": self._holder}))
 
     async def _rest(self, seconds: float) -> None:
+        """Until something is written, or so long. Messages come in company: a moment's wait does them together, and
+        leaves the processor to whoever writes them.
+        """
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
+            await asyncio.wait_for(self._urgent.wait(), _COMPANY_S)
 
     async def _hold(self) -> bool:
         """Whether the lease is ours; taken or prolonged only when there is something to do."""

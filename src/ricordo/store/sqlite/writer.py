@@ -32,15 +32,13 @@ _BATCH = 256
 
 
 class Work(Generic[T]):
-    """One thing to write, and where its outcome goes."""
+    """One thing to write, and where its outcome goes: to a future, or to nobody but the count of failures."""
 
     __slots__ = ("future", "run")
 
-    def __init__(self, run: Callable[[Snapshot], T]) -> None:
+    def __init__(self, run: Callable[[Snapshot], T], future: Future[T] | None) -> None:
         self.run = run
-        self.future: Future[T] = Future()
-        # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
-        self.future.set_running_or_notify_cancel()
+        self.future = future
 
 
 Outcome: TypeAlias = tuple[Work[Any], Any, BaseException | None]
@@ -73,24 +71,23 @@ class Writer:
         Raises:
             UnavailableError: the store is closing, or too much is waiting already.
         """
-        work = Work(run)
+        future: Future[T] = Future()
+        # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
+        future.set_running_or_notify_cancel()
+        self._put(Work(run, future))
+        return future
+
+    def submit_unseen(self, run: Callable[[Snapshot], T]) -> None:
+        """Queue a work nobody waits for; its failure is logged and counted. Raises as `submit` does."""
+        self._put(Work(run, None))
+
+    def _put(self, work: Work[Any]) -> None:
         with self._lock:  # after `close` has looked, nothing may slip in behind it
             if self._closing.is_set():
                 raise UnavailableError("the store is closed", hint="open it again")
             if self._queue.qsize() >= self._limit:
                 raise UnavailableError(f"{self._limit} writes are waiting", hint="await some of them, or slow down")
             self._queue.put(work)
-        return work.future
-
-    def submit_unseen(self, run: Callable[[Snapshot], T]) -> None:
-        """Queue a work nobody waits for; its failure is logged and counted."""
-        self.submit(run).add_done_callback(self._note_failure)
-
-    def _note_failure(self, future: Future[Any]) -> None:
-        error = future.exception()
-        if error is not None:
-            self.failures_unseen += 1
-            _log.error("a write nobody awaited failed: %s", error)
 
     def close(self) -> None:
         """Write what is queued, then end. Closing twice is fine."""
@@ -113,7 +110,7 @@ class Writer:
                     self._commit_alone(work)
                 continue
             for work, result, refusal in outcomes:
-                _resolve(work, result, refusal)
+                self._resolve(work, result, refusal)
                 faults.reached("writer: between answers")
 
     def _next_batch(self) -> list[Work[Any]] | None:
@@ -170,22 +167,28 @@ class Writer:
             with translated("cannot write"), transaction(self._connection):
                 result, refusal = self._run(work)
         except RicordoError as error:
-            _resolve(work, None, error)
+            self._resolve(work, None, error)
         else:
-            _resolve(work, result, refusal)
+            self._resolve(work, result, refusal)
+
+    def _resolve(self, work: Work[Any], result: Any, error: BaseException | None) -> None:
+        if work.future is None:
+            self._note_failure(error)
+        elif error is None:
+            work.future.set_result(result)
+        else:
+            work.future.set_exception(error)
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        if error is not None:
+            self.failures_unseen += 1
+            _log.error("a write nobody awaited failed: %s", error)
 
 
 def _busy(error: apsw.BusyError) -> UnavailableError:
     busy = UnavailableError("cannot write: another process holds the store", hint="try again")
     busy.__cause__ = error
     return busy
-
-
-def _resolve(work: Work[Any], result: Any, error: BaseException | None) -> None:
-    if error is None:
-        work.future.set_result(result)
-    else:
-        work.future.set_exception(error)
 
 
 async def outcome(future: Future[T]) -> T:
