@@ -287,6 +287,7 @@ class Memory:
         archived: bool = False,
         limit: int = 10,
         trace: bool = False,
+        why_not: str | None = None,
     ) -> Results:
         """What matters for a question, best first: knowledge, and episodes that have not become knowledge yet.
 
@@ -297,6 +298,7 @@ class Memory:
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
             archived: look among what was forgotten or replaced, instead.
             trace: say how the answer came about.
+            why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -316,6 +318,7 @@ class Memory:
                 archived=archived,
                 limit=limit,
                 trace=trace,
+                why_not=why_not,
             )
         )
 

@@ -98,7 +98,7 @@ class World:
         answers = [await self.held(reader) for reader in self.readers]
         assert all(answer == answers[0] for answer in answers)
 
-        words = await self.store.read(lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)))))
+        words = await self.store.read(lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1)[0]))
         embedded = await self.store.read(lambda tx: {row[0] for row in tx.connection.execute(EMBEDDED)})
         assert words == embedded, "word vectors follow as vectors do"
 

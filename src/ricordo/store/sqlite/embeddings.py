@@ -192,14 +192,19 @@ def encode_words(words: NDArray[np.float32]) -> bytes:
     return bytes(np.rint(words * 127).astype(np.int8).tobytes())
 
 
-def word_vectors(snapshot: Snapshot, model: int, keys: Sequence[int]) -> dict[int, tuple[list[str], NDArray[np.int8]]]:
-    """The pieces of nodes and their vectors int8[pieces, k], by node; those that have any."""
+def word_vectors(snapshot: Snapshot, model: int, keys: Sequence[int], *, width: int) -> tuple[
+    Keys, NDArray[np.intp], NDArray[np.int8]
+]:  # fmt: skip
+    """The vectors of the words of some nodes, one below the other.
+
+    Returns:
+        The nodes that have any, int64[n]; the row each begins at, intp[n]; the vectors, int8[rows, width], 127 for 1.
+    """
     rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
-    found = {}
-    for node, text, vectors in rows:
-        pieces = text.split(" ")
-        found[node] = (pieces, np.frombuffer(vectors, np.int8).reshape(len(pieces), -1))
-    return found
+    lengths = [len(vectors) for _, vectors in rows]
+    stacked = np.frombuffer(b"".join([vectors for _, vectors in rows]), np.int8).reshape(-1, width)
+    starts = np.cumsum([0, *lengths], dtype=np.intp)[:-1] // width
+    return np.array([node for node, _ in rows], np.int64), starts, stacked
 
 
 def recentre(snapshot: Snapshot, model: int, dimension: int) -> bool:

@@ -41,8 +41,8 @@ ON CONFLICT DO NOTHING RETURNING id
 INSERT INTO word_vectors VALUES (:embedding, :pieces, :vectors)
 
 -- name: word_vectors_of
-SELECT e.node, w.pieces, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
-WHERE e.model = :model AND e.node IN (SELECT value FROM json_each(:nodes))
+SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = e.id
+WHERE e.model = :model AND length(w.vectors) > 0 AND e.node IN (SELECT value FROM json_each(:nodes))
 
 -- name: embeddings_new
 -- Vectors of a shelf that are newer than what the reader holds. Closed nodes are not in the live index.
