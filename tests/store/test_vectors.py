@@ -124,7 +124,6 @@ def test_one_answer_whatever_the_path(
     index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows)
     rows = replay(history, index)
     chosen = {k: row for k, row in rows.items() if k in some}
-    others = {k: row for k, row in rows.items() if k not in some}
     # Keys that are not here, in numbers, make the lookup go by table instead of by bisection.
     among = some + [k for k in range(100, 200) if table]
 
@@ -132,11 +131,7 @@ def test_one_answer_whatever_the_path(
     assert [k in index for k in some] == [k in rows for k in some]
     assert found(index.search(asked, limit)) == reference_search(rows, asked, limit)
     assert found(index.search(asked, limit, among=among)) == reference_search(chosen, asked, limit)
-    assert found(index.search(asked, limit, without=some)) == reference_search(others, asked, limit)
-    assert found(index.search(asked, limit, among=list(rows), without=some)) == reference_search(others, asked, limit)
-    scores = reference_scores(rows, asked)
-    expected = np.array([scores.get(k, np.nan) for k in among], np.float32)
-    np.testing.assert_array_equal(index.scores(asked, among), expected)
+    assert index.present(among).tolist() == sorted(chosen)
     np.testing.assert_array_equal(index.vectors(list(rows)).tolist(), [decode(row).tolist() for row in rows.values()])
 
 
@@ -174,10 +169,8 @@ def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
 def test_nothing_is_found_in_an_empty_index_or_among_no_keys() -> None:
     index = VectorIndex(4)
     assert found(index.search(np.ones(4), 5)) == []
-    assert index.mean().tolist() == [0, 0, 0, 0]
     index.add(1, encode(np.ones(4), 4))
     assert found(index.search(np.ones(4), 5, among=[])) == []
-    assert index.scores(np.ones(4), []).shape == (0,)
     assert index.vectors([]).shape == (0, 4)
 
 
@@ -206,7 +199,7 @@ def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(
     with pytest.raises(InvalidError, match=r"^query"):
         index.search(bad, 1)
     with pytest.raises(InvalidError, match=r"^query"):
-        index.scores(bad, [1])
+        index.sketch(bad, 1)
 
 
 @pytest.mark.parametrize(
@@ -249,18 +242,6 @@ def test_room_is_void_after_another_write() -> None:
     index.add(1, encode(np.ones(2), 2))
     with pytest.raises(InvalidError, match=r"^room"):
         index.commit(room)
-
-
-def test_the_mean_follows_every_write() -> None:
-    rng = np.random.default_rng(5)
-    rows = random_rows(rng, range(500), 16)
-    index = index_of(rows, 16, block_rows=128)
-    for step in range(200):
-        np.testing.assert_allclose(index.mean(), np.mean([decode(row) for row in rows.values()], axis=0), atol=1e-6)
-        rows[step * 2] = encode(rng.standard_normal(16), 16)
-        index.add(step * 2, rows[step * 2])
-        if rows.pop(step * 3, None):
-            index.remove(step * 3)
 
 
 def test_memory_of_removed_rows_is_given_back() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ricordo.errors import InvalidError
+from ricordo.store.sqlite.vectors.signs import signs_of
 
 LARGEST = 127
 # Between these the product of two scales can neither overflow float32 nor vanish, so a score is always finite
@@ -101,3 +102,9 @@ def unpack_segment(
     scales = np.frombuffer(segment, "<f4", count=count, offset=8 * count)
     codes = np.frombuffer(segment, np.int8, offset=12 * count).reshape(count, dimension)
     return keys, scales, codes
+
+
+def signs_of_segment(segment: bytes, dimension: int) -> bytes:
+    """The signs of a segment's rows as one blob: uint64[words, n], little-endian, by column."""
+    _, _, codes = unpack_segment(segment, dimension)
+    return signs_of(codes).astype("<u8", copy=False).tobytes()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 Part = tuple[NDArray[np.int64], NDArray[np.float32]]
+Distances = NDArray[np.uint8] | NDArray[np.uint16]
+Rows = NDArray[np.intp]
 
 LOWEST_SCORE = np.finfo(np.float32).min
+
+_SAMPLED_EVERY = 64
 
 
 def best(parts: Iterable[Part], limit: int) -> Part:
@@ -39,3 +43,30 @@ def _floor(scores: NDArray[np.float32], limit: int) -> np.float32:
     if len(scores) <= limit:
         return LOWEST_SCORE
     return max(LOWEST_SCORE, np.partition(scores, -limit)[-limit])
+
+
+def nearest(parts: Sequence[Distances], count: int) -> list[Rows]:
+    """The rows of each part that are among the `count` nearest of all parts, and all that tie with the last of them.
+
+    What comes back depends on nothing but the distances. Counting them all takes ten times as long as comparing them
+    with a limit; so a sample tells where to begin.
+    """
+    limit, most = _likely_limit(parts, count), int(np.iinfo(parts[0].dtype).max)
+    while True:
+        rows = [(part <= limit).nonzero()[0] for part in parts]
+        if limit >= most or sum(map(len, rows)) >= count:
+            break
+        limit = min(most, limit + 2)
+    found = [part[near] for part, near in zip(parts, rows, strict=True)]
+    last = _limit_of(np.concatenate(found), count)
+    return [near[distances <= last] for near, distances in zip(rows, found, strict=True)]
+
+
+def _likely_limit(parts: Sequence[Distances], count: int) -> int:
+    sample = np.concatenate([part[::_SAMPLED_EVERY] for part in parts])
+    return _limit_of(sample, count // _SAMPLED_EVERY + 1)
+
+
+def _limit_of(distances: Distances, count: int) -> int:
+    """The least distance within which `count` of these are; the greatest there is if they are fewer."""
+    return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))
