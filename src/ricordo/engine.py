@@ -21,7 +21,7 @@ from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.store import Store
+from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
@@ -117,7 +117,7 @@ class Engine:
             return
         if scope not in self._warmed:
             self._warmed.add(scope)
-            self._beside(self._load(scope))
+            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
         elif self.vectors.has_unread and not self._warming:
             self._beside(self._read_on())
 
@@ -127,10 +127,11 @@ class Engine:
         task.add_done_callback(self._warming.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
 
-    async def _load(self, scope: Scope) -> None:
+    def _load(self, snapshot: Snapshot, scope: Scope) -> None:
+        """In a reader's thread from the first import on: the caller's has enough to import."""
         from ricordo.retrieval.candidates import load_all
 
-        await self.store.read(lambda tx: load_all(tx, self.vectors, scope))
+        load_all(snapshot, self.vectors, scope)
 
     async def _read_on(self) -> None:
         """A pack at a time: others read in between, and closing does not wait long."""

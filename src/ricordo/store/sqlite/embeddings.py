@@ -28,7 +28,7 @@ from ricordo.store.sqlite.vectors import (
     check_scales,
     encode,
     pack_segment,
-    signs_of_segment,
+    sketch_segment,
 )
 
 PACK_ROWS = 16_384
@@ -211,8 +211,7 @@ def _read_pack(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> N
 def _read_signs(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> Room:
     """Read keys and signs of a pack. Returns where its codes go."""
     room = index.reserve(rows)
-    _read_into(snapshot, "segment", key, (room.keys,))
-    _read_into(snapshot, "signs", key, tuple(room.signs))
+    _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
     index.commit(room, is_whole=False)
     return room
 
@@ -334,7 +333,7 @@ def pack_full_shelves(snapshot: Snapshot) -> int:
         pack = {
             "through": rows[-1][0],
             "removals": removals,
-            "signs": signs_of_segment(segment, len(rows[0][2]) - 4),
+            "sketch": sketch_segment(segment, len(rows[0][2]) - 4),
             "segment": segment,
         }
         faults.reached("vectors: before packing")

@@ -243,8 +243,8 @@ CREATE TABLE packs (
   shelf    TEXT NOT NULL,
   through  INTEGER NOT NULL,     -- embeddings.id of the last one inside
   removals INTEGER NOT NULL,     -- removals.id up to which it was purged
-  signs    BLOB NOT NULL,        -- uint64, by column, little-endian: what a search of many rows looks at first
-  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column, little-endian
+  sketch   BLOB NOT NULL,        -- int64 node keys, uint64 signs: by column. A search of very many begins with these
+  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column. All little-endian
 ) STRICT;
 CREATE INDEX packs_by_shelf ON packs (model, space, shelf, through);
 

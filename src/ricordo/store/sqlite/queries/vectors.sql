@@ -82,8 +82,8 @@ SELECT key, removals, through, length(segment) FROM packs WHERE model = :model A
 ORDER BY through
 
 -- name: pack_insert
-INSERT INTO packs (model, space, shelf, through, removals, signs, segment)
-VALUES (:model, :space, :shelf, :through, :removals, :signs, :segment)
+INSERT INTO packs (model, space, shelf, through, removals, sketch, segment)
+VALUES (:model, :space, :shelf, :through, :removals, :sketch, :segment)
 
 -- name: shelves_to_pack
 -- Shelves with many vectors that no pack holds yet, and up to where packs go.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ricordo.store.sqlite.vectors.kernels import SCRATCH_VALUES, Kernel
 from ricordo.store.sqlite.vectors.keys import is_ascending, overtaken
-from ricordo.store.sqlite.vectors.signs import Signs, distances, signs_of, words_of
+from ricordo.store.sqlite.vectors.signs import Distances, Signs, distances, signs_of, words_of
 
 Rows = NDArray[np.intp]
 
@@ -157,7 +157,7 @@ class Block:
             scores[self.dead[: self.count]] = -np.inf
         return scores
 
-    def distances(self, asked: Signs) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    def distances(self, asked: Signs) -> Distances:
         """How far the signs of all rows are from those asked; the dead are as far as can be."""
         found = distances(self.signs[:, : self.count], asked)
         if self.dead is not None:

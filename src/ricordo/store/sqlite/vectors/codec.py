@@ -83,8 +83,8 @@ def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     ids, encoded = np.fromiter(keys, "<i8"), list(rows)
     if len(ids) != len(encoded) or len({len(row) for row in encoded}) > 1:
         raise InvalidError("rows: one row for each key, all of the same length")
-    scales = b"".join(row[:4] for row in encoded)
-    return ids.tobytes() + scales + b"".join(row[4:] for row in encoded)
+    table = np.frombuffer(b"".join(encoded), np.uint8).reshape(len(ids), -1) if encoded else np.empty((0, 4), np.uint8)
+    return ids.tobytes() + table[:, :4].tobytes() + table[:, 4:].tobytes()
 
 
 def unpack_segment(
@@ -104,7 +104,7 @@ def unpack_segment(
     return keys, scales, codes
 
 
-def signs_of_segment(segment: bytes, dimension: int) -> bytes:
-    """The signs of a segment's rows as one blob: uint64[words, n], little-endian, by column."""
-    _, _, codes = unpack_segment(segment, dimension)
-    return signs_of(codes).astype("<u8", copy=False).tobytes()
+def sketch_segment(segment: bytes, dimension: int) -> bytes:
+    """What is read first of many segments, by column: int64 keys[n], uint64 signs[words, n]; little-endian."""
+    keys, _, codes = unpack_segment(segment, dimension)
+    return keys.tobytes() + signs_of(codes).astype("<u8", copy=False).tobytes()

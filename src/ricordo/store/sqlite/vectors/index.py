@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,8 @@ LARGEST_DIMENSION = 65_536
 SKETCH_FROM = 50_000
 """Above so many live rows a search without conditions looks at signs first."""
 # The nearest by signs that are then scored exactly, for each row that is asked for, and at least. See decision 0003.
-SKETCH_DEPTH = 40
-SKETCH_LEAST = 3_200
+SKETCH_DEPTH = 60
+SKETCH_LEAST = 4_800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ class VectorIndex:
         if not self._is_sketched(blocks):
             parts = [(block.keys[: block.count], block.scores(self._kernel, codes, scale)) for block in blocks]
             return best(parts, limit)
-        return best(self._likely_scores(blocks, codes, scale, limit), limit)
+        return best([self._likely_scores(blocks, codes, scale, limit)], limit)
 
     def sketch(self, query: ArrayLike, limit: int) -> Keys:
         """The keys a search without conditions would score: the nearest by their signs, or all of few. Ascending.
@@ -224,17 +224,17 @@ class VectorIndex:
         """
         codes, _ = quantise(query, self.dimension, field="query")
         blocks = self._blocks
-        if self._is_sketched(blocks):
-            parts = zip(blocks, _nearest_rows(blocks, codes, limit), strict=True)
-        else:
-            parts = ((block, block.living()) for block in blocks)
-        return np.sort(np.concatenate([np.empty(0, np.int64), *(block.keys[rows] for block, rows in parts)]))
+        chosen = _nearest_rows(blocks, codes, limit) if self._is_sketched(blocks) else [b.living() for b in blocks]
+        keys = [block.keys[rows] for block, rows in zip(blocks, chosen, strict=True)]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def present(self, keys: ArrayLike) -> Keys:
         """Those of the keys that are here, ascending."""
         wanted = ascending(keys)
-        found = [block.find(wanted)[0] for block in self._blocks]
-        return wanted[np.sort(np.concatenate([np.empty(0, np.intp), *found]))]
+        here = np.zeros(len(wanted), np.bool_)
+        for block in self._blocks:
+            here[block.find(wanted)[0]] = True
+        return wanted[here]
 
     def vectors(self, keys: ArrayLike, *, out: Floats | None = None) -> Floats:
         """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here.
@@ -256,12 +256,11 @@ class VectorIndex:
         """Whether so many rows are searched by their signs. Of an index that has only signs so far, `sketch` tells."""
         return len(blocks) > 0 and len(blocks[0].signs) > 0 and sum(block.live for block in blocks) > self.sketch_from
 
-    def _likely_scores(
-        self, blocks: Sequence[Block], codes: NDArray[np.int8], scale: np.float32, limit: int
-    ) -> Iterator[Part]:
-        for block, rows in zip(blocks, _nearest_rows(blocks, codes, limit), strict=True):
-            if len(rows):
-                yield block.keys[rows], block.scores(self._kernel, codes, scale, rows)
+    def _likely_scores(self, blocks: Sequence[Block], codes: NDArray[np.int8], scale: np.float32, limit: int) -> Part:
+        """The rows with the nearest signs and their scores."""
+        chosen = list(zip(blocks, _nearest_rows(blocks, codes, limit), strict=True))
+        scores = [block.scores(self._kernel, codes, scale, rows) for block, rows in chosen if len(rows)]
+        return np.concatenate([block.keys[rows] for block, rows in chosen]), np.concatenate(scores)
 
     def _scores_of(self, query: NDArray[np.int8], scale: np.float32, wanted: Keys) -> tuple[NDArray[np.intp], Floats]:
         """Places in the ascending keys `wanted` of those that are here, and their scores."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.store.sqlite.vectors.signs import Distances
+
 Part = tuple[NDArray[np.int64], NDArray[np.float32]]
-Distances = NDArray[np.uint8] | NDArray[np.uint16]
 Rows = NDArray[np.intp]
 
 LOWEST_SCORE = np.finfo(np.float32).min
@@ -63,10 +64,12 @@ def nearest(parts: Sequence[Distances], count: int) -> list[Rows]:
 
 
 def _likely_limit(parts: Sequence[Distances], count: int) -> int:
+    """Within it are `count` rows or more, most likely: what a sample says and three times its error on top."""
     sample = np.concatenate([part[::_SAMPLED_EVERY] for part in parts])
-    return _limit_of(sample, count // _SAMPLED_EVERY + 1)
+    share = count / _SAMPLED_EVERY
+    return _limit_of(sample, int(share + 3 * share**0.5) + 1)
 
 
-def _limit_of(distances: Distances, count: int) -> int:
+def _limit_of(distances: NDArray[np.unsignedinteger], count: int) -> int:
     """The least distance within which `count` of these are; the greatest there is if they are fewer."""
     return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))
