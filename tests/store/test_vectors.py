@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, pack_segment
+from ricordo.store.sqlite.vectors.index import SKETCH_LEAST
 from ricordo.store.sqlite.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
+from ricordo.store.sqlite.vectors.ranking import nearest
+from ricordo.store.sqlite.vectors.signs import bits_of, distances, signs_of
 
 KERNELS: list[Kernel] = [dots_by_numpy]
 try:
@@ -110,6 +113,7 @@ def replay(history: History, index: VectorIndex) -> Rows:
     kernel=st.sampled_from(KERNELS),
     block_rows=st.sampled_from([1, 2, 7, 1000]),
     table=st.booleans(),
+    sketch_from=st.sampled_from([0, 3, 1000]),
 )
 def test_one_answer_whatever_the_path(
     history: History,
@@ -119,9 +123,11 @@ def test_one_answer_whatever_the_path(
     kernel: Kernel,
     block_rows: int,
     table: bool,
+    sketch_from: int,
 ) -> None:
+    """Signs may be looked at first, too: as long as they let all rows pass."""
     asked = np.array(query, np.float32)
-    index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows)
+    index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows, sketch_from=sketch_from)
     rows = replay(history, index)
     chosen = {k: row for k, row in rows.items() if k in some}
     # Keys that are not here, in numbers, make the lookup go by table instead of by bisection.
@@ -242,6 +248,107 @@ def test_room_is_void_after_another_write() -> None:
     index.add(1, encode(np.ones(2), 2))
     with pytest.raises(InvalidError, match=r"^room"):
         index.commit(room)
+
+
+# signs first
+
+
+def clustered(rng: np.random.Generator, count: int, dimension: int) -> NDArray[np.float32]:
+    """Vectors about a few hundred subjects, with a mean that is not zero, as embedders give them."""
+    subjects = rng.standard_normal((300, dimension)) + 0.3
+    mixed = subjects[rng.integers(0, 300, count)] + 0.9 * rng.standard_normal((count, dimension))
+    return np.asarray(mixed, np.float32)
+
+
+COUNT = 4 * SKETCH_LEAST
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[Rows, NDArray[np.float32]]:
+    """Far more rows than signs let pass, and questions."""
+    rng = np.random.default_rng(4)
+    vectors = clustered(rng, COUNT + 20, 256)
+    return {key: encode(vectors[key], 256) for key in range(COUNT)}, vectors[COUNT:]
+
+
+def test_of_very_many_rows_the_nearest_by_signs_hold_nearly_all_of_the_nearest(
+    many: tuple[Rows, NDArray[np.float32]],
+) -> None:
+    rows, questions = many
+    exact, quick = index_of(rows, 256), index_of(rows, 256, sketch_from=1_000)
+    found_of = [np.isin(exact.search(question, 80)[0], quick.search(question, 80)[0]).mean() for question in questions]
+    assert np.mean(found_of) > 0.97
+    assert min(found_of) > 0.8
+    assert len(quick.sketch(questions[0], 80)) < COUNT / 2, "else this test shows nothing"
+
+
+def test_what_signs_let_pass_is_scored_exactly(many: tuple[Rows, NDArray[np.float32]]) -> None:
+    rows, questions = many
+    index = index_of(rows, 256, sketch_from=1_000)
+    chosen = {key: rows[key] for key in index.sketch(questions[0], 20).tolist()}
+    assert found(index.search(questions[0], 20)) == reference_search(chosen, questions[0], 20)
+
+
+def test_the_answer_depends_on_nothing_but_the_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
+    """Not on how they came, in what order, what went in between, nor on when signs began to be kept."""
+    rows, questions = many
+    plain = index_of(rows, 256, sketch_from=1_000)
+    rng = np.random.default_rng(9)
+    order = rng.permutation(COUNT).tolist()
+    stirred = VectorIndex(256, sketch_from=9_000, block_rows=3_000)
+    stirred.extend(pack_segment([-7, *order[:5_000]], [rows[0], *(rows[key] for key in order[:5_000])]))
+    stirred.extend(pack_segment(range(COUNT, COUNT + 9_000), [rows[key] for key in range(9_000)]))
+    stirred.extend(pack_segment(order[4_000:], [rows[key] for key in order[4_000:]]))
+    stirred.remove_all([-7, *range(COUNT, COUNT + 9_000)])
+    assert len(stirred) == len(plain)
+    for question in questions:
+        assert found(stirred.search(question, 80)) == found(plain.search(question, 80))
+
+
+def test_up_to_the_threshold_and_among_given_keys_every_row_is_looked_at(
+    many: tuple[Rows, NDArray[np.float32]],
+) -> None:
+    rows, questions = many
+    index = index_of(rows, 256, sketch_from=COUNT - 1)
+    exact = found(index_of(rows, 256).search(questions[1], 400))
+    assert len(index.sketch(questions[1], 10)) < COUNT / 2
+    assert found(index.search(questions[1], 400, among=range(COUNT))) == exact
+    index.remove(0)
+    left = {key: row for key, row in rows.items() if key}
+    assert len(index.sketch(questions[1], 10)) == COUNT - 1
+    assert found(index.search(questions[1], 400)) == found(index_of(left, 256).search(questions[1], 400))
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 255), max_size=300), min_size=1, max_size=4),
+    st.integers(1, 700),
+    st.sampled_from([np.uint8, np.uint16]),
+)
+def test_the_nearest_rows_and_all_that_tie_with_the_last(parts: list[list[int]], count: int, kind: type) -> None:
+    ordered = sorted(distance for part in parts for distance in part)
+    last = ordered[min(count, len(ordered)) - 1] if ordered else 0
+    expected = [[row for row, distance in enumerate(part) if distance <= last] for part in parts]
+    assert [rows.tolist() for rows in nearest([np.array(part, kind) for part in parts], count)] == expected
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 64, 100, 256, 384, 512, 1536])
+def test_signs_tell_the_angle_and_do_not_depend_on_company(dimension: int) -> None:
+    rng = np.random.default_rng(dimension)
+    codes = rng.integers(-127, 128, (1_500, dimension), np.int8)
+    signs = signs_of(codes)
+    assert np.array_equal(signs[:, 1_100:1_101], signs_of(codes[1_100:1_101]))
+    assert distances(signs, signs_of(codes[:1]))[0] == 0
+    opposite = int(distances(signs_of(-codes[:1]), signs_of(codes[:1]))[0])
+    assert bits_of(dimension) * 0.7 < opposite < bits_of(dimension), "a sum of zero has no opposite"
+    if dimension >= 64:
+        near = distances(signs_of((codes[:200] // 2 + codes[200:400] // 4).astype(np.int8)), signs_of(codes[:1]))
+        assert near[0] < near[1:].min()
+
+
+def test_signs_are_stored_so_they_must_stay_what_they_are() -> None:
+    codes = np.arange(-100, 156, dtype=np.int16).astype(np.int8)[np.newaxis]
+    golden = [15857346412407350700, 12231324012360670952, 13600362224500913347, 15456804514606933038]
+    assert signs_of(codes)[:, 0].tolist() == golden
 
 
 def test_memory_of_removed_rows_is_given_back() -> None:

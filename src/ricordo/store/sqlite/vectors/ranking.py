@@ -52,12 +52,12 @@ def nearest(parts: Sequence[Distances], count: int) -> list[Rows]:
     What comes back depends on nothing but the distances. Counting them all takes ten times as long as comparing them
     with a limit; so a sample tells where to begin.
     """
-    limit, most = _likely_limit(parts, count), int(np.iinfo(parts[0].dtype).max)
+    count, limit = min(count, sum(map(len, parts))), _likely_limit(parts, count)
     while True:
         rows = [(part <= limit).nonzero()[0] for part in parts]
-        if limit >= most or sum(map(len, rows)) >= count:
+        if sum(map(len, rows)) >= count:
             break
-        limit = min(most, limit + 2)
+        limit += 2 + limit // 8
     found = [part[near] for part, near in zip(parts, rows, strict=True)]
     last = _limit_of(np.concatenate(found), count)
     return [near[distances <= last] for near, distances in zip(rows, found, strict=True)]
