@@ -109,13 +109,14 @@ class VectorShelves:
     def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
                 shelves: Sequence[str]) -> NDArray[np.float32]:  # fmt: skip
         """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
-        found = np.full((len(keys), dimension), np.nan, np.float32)
+        found, here = np.empty((len(keys), dimension), np.float32), np.zeros(len(keys), np.bool_)
         position = _position(snapshot)
         for space in spaces:
             for shelf in shelves:
                 held = self._current(snapshot, (model, space, shelf), dimension, position)
                 index = _fetched(snapshot, model, held.index, held.index.present(keys)) if held.unread else held.index
-                index.vectors(keys, out=found)
+                here |= index.write_vectors(keys, found)
+        found[~here] = np.nan
         return found
 
     def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:

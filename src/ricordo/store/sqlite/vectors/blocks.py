@@ -108,9 +108,9 @@ class Block:
         """Those of the rows that are not dead."""
         return rows if self.dead is None else rows[~self.dead[rows]]
 
-    def vectors(self, rows: Rows) -> NDArray[np.float32]:
-        """float32[n, dim]."""
-        return self.codes[rows] * self.scales[rows, np.newaxis]
+    def write_vectors(self, rows: Rows, to: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors of rows, in `to`, float32[n, dim]."""
+        return np.multiply(self.codes[rows], self.scales[rows, np.newaxis], out=to)
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""

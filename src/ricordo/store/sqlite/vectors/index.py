@@ -236,21 +236,31 @@ class VectorIndex:
             here[block.find(wanted)[0]] = True
         return wanted[here]
 
-    def vectors(self, keys: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here.
-
-        Args:
-            out: where to write those that are here; the others are left as they are.
-        """
+    def vectors(self, keys: ArrayLike) -> Floats:
+        """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here."""
         asked = np.asarray(keys, np.int64)
-        result = np.full((len(asked), self.dimension), np.nan, np.float32) if out is None else out
-        order = None if is_ascending(asked) else np.argsort(asked, kind="stable")
-        ordered = asked if order is None else asked[order]
+        result = np.empty((len(asked), self.dimension), np.float32)
+        result[~self.write_vectors(asked, result)] = np.nan
+        return result
+
+    def write_vectors(self, keys: Keys, to: Floats) -> NDArray[np.bool_]:
+        """Write the vectors of given keys, in their order, into float32[n, dimension]. Returns which are here: bool[n].
+
+        The rows of the others are left as they are.
+        """
+        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")
+        ordered = keys if order is None else keys[order]
+        here = np.zeros(len(keys), np.bool_)
         for block in self._blocks:
             places, rows = block.find(ordered)
-            if len(rows):
-                result[places if order is None else order[places]] = block.vectors(rows)
-        return result
+            places = places if order is None else order[places]
+            if len(rows) == len(keys):  # the usual case: all in one block, written straight to where they belong
+                rows = rows if order is None else rows[np.argsort(places)]
+                block.write_vectors(rows, to)
+            elif len(rows):
+                to[places] = block.write_vectors(rows, np.empty((len(rows), self.dimension), np.float32))
+            here[places] = True
+        return here
 
     def _is_sketched(self, blocks: Sequence[Block]) -> bool:
         """Whether so many rows are searched by their signs. Of an index that has only signs so far, `sketch` tells."""
