@@ -47,7 +47,7 @@ class Engine:
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
         self._earlier: dict[int, Embedder] = {}
-        self._warmed: set[Scope] = set()
+        self._asked: dict[Scope, int] = {}
         self._warming: set[asyncio.Future[None]] = set()
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
@@ -113,12 +113,12 @@ class Engine:
 
         Of many vectors only what the first answer takes is read. A process that asks again has use for the rest.
         """
-        if self.embedder is None:
-            return
-        if scope not in self._warmed:
-            self._warmed.add(scope)
+        asked = self._asked[scope] = self._asked.get(scope, 0) + 1
+        if asked == 1 and self.embedder is not None:
             self._beside(self.store.read(lambda tx: self._load(tx, scope)))
-        elif self.vectors.has_unread and not self._warming:
+        elif asked == 2:
+            self._beside(self.store.read(lambda tx: self._read_turns(tx, scope)))
+        elif self.embedder is not None and self.vectors.has_unread and not self._warming:
             self._beside(self._read_on())
 
     def _beside(self, work: Coroutine[None, None, None]) -> None:
@@ -132,6 +132,11 @@ class Engine:
         from ricordo.retrieval.candidates import load_all
 
         load_all(snapshot, self.vectors, scope)
+
+    def _read_turns(self, snapshot: Snapshot, scope: Scope) -> None:
+        from ricordo.retrieval.candidates import read_turns
+
+        read_turns(snapshot, scope)
 
     async def _read_on(self) -> None:
         """A pack at a time: others read in between, and closing does not wait long."""
