@@ -1,0 +1,96 @@
+"""A sentence as a statement: its words without what changes nothing, in an order in which alike ones stand together.
+
+The line of a statement is what the store sorts facts by: those that share a beginning ("anna lives in ...") are
+neighbours, so that the few a new fact could replace are found by one look at an index.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+MAX_STATEMENT_CHARS = 400
+"""What is longer tells a story rather than one fact; only its beginning is looked at."""
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-./:@’'_][^\W_]+)*|[—–]|(?<=\s)-(?=\s)|:(?=\s)")
+_APOSTROPHE = re.compile("[’ʼ]")
+
+_FILLERS = frozenset(
+    ("now", "currently", "presently", "actually", "already", "теперь", "сейчас", "ныне", "нынче", "уже")
+)
+ARTICLES = frozenset(("a", "an", "the"))
+_SPELLINGS = {"favorite": "favourite", "color": "colour", "center": "centre"}
+DASHES = frozenset(("—", "–", "-", ":"))
+
+# "John Reed is the head of Acme" says what "the head of Acme is John Reed" says, and is read as that.
+_HELD_BY_ONE = (
+    "capital|ceo|cto|cfo|president|prime minister|director|head|mayor|king|queen|owner|chair|chairman|chairwoman|"
+    "chairperson|captain|coach|leader|manager|author|founder|chief executive officer"
+)
+_VALUE_FIRST = re.compile(rf"(?P<is>is|was) (?:the )?(?:current |new )?(?:{_HELD_BY_ONE}) of ")
+_VALUE_FIRST_RU = re.compile(r"(?P<is>[—–-]) (?:столица|директор|президент|глава|мэр|владелец|капитан) ")
+_MOST_VALUE_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """The tokens of a sentence as written, and the same folded; `words` runs parallel to `tokens`."""
+
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """What equal statements share; articles, punctuation and letter case tell none apart."""
+        return " ".join(word for word in self.words if word not in ARTICLES and word not in DASHES)
+
+
+@lru_cache(maxsize=4_096)
+def statement(text: str) -> Statement:
+    """What a sentence says, fillers left out, the value of a role held by one put last.
+
+    >>> statement("Lena Holm is now the CEO of Acme.").line
+    'ceo of acme is lena holm'
+    """
+    tokens = [token for token in _TOKEN.findall(text[:MAX_STATEMENT_CHARS]) if _folded(token) not in _FILLERS]
+    words = [_folded(token) for token in tokens]
+    if start := _value_first(words):
+        verb, rest = tokens[start], tokens[start + 1 :]
+        tokens = [*rest, verb, *tokens[:start]]
+        words = [_folded(token) for token in tokens]
+    return Statement(tokens=tuple(tokens), words=tuple(words))
+
+
+def _folded(token: str) -> str:
+    """Case, width, accents of Latin letters and the dots of ё tell no two words apart."""
+    word = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", token).casefold())
+    if not word.isascii():
+        word = word.replace("ё", "е")
+        bare = unicodedata.normalize("NFKD", word)
+        if bare[:1].isascii():
+            word = "".join(char for char in bare if not unicodedata.combining(char))
+    return _SPELLINGS.get(word, word)
+
+
+def _value_first(words: list[str]) -> int:
+    """Where the verb of "<value> is the <role> of <something>" stands, or 0."""
+    text = " ".join(words)
+    for pattern in (_VALUE_FIRST, _VALUE_FIRST_RU):
+        for found in pattern.finditer(text):
+            place = text[: found.start()].count(" ")
+            is_whole_word = found.start() > 0 and text[found.start() - 1] == " "
+            if is_whole_word and place <= _MOST_VALUE_WORDS and not _has_verb(words[:place]):
+                return place
+    return 0
+
+
+def _has_verb(words: list[str]) -> bool:
+    """Whether something before the verb makes it another sentence than "<value> is the <role> of"."""
+    return not {"is", "was", "says", "thinks", "that", "if", "who", "not"}.isdisjoint(words)
+
+
+def statement_line(text: str) -> str:
+    """The line a text is sorted by."""
+    return statement(text).line
