@@ -14,7 +14,8 @@ ALSO = re.compile(
 """The new fact says itself that it stands beside others."""
 
 UNSURE = re.compile(
-    r"\b(?:wants?|might|(?<!\d )(?<!\bin )(?<!\bon )may(?! \d)|would|plans? to|hopes?|if|said|says|thinks?|wishes|dreams?|considering|could|maybe|"
+    r"\b(?:wants?|might|(?<!\d )(?<!\bin )(?<!\bon )may(?! \d)|would|"
+    r"plans? to|hopes?|if|said|says|thinks?|wishes|dreams?|considering|could|maybe|"
     r"perhaps|probably|possibly|"
     r"наверное|возможно|может|хочет|хочу|хотел\w*|мечтает|если|сказал[аи]?|говорит что|говорят|думает|планирует|"
     r"собирается|вероятно)\b"

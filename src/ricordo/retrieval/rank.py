@@ -111,7 +111,7 @@ def weigh(candidate: Ranked, node: Node, *, now: int) -> Ranked:
 
 def factors(node: Node, *, now: int) -> dict[str, float]:
     """The factors of a node that differ from one."""
-    days = max(0.0, (now - to_ms(node.created_at)) / _DAY_MS)
+    days = max(0.0, (now - to_ms(node.reinforced_at or node.created_at)) / _DAY_MS)
     recency = 1 / (1 + days * 0.01)
     every = {
         "confidence": node.confidence,

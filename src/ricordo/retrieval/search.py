@@ -9,14 +9,15 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
-from ricordo.model import Hit, Results, Scope, Trace
+from ricordo.model import Hit, Node, Results, Scope, Trace
 from ricordo.retrieval.candidates import STRATEGIES, Lookup, look_up
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
-from ricordo.retrieval.rank import rank, weigh
+from ricordo.retrieval.rank import Ranked, rank, weigh
 from ricordo.retrieval.signals import asks_for_a_list, shares
+from ricordo.retrieval.succession import in_succession
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -79,10 +80,24 @@ def _best(look: Lookup, pool: Pool, seeds: Mapping[str, Mapping[int, float]], *,
         if each.key in nodes and not _is_over(nodes[each.key].expires_at, plan)
     ]
     weighed.sort(key=lambda pair: (-pair[0].score, -pair[0].key))
+    if not plan.query.archived:
+        weighed = _newest_first(look, weighed)
     return tuple(
         hit_of(node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
         for each, node in weighed[: plan.query.limit]
     )
+
+
+def _newest_first(look: Lookup, weighed: list[tuple[Ranked, Node]]) -> list[tuple[Ranked, Node]]:
+    """What was replaced gives its place to its live successor, and what is in conflict stands newest first."""
+    snapshot, nodes = look.snapshot, {node.key: node for _, node in weighed}
+    successors = {
+        key: newest for key, node in nodes.items() if not node.is_live and (newest := snapshot.successor(key))
+    }
+    nodes |= snapshot.nodes(look.scope, [key for key in successors.values() if key not in nodes])
+    hits = [each for each, _ in weighed]
+    ordered = in_succession(hits, links=snapshot.succession(nodes), successors=successors)
+    return [(each, nodes[each.key]) for each in ordered if each.key in nodes]
 
 
 def _is_over(expires_at: object, plan: Plan) -> bool:

@@ -2,7 +2,6 @@
 
 from ricordo.words.fold import index_terms, name_key, name_terms
 from ricordo.words.question import function_words, question_terms
-
 from ricordo.words.statement import Statement, statement, statement_line
 
 __all__ = [

@@ -13,7 +13,7 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
-from ricordo.words import index_terms
+from ricordo.words import index_terms, statement_line
 
 APPLICATION_ID = 0x52434F52
 """`RCOR`: tells our files from those of other programs."""
@@ -72,6 +72,7 @@ def add_functions(connection: apsw.Connection) -> None:
     """What the triggers and checks of the schema call."""
     connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
+    connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
 
 
 def _char_count(*values: apsw.SQLiteValue) -> int:
@@ -83,6 +84,10 @@ def _index_terms(*values: apsw.SQLiteValue) -> str:
     """`stored_terms` for the triggers of the schema."""
     content, tags, speaker, shelf = values
     return stored_terms(str(content), str(tags), None if speaker is None else str(speaker), str(shelf))
+
+
+def _statement_line(*values: apsw.SQLiteValue) -> str:
+    return statement_line(str(values[0]))
 
 
 def stored_terms(content: str, tags: str, speaker: str | None, shelf: str) -> str:
