@@ -20,7 +20,8 @@ SOURCE = Path(ricordo.__file__).parent
 HOT = (
     "node_by_id", "nodes_by_key", "session_by_id", "windows", "turns", "word_vectors_of", "lacking",
     "embeddings_new", "history_of_node", "commits_listed", "node_place", "node_ids_known", "entity_by_alias",
-    "alias_hits", "slots_near", "succession", "subjects_of", "review_by_id", "unlinked", "removals_new", "packs_of", "superseded_by", "commit_of_node", "node_contents",
+    "alias_hits", "slots_near", "succession", "subjects_of", "review_by_id", "unlinked", "removals_new", "packs_of",
+    "superseded_by", "commit_of_node", "node_contents",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ _UNTRUSTED = frozenset(("web", "tool_result", "import"))
 _SURE_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and nobody needs to be asked.
 _MOST_SEVERAL = 2
-_NEIGHBOURS = 8
+_NEIGHBOURS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,7 @@ class _Arriving:
         self._now = now
         self._at: datetime = from_ms(now)
         self._lines: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        self._order: dict[str, int] = {}
         self.added: dict[str, Node] = {}
         self.put: dict[str, Node] = {}
         self.links: list[Edge] = []
@@ -91,6 +92,7 @@ class _Arriving:
             self._alter(repeated(same, node, at=self._at))
             self.instead[node.id] = same.id
             return
+        self._order[node.id] = len(self._order)
         self.added[node.id] = node
         insort(self._lines.setdefault(about, []), (line, node.id))
         self._settle(node, found)
@@ -99,13 +101,18 @@ class _Arriving:
         """The live facts a new one has to do with, the latest first."""
         near = self._snapshot.statements_near(node.owner, node.chat, about, line)
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
+        if len(verdicts) > _MOST_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
+            return []  # as is usual for such a slot: they need not even be read
         stored = self._snapshot.nodes(self._scope, verdicts) if verdicts else {}
         found = [(verdicts[key], self.put.get(old.id, old)) for key, old in stored.items()]
         beside = ((compare(each.content, node.content), each) for each in self._beside(about, line))
         found.extend((verdict, each) for verdict, each in beside if verdict)
         live = [(verdict, old) for verdict, old in found if _is_rival(old, node, now=self._at)]
-        order = {each: place for place, each in enumerate(self.added)}
-        return sorted(live, key=lambda pair: (pair[1].valid_from, order.get(pair[1].id, -1), pair[1].key), reverse=True)
+        return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
+
+    def _recency(self, node: Node) -> tuple[datetime, int, int]:
+        """By what the latest of several facts is told: when they hold from, then in what order they came."""
+        return node.valid_from, self._order.get(node.id, -1), node.key
 
     def _beside(self, about: tuple[str, ...], line: str) -> list[Node]:
         """What this change itself has added about the same subjects next to a line."""

@@ -1,30 +1,59 @@
 """The words by which the rule of `slots` tells slots, values and reservations apart, in English and Russian.
 
-All patterns are matched against folded words: lower case, е for ё, single blanks between.
+All of it is matched against folded words: lower case, е for ё, single blanks between.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-ALSO = re.compile(
-    r"\b(?:also|too|another|other|as well|one of|besides|additionally|second|"
-    r"еще|также|тоже|друг(?:ой|ая|ое|ие)|один из|одна из|вторая|второй|второе)\b"
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """Words, beginnings of words and phrases, any of which makes a statement what the set is named after."""
+
+    words: frozenset[str]
+    phrases: tuple[str, ...] = ()
+    stems: tuple[str, ...] = ()
+
+    def in_(self, words: Sequence[str]) -> bool:
+        """Whether folded words hold one. Looked up rather than matched: each new fact is compared with several."""
+        if not self.words.isdisjoint(words) or any(word.startswith(self.stems) for word in words if self.stems):
+            return True
+        text = f" {' '.join(words)} " if self.phrases else ""
+        return any(f" {phrase} " in text for phrase in self.phrases)
+
+
+ALSO = Signs(
+    words=frozenset(
+        ("also", "too", "another", "other", "besides", "additionally", "second",
+         "еще", "также", "тоже", "другой", "другая", "другое", "другие", "вторая", "второй", "второе")
+    ),
+    phrases=("as well", "one of", "один из", "одна из"),
+)  # fmt: skip
 """The new fact says itself that it stands beside others."""
 
-UNSURE = re.compile(
-    r"\b(?:wants?|might|(?<!\d )(?<!\bin )(?<!\bon )may(?! \d)|would|"
-    r"plans? to|hopes?|if|said|says|thinks?|wishes|dreams?|considering|could|maybe|"
-    r"perhaps|probably|possibly|"
-    r"наверное|возможно|может|хочет|хочу|хотел\w*|мечтает|если|сказал[аи]?|говорит что|говорят|думает|планирует|"
-    r"собирается|вероятно)\b"
-)
-PAST = re.compile(
-    r"\b(?:used to|previously|formerly|former|once|back in|before|earlier|until|ago|"
-    r"раньше|прежде|когда-то|ранее|до этого|бывш\w+|прежн\w+)\b"
-)
-NEGATION = re.compile(r"\b(?:not|never|no|without|не|нет|никогда|без)\b|n't\b")
+UNSURE = Signs(
+    words=frozenset(
+        ("want", "wants", "might", "would", "hope", "hopes", "if", "said", "says", "think", "thinks", "wishes",
+         "dream", "dreams", "considering", "could", "maybe", "perhaps", "probably", "possibly",
+         "наверное", "возможно", "может", "хочет", "хочу", "мечтает", "если", "сказал", "сказала", "говорят", "думает",
+         "планирует", "собирается", "вероятно")
+    ),
+    phrases=("plan to", "plans to", "говорит что"),
+    stems=("хотел",),
+)  # fmt: skip
+PAST = Signs(
+    words=frozenset(
+        ("previously", "formerly", "former", "once", "before", "earlier", "until", "ago",
+         "раньше", "прежде", "когда-то", "ранее")
+    ),
+    phrases=("used to", "back in", "до этого"),
+    stems=("бывш", "прежн"),
+)  # fmt: skip
+NEGATIONS = frozenset(("not", "never", "no", "without", "cannot", "не", "нет", "никогда", "без"))
 
 COPULAS = frozenset(("is", "are", "was", "were", "am", "—", "–", "-", ":", "это"))
 DETERMINERS = frozenset(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from ricordo.consolidation.slot_words import (
@@ -19,7 +20,7 @@ from ricordo.consolidation.slot_words import (
     DEFINITE,
     FAVOURITE,
     MEASURE,
-    NEGATION,
+    NEGATIONS,
     PAST,
     PREPOSITIONS,
     SEVERAL,
@@ -68,20 +69,39 @@ def compare(old: str, new: str) -> Verdict | None:
     first, second = statement(old), statement(new)
     if first.line == second.line:
         return "same" if first.line else None
-    if max(len(first.words), len(second.words)) > _MOST_WORDS or _is_reserved(first, second):
+    if first.words[:1] != second.words[:1] or max(len(first.words), len(second.words)) > _MOST_WORDS:
+        return None
+    before, now = _tone(old), _tone(new)
+    if _is_reserved(before, now):
         return None
     aligned = _align(first, second)
     if aligned is None or not _are_two_values(aligned):
         return None
-    return _weighed(aligned, is_denied=NEGATION.search(" ".join(first.words)) is not None)
+    return _weighed(aligned, is_denied=before.is_denied)
 
 
-def _is_reserved(old: Statement, new: Statement) -> bool:
-    """Whether either is not said outright, or of now, or one of them is denied and the other is not."""
-    before, now = " ".join(old.words), " ".join(new.words)
-    if UNSURE.search(before) or UNSURE.search(now) or PAST.search(now) or ALSO.search(now):
-        return True
-    return (NEGATION.search(before) is None) != (NEGATION.search(now) is None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tone:
+    """How a statement is said: not outright, as one among others, of the past, or as a denial."""
+
+    is_unsure: bool
+    is_beside: bool
+    is_denied: bool
+
+
+@lru_cache(maxsize=4_096)
+def _tone(text: str) -> _Tone:
+    said = statement(text)
+    return _Tone(
+        is_unsure=UNSURE.in_(said.words) or "may" in said.tokens,  # May is a month
+        is_beside=ALSO.in_(said.words) or PAST.in_(said.words),
+        is_denied=any(word in NEGATIONS or word.endswith("n't") for word in said.words),
+    )
+
+
+def _is_reserved(old: _Tone, new: _Tone) -> bool:
+    """Whether either is not said outright, the new one not of now, or only one of them is a denial."""
+    return old.is_unsure or new.is_unsure or new.is_beside or old.is_denied != new.is_denied
 
 
 def _align(old: Statement, new: Statement) -> _Aligned | None:

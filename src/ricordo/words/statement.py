@@ -63,6 +63,7 @@ def statement(text: str) -> Statement:
     return Statement(tokens=tuple(tokens), words=tuple(words))
 
 
+@lru_cache(maxsize=65_536)
 def _folded(token: str) -> str:
     """Case, width, accents of Latin letters and the dots of ё tell no two words apart."""
     word = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", token).casefold())
