@@ -169,9 +169,12 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
     alike = is_typed or is_choice or aligned.old_kind == aligned.new_kind
     if alike and (is_strict or _is_measure(aligned)):
         return "replaced"
-    if not SEVERAL.search(aligned.before) and any(_is_slot(frame) for frame in frames):
-        is_telling = is_choice or (aligned.old_kind != "words" and not SHARED.search(aligned.before))
+    slot = next((head for frame in frames if (head := _slot(frame))), "")
+    if slot and not SEVERAL.search(slot):
+        is_telling = is_choice or (aligned.old_kind != "words" and not SHARED.search(slot))
         return "replaced" if alike and is_telling else "conflict"
+    if slot:
+        return "several"
     if alike and (is_typed or any(USUAL.search(frame) for frame in frames) or _is_state(aligned)):
         return "conflict"
     return "several" if _has_verb(aligned) else None
@@ -187,12 +190,20 @@ def _frames(aligned: _Aligned) -> list[str]:
     return found
 
 
-def _is_slot(frame: str) -> bool:
-    """`the ... of ... is`, `my ... is`, `Ida's ... is`, `... ... —`: one thing is asked for, and named."""
+def _slot(frame: str) -> str:
+    """What a frame asks for that is one thing and is named: the "capital" of `the capital of France is`, the "dog" of
+    `my dog is`; "" where it asks for nothing of the kind.
+    """
     *rest, last = frame.split(" ")
-    if last in DASHES:
-        return len(rest) >= 2
-    return last in ("is", "are", "was") and DEFINITE.search(frame) is not None and len(rest) >= 2
+    is_definite = last in DASHES or (last in ("is", "are", "was") and DEFINITE.search(frame) is not None)
+    if not is_definite or len(rest) < 2:
+        return ""
+    return " ".join(rest[: rest.index("of")]) if "of" in rest[1:] else _head(rest, is_dash=last in DASHES)
+
+
+def _head(words: list[str], *, is_dash: bool) -> str:
+    """English names the thing last ("Anna's old friend"), Russian first ("друг Анны") or last ("мой друг")."""
+    return " ".join(words) if is_dash else words[-1]
 
 
 def _is_measure(aligned: _Aligned) -> bool:
