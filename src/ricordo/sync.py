@@ -453,7 +453,8 @@ class Memory:
         )
 
     def history(self, id: str) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it.
+        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
+        replaced it belong to it.
 
         Raises:
             NotFoundError: there is none of that id.

@@ -120,6 +120,11 @@ class Snapshot:
         found: int | None = self.value("superseded_by", {"key": key})
         return found
 
+    def lineage(self, scope: Scope, node: Node) -> list[Node]:
+        """A node with all that it replaced and all that replaced it, step by step, in no order."""
+        keys = {key for (key,) in self.rows("lineage", {"key": node.key})} - {node.key}
+        return [node, *self.nodes(scope, keys).values()] if keys else [node]
+
     def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
         """Pairs (newer, older) in which nodes stand: one replaced the other, or is to stand before it."""
         rows = self.rows("succession", {"keys": json.dumps([int(key) for key in keys])})
