@@ -181,8 +181,10 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
 
 
 def _frames(aligned: _Aligned) -> list[str]:
-    """The frame, and where it ends in names or numbers also without them: they may begin both values."""
+    """The frame, and without what it ends in that may begin both values: an article, names, numbers."""
     found = [aligned.before]
+    if aligned.frame[-1] in ARTICLES:
+        found.append(" ".join(aligned.frame[:-1]))
     for count in _SHARED_VALUE_WORDS:
         shared = aligned.frame_tokens[-count:]
         if len(aligned.frame) - count >= 2 and all(token[0].isupper() or token[0].isdigit() for token in shared):

@@ -94,6 +94,7 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
             show=lambda out: out.print("Not kept: this is off the record. `ricordo on-record` ends that."),
         )
     await door.settle(memory)
+    replaced = await _replaced(memory, node)
     is_repeated = node.reinforced_at is not None
     if not is_repeated and node.content.strip() != given.strip():
         door.notice("A credential in it was left out. The setting `secrets` decides on that.")
@@ -102,10 +103,20 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
         kind = f"Remembered as {_a(node.category)}: " if node.category else "Recorded: "
         kind = "Known already: " if is_repeated else kind
         out.print(Text.assemble((kind, "green"), one_line(node.content, most=100), (f"  {shown(node.id)}", "dim")))
+        if replaced:
+            out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can take that back)"))
         if node.type != "episodic":
             door.hint('Ask for it in your own words: ricordo search "..."')
 
     return Answer(data=node, show=show)
+
+
+async def _replaced(memory: Memory, node: Node) -> str:
+    """What a rule let a fresh fact replace, or ""."""
+    if node.type == "episodic" or node.reinforced_at is not None:
+        return ""
+    earlier = [version for version in await memory.history(node.id) if version.node.id != node.id]
+    return earlier[-1].content if earlier else ""
 
 
 def _a(name: str) -> str:

@@ -85,11 +85,11 @@ def reviews(out: Console, found: Sequence[Review]) -> None:
     if not found:
         out.print("Nothing to decide.")
         return
-    lines = plain_table("id", "what", "", "memory")
+    lines = plain_table("id", "what", "memory")
     for review in found:
-        handle, said = Text(one_line(handle_of(review.id)), style="dim"), _SAID[review.kind]
-        lines.add_row(handle, said, "newer", Text(one_line(review.newer.content)))
-        lines.add_row("", "", "older", Text(one_line(review.older.content), style="dim"))
+        handle = Text(one_line(handle_of(review.id)), style="dim")
+        lines.add_row(handle, _SAID[review.kind], Text(one_line(review.newer.content)))
+        lines.add_row("", "before:", Text(one_line(review.older.content), style="dim"))
     out.print(lines)
 
 

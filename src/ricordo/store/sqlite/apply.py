@@ -25,7 +25,7 @@ from ricordo.store.sqlite.rows import (
     shelf_of,
 )
 from ricordo.store.sqlite.snapshot import Snapshot
-from ricordo.words import name_key, statement_line
+from ricordo.words import name_key
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Rows:
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
             "session_insert": [], "entity_insert": [], "alias_insert": [], "node_insert": [], "node_index": [],
-            "node_index_closed": [], "slot_insert": [], "node_update": [], "session_update": [],
+            "node_index_closed": [], "node_update": [], "session_update": [],
             "subject_insert": [], "edge_put": [], "edge_close": [], "review_put": [],
         }
     )  # fmt: skip
@@ -51,8 +51,6 @@ class _Rows:
         terms = stored_terms(node.content, tags, node.speaker, f"{space}{shelf}")
         self.by_statement["node_index" if node.is_live else "node_index_closed"].append((key, terms))
         if node.is_live:
-            if shelf == "k" and (line := statement_line(node.content)):
-                self.by_statement["slot_insert"].append((key, space, line))
             nodes, chars = self.grown.get((space, shelf), (0, 0))
             self.grown[space, shelf] = nodes + 1, chars + len(node.content)
 

@@ -354,7 +354,11 @@ CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
 END;
 
--- Slots follow, too. Like the terms, those of a new node come by a statement of their own.
+-- Slots follow, too. Whom a new fact is about comes after it, by the triggers of `subjects`.
+CREATE TRIGGER nodes_slot_added AFTER INSERT ON nodes WHEN NEW.shelf = 'k' AND NEW.closed_at IS NULL BEGIN
+  INSERT INTO slots SELECT NEW.key, NEW.space, '', statement_line(NEW.content)
+    WHERE statement_line(NEW.content) != '';
+END;
 CREATE TRIGGER nodes_slot_moves AFTER UPDATE OF content, shelf, space, closed_at ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space
   OR OLD.closed_at IS NOT NEW.closed_at BEGIN

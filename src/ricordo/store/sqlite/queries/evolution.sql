@@ -1,7 +1,3 @@
--- name: slot_insert
--- Whom the fact is about follows by the triggers of `subjects`.
-INSERT INTO slots VALUES (?, ?, '', ?)
-
 -- name: slots_near
 -- The facts of one subject whose statements stand next to a line: those that share the longest beginning with it.
 SELECT n.key, n.content FROM (
