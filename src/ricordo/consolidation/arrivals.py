@@ -22,7 +22,7 @@ _UNTRUSTED = frozenset(("web", "tool_result", "import"))
 _SURE_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and nobody needs to be asked.
 _MOST_SEVERAL = 2
-_NEIGHBOURS = 4
+_NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

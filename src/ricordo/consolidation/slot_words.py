@@ -12,18 +12,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
-    """Words, beginnings of words and phrases, any of which makes a statement what the set is named after."""
+    """Words, and phrases or beginnings of words, any of which makes a statement what the set is named after."""
 
     words: frozenset[str]
-    phrases: tuple[str, ...] = ()
-    stems: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
-    def in_(self, words: Sequence[str]) -> bool:
-        """Whether folded words hold one. Looked up rather than matched: each new fact is compared with several."""
-        if not self.words.isdisjoint(words) or any(word.startswith(self.stems) for word in words if self.stems):
-            return True
-        text = f" {' '.join(words)} " if self.phrases else ""
-        return any(f" {phrase} " in text for phrase in self.phrases)
+    def in_(self, words: Sequence[str], text: str) -> bool:
+        """Whether folded words hold one; `text` is the same words with a blank before and after each.
+
+        Looked up rather than matched: each new fact is compared with several.
+        """
+        return not self.words.isdisjoint(words) or any(part in text for part in self.parts)
 
 
 ALSO = Signs(
@@ -31,7 +30,7 @@ ALSO = Signs(
         ("also", "too", "another", "other", "besides", "additionally", "second",
          "еще", "также", "тоже", "другой", "другая", "другое", "другие", "вторая", "второй", "второе")
     ),
-    phrases=("as well", "one of", "один из", "одна из"),
+    parts=(" as well ", " one of ", " один из ", " одна из "),
 )  # fmt: skip
 """The new fact says itself that it stands beside others."""
 
@@ -42,16 +41,14 @@ UNSURE = Signs(
          "наверное", "возможно", "может", "хочет", "хочу", "мечтает", "если", "сказал", "сказала", "говорят", "думает",
          "планирует", "собирается", "вероятно")
     ),
-    phrases=("plan to", "plans to", "говорит что"),
-    stems=("хотел",),
+    parts=(" plan to ", " plans to ", " говорит что ", " хотел"),
 )  # fmt: skip
 PAST = Signs(
     words=frozenset(
         ("previously", "formerly", "former", "once", "before", "earlier", "until", "ago",
          "раньше", "прежде", "когда-то", "ранее")
     ),
-    phrases=("used to", "back in", "до этого"),
-    stems=("бывш", "прежн"),
+    parts=(" used to ", " back in ", " до этого ", " бывш", " прежн"),
 )  # fmt: skip
 NEGATIONS = frozenset(("not", "never", "no", "without", "cannot", "не", "нет", "никогда", "без"))
 

@@ -23,6 +23,7 @@ _FILLERS = frozenset(
 ARTICLES = frozenset(("a", "an", "the"))
 _SPELLINGS = {"favorite": "favourite", "color": "colour", "center": "centre"}
 DASHES = frozenset(("—", "–", "-", ":"))
+_SILENT = ARTICLES | DASHES
 
 # "John Reed is the head of Acme" says what "the head of Acme is John Reed" says, and is read as that.
 _HELD_BY_ONE = (
@@ -36,15 +37,14 @@ _MOST_VALUE_WORDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """The tokens of a sentence as written, and the same folded; `words` runs parallel to `tokens`."""
+    """The tokens of a sentence as written, and the same folded; `words` runs parallel to `tokens`.
+
+    The line is what equal statements share: articles, punctuation and letter case tell none apart.
+    """
 
     tokens: tuple[str, ...]
     words: tuple[str, ...]
-
-    @property
-    def line(self) -> str:
-        """What equal statements share; articles, punctuation and letter case tell none apart."""
-        return " ".join(word for word in self.words if word not in ARTICLES and word not in DASHES)
+    line: str
 
 
 @lru_cache(maxsize=4_096)
@@ -54,13 +54,15 @@ def statement(text: str) -> Statement:
     >>> statement("Lena Holm is now the CEO of Acme.").line
     'ceo of acme is lena holm'
     """
-    tokens = [token for token in _TOKEN.findall(text[:MAX_STATEMENT_CHARS]) if _folded(token) not in _FILLERS]
-    words = [_folded(token) for token in tokens]
+    found = [(token, _folded(token)) for token in _TOKEN.findall(text[:MAX_STATEMENT_CHARS])]
+    tokens = [token for token, word in found if word not in _FILLERS]
+    words = [word for _, word in found if word not in _FILLERS]
     if start := _value_first(words):
         verb, rest = tokens[start], tokens[start + 1 :]
         tokens = [*rest, verb, *tokens[:start]]
         words = [_folded(token) for token in tokens]
-    return Statement(tokens=tuple(tokens), words=tuple(words))
+    line = " ".join([word for word in words if word not in _SILENT])
+    return Statement(tokens=tuple(tokens), words=tuple(words), line=line)
 
 
 @lru_cache(maxsize=65_536)
@@ -77,6 +79,8 @@ def _folded(token: str) -> str:
 
 def _value_first(words: list[str]) -> int:
     """Where the verb of "<value> is the <role> of <something>" stands, or 0."""
+    if "of" not in words and DASHES.isdisjoint(words):
+        return 0
     text = " ".join(words)
     for pattern in (_VALUE_FIRST, _VALUE_FIRST_RU):
         for found in pattern.finditer(text):

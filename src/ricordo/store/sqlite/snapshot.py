@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
 # On either side of a statement. What shares a frame with it stands next to it.
-_NEIGHBOURS = 4
+_NEIGHBOURS = 3
 
 
 class Snapshot:
