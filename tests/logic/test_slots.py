@@ -51,7 +51,6 @@ def test_an_update_replaces(old: str, new: str) -> None:
         ("The capital of France is Paris", "Paris is the capital of France"),
         ("Ёлка стоит в углу", "елка стоит в углу."),
         ("My favorite color is red", "My favourite colour is red"),
-        ("José plays chess", "Jose plays chess"),
         ("The dog is called Rex", "Dog is called Rex"),
     ],
 )
@@ -65,12 +64,19 @@ def test_the_same_statement_is_known_however_it_is_written(old: str, new: str) -
         ("Anna lives in Paris", "Anna lived in Paris"),
         ("Anna likes Bob", "Bob likes Anna"),
         ("The room is 5 m wide", "The room is 6 m wide"),
+        ("The rent is $5", "The rent is 5%"),
         ("Tom likes tea", "Tom does not like tea"),
         ("???", "!!!"),
+        ("Anna likes C++", "Anna likes C"),
+        ("It is -5 degrees", "It is 5 degrees"),
+        ("Anna likes 🍕", "Anna likes 🍣"),
+        ("Mi papá cocina", "Mi papa cocina"),
+        ("Anna lives in Paris", "Anna lives in Paris?"),
+        ("The list: " + "one, " * 200 + "two", "The list: " + "one, " * 200 + "three"),
         ("", ""),
     ],
 )
-def test_another_tense_order_number_or_a_denial_is_not_the_same(old: str, new: str) -> None:
+def test_another_tense_order_number_sign_or_a_denial_is_not_the_same(old: str, new: str) -> None:
     assert compare(old, new) != "same"
 
 
@@ -83,3 +89,10 @@ def test_other_languages_are_compared_for_sameness_only() -> None:
 def test_any_two_texts_can_be_compared_and_a_text_is_the_same_as_itself(first: str, second: str) -> None:
     compare(first, second)
     assert compare(first, first) == ("same" if statement_line(first) else None)
+
+
+@pytest.mark.parametrize("word", ["tea", "one two three"])
+def test_a_long_text_is_the_same_only_where_all_of_it_is(word: str) -> None:
+    long = f"{word} " * 200
+    assert compare(long, long) == "same"
+    assert compare(long, long + "!") is None

@@ -15,7 +15,7 @@ from typing import Literal
 from ricordo.consolidation.frames import Frame, frame_of
 from ricordo.consolidation.slot_words import AGE, ALSO, COPULAS, MEASURE, NEGATIONS, PAST, PREPOSITIONS, UNSURE, YEAR
 from ricordo.words import Statement, statement
-from ricordo.words.statement import ARTICLES
+from ricordo.words.statement import ARTICLES, MAX_STATEMENT_CHARS
 
 Verdict = Literal["same", "replaced", "conflict", "several"]
 """What an older fact is to a new one: the same statement, replaced by it, in conflict with it (another value for a slot
@@ -56,7 +56,7 @@ def compare(old: str, new: str) -> Verdict | None:
     """What an older fact is to a new one, or None where they have nothing to do with each other. Pure."""
     first, second = statement(old), statement(new)
     if first.line == second.line:
-        return "same" if first.line else None
+        return "same" if first.line and _is_whole(old, new) else None
     if first.words[:1] != second.words[:1] or max(len(first.words), len(second.words)) > _MOST_WORDS:
         return None
     before, now = _tone(old), _tone(new)
@@ -66,6 +66,11 @@ def compare(old: str, new: str) -> Verdict | None:
     if aligned is None or not _are_two_values(aligned):
         return None
     return _weighed(aligned, is_denied=before.is_denied)
+
+
+def _is_whole(old: str, new: str) -> bool:
+    """Whether all of two texts was compared: of long ones only the beginning is."""
+    return max(len(old), len(new)) <= MAX_STATEMENT_CHARS or old == new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,13 @@ from functools import lru_cache
 MAX_STATEMENT_CHARS = 400
 """What is longer tells a story rather than one fact; only its beginning is looked at."""
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-./:@’'_][^\W_]+)*|[—–]|(?<=\s)-(?=\s)|:(?=\s)")
+# Words with what joins them, a minus before a number, dashes that stand for a verb, and every sign that tells
+# something: "C++" is not "C", nor is one picture another. What only divides (a comma, quotes, brackets) tells nothing.
+_DIVIDES = re.escape(".,!;:'\"«»“”„()[]…—–-。、「」『』・")
+_TOKEN = re.compile(
+    r"(?:(?<!\S)-(?=\d))?[^\W_]+(?:[-./:@'_][^\W_]+)*|[—–]|(?<=\s)-(?=\s)|:(?=\s)"
+    rf"|[^\w\s{_DIVIDES}]|_"
+)
 _APOSTROPHE = re.compile("[’ʼ]")
 
 _FILLERS = frozenset(
@@ -54,7 +60,8 @@ def statement(text: str) -> Statement:
     >>> statement("Lena Holm is now the CEO of Acme.").line
     'ceo of acme is lena holm'
     """
-    found = [(token, _folded(token)) for token in _TOKEN.findall(text[:MAX_STATEMENT_CHARS])]
+    begun = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text[:MAX_STATEMENT_CHARS]))
+    found = [(token, _folded(token)) for token in _TOKEN.findall(begun)]
     tokens = [token for token, word in found if word not in _FILLERS]
     words = [word for _, word in found if word not in _FILLERS]
     if start := _value_first(words):
@@ -67,13 +74,8 @@ def statement(text: str) -> Statement:
 
 @lru_cache(maxsize=65_536)
 def _folded(token: str) -> str:
-    """Case, width, accents of Latin letters and the dots of ё tell no two words apart."""
-    word = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", token).casefold())
-    if not word.isascii():
-        word = word.replace("ё", "е")
-        bare = unicodedata.normalize("NFKD", word)
-        if bare[:1].isascii():
-            word = "".join(char for char in bare if not unicodedata.combining(char))
+    """Letter case and the dots of ё tell no two words apart; other accents do."""
+    word = token.casefold().replace("ё", "е")
     return _SPELLINGS.get(word, word)
 
 
