@@ -9,6 +9,7 @@ from ricordo.consolidation.slot_words import (
     COPULAS,
     DEFINITE,
     FAVOURITE,
+    INDEFINITE,
     SEVERAL,
     SHARED,
     STRICT,
@@ -34,6 +35,7 @@ class Frame:
         is_choice: a favourite or a kind of something, so that plain words are a value, too.
         has_slot: it names one thing and asks what it is ("the capital of France is").
         is_shared: that thing may be two ("the author of Emma is").
+        is_indefinite: it is about one of many ("a cat is called").
         is_several: it is usual to have several of it.
         has_verb: the verb is part of it; otherwise two different things are said of one subject.
         is_event: it tells of something that happened.
@@ -47,6 +49,7 @@ class Frame:
     is_choice: bool
     has_slot: bool
     is_shared: bool
+    is_indefinite: bool
     is_several: bool
     has_verb: bool
     is_event: bool
@@ -73,6 +76,7 @@ def frame_of(words: tuple[str, ...], tokens: tuple[str, ...]) -> Frame:
         is_choice=FAVOURITE.search(text) is not None,
         has_slot=slot != "",
         is_shared=SHARED.search(slot) is not None,
+        is_indefinite=words[0] in INDEFINITE,
         is_several=SEVERAL.search(slot or text) is not None,
         has_verb=any(is_verb(word, before) for before, word in pairs),
         is_event=any(is_past_event(word, before) for before, word in pairs),

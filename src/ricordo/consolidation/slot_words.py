@@ -69,9 +69,9 @@ STRICT = re.compile(
     r"(?:lives?|resides?) in|(?:is|are|am|was) (?:located|based|situated|headquartered) (?:in|at)|"
     r"(?:was|were) (?:born|founded|created|established) in|(?:was|were) born on|died (?:in|on)|"
     r"(?:is|am|are) (?:married|engaged) to|(?:is|are) (?:scheduled|planned|set) (?:for|on|to)|"
-    r"(?:is|are) due(?: (?:on|by))?|weighs?|costs?|runs on|(?:is|are|was) (?:called|named)|"
+    r"(?:is|are) due(?: (?:on|by))?|weighs?|costs?|runs on|am (?:called|named)|"
     r"(?:живет|живу|проживает|проживаю) (?:в|на)|родил(?:ся|ась)(?: (?:в|на))?|умер(?:ла)? (?:в|на)|замужем за|"
-    r"женат на|зовут|называется|находится в|расположен[аоы]? в|назначен[аоы]? на|стоит|весит"
+    r"женат на|меня зовут|находится в|расположен[аоы]? в|назначен[аоы]? на|стоит|весит"
     rf"){_PLACE}"
 )
 """Before a value: something one can have only one of. A new value replaces the old one."""
@@ -79,12 +79,13 @@ STRICT = re.compile(
 USUAL = re.compile(
     r"(?:^| )(?:"
     r"works? (?:at|for|as|in)|(?:is|am|are) employed by|(?:is|am) dating|(?:is|am) a citizen of|"
+    r"(?:is|are|was) (?:called|named)|зовут|называется|"
     r"(?:was|were|is) (?:written|directed|performed|developed|produced|invented|composed|designed|discovered|founded|"
     r"created|established) by|(?:is|are) (?:written|implemented|coded) in|drives an?|studies at|attends|"
     r"(?:работает|работаю) (?:в|на|у)|(?:учится|учусь) в|написан[аоы]? (?:на|в)|основан[аоы]?"
     rf"){_PLACE}"
 )
-"""Before a value: mostly one at a time, but two jobs and two founders are known."""
+"""Before a value: mostly one at a time, but two jobs, two founders and two dogs are known."""
 
 TYPED = re.compile(r"^(?!the ).+ \S+ (?:.+ )?the \w+ of$")
 """`plays the position of`, `is associated with the sport of`: the kind of the value is named before it."""
@@ -107,9 +108,14 @@ SHARED = re.compile(
 )
 """In a frame that asks for one: a role that two may hold."""
 
+INDEFINITE = frozenset(("a", "an", "one", "some", "many", "most", "every", "each", "any", "several", "один", "одна"))
+"""A statement that begins so is about one of many, and the next about another."""
+
 MEASURE = re.compile(r"^(?:лет|год|года|years? old|км|kg|кг|cm|см)\b")
 AGE = re.compile(r"^\d+ (?:лет|год|года|years? old)$")
 YEAR = re.compile(r"(?:19|20)\d\d")
+
+COMPARED = frozenset(("than", "more", "less", "чем", "больше", "меньше"))
 
 _IRREGULAR_PAST = frozenset(
     ("went", "bought", "met", "ran", "slept", "paid", "came", "told", "won", "saw", "ate", "took", "gave", "made",

@@ -12,8 +12,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from ricordo.consolidation.dates_and_countries import is_country, is_date
 from ricordo.consolidation.frames import Frame, frame_of
-from ricordo.consolidation.slot_words import AGE, ALSO, COPULAS, MEASURE, NEGATIONS, PAST, PREPOSITIONS, UNSURE, YEAR
+from ricordo.consolidation.slot_words import (
+    AGE,
+    ALSO,
+    COMPARED,
+    COPULAS,
+    MEASURE,
+    NEGATIONS,
+    PAST,
+    PREPOSITIONS,
+    UNSURE,
+    YEAR,
+)
 from ricordo.words import Statement, statement
 from ricordo.words.statement import ARTICLES, MAX_STATEMENT_CHARS
 
@@ -24,21 +36,34 @@ that mostly holds one), or one of several values that may all hold.
 
 _MOST_VALUE_WORDS = 8
 _MOST_WORDS = 60
+_QUALIFIERS = PREPOSITIONS - {"of"}
+
+
+Kind = Literal["number", "date", "country", "name", "words"]
+"""How a value looks: a number (an address, a code), a date, a country, another name, or plain words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Value:
-    """What one of two statements says in the place where they differ, and whether it looks like a name, a number
-    (an address, a code) or plain words.
-    """
+    """What one of two statements says in the place where they differ."""
 
     words: tuple[str, ...]
-    kind: str
+    kind: Kind
+    units: frozenset[str]
 
     @property
     def first(self) -> str:
         """Its first word that is no article."""
         return next((word for word in self.words if word not in ARTICLES), "")
+
+    @property
+    def is_qualified(self) -> bool:
+        """Whether it says where, when or for whom it holds: another may then hold elsewhere."""
+        return not _QUALIFIERS.isdisjoint(self.words[1:])
+
+    def is_like(self, other: _Value) -> bool:
+        """Whether both can be values of one slot by their looks; numbers only where they count the same."""
+        return self.kind == other.kind and (self.kind != "number" or self.units == other.units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +145,29 @@ def _align(old: Statement, new: Statement) -> _Aligned | None:
 
 def _value(said: Statement, start: int, end: int) -> _Value:
     tokens = said.tokens[start : len(said.tokens) - end]
+    words = said.words[start : len(said.words) - end]
+    return _Value(words=words, kind=_kind(words, tokens), units=frozenset(_units(tokens)))
+
+
+def _kind(words: tuple[str, ...], tokens: tuple[str, ...]) -> Kind:
+    if is_date(words):
+        return "date"
+    is_address = not {"@", "/", "_"}.isdisjoint(tokens[0])
+    if is_address or _has_digit(tokens[:1]) or any(token[0].isdigit() for token in tokens):
+        return "number"
     told = next((token for token in tokens if token.lower() not in ARTICLES), tokens[0])
-    kind = "name" if told[0].isupper() else "words"
-    if any(token[0].isdigit() for token in tokens) or any(char.isdigit() or char in "@/_" for char in tokens[0]):
-        kind = "number"
-    return _Value(words=said.words[start : len(said.words) - end], kind=kind)
+    if not told[0].isupper():
+        return "words"
+    return "country" if is_country(words) else "name"
+
+
+def _has_digit(words: tuple[str, ...]) -> bool:
+    return any(char.isdigit() for word in words for char in word)
+
+
+def _units(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The plain words of a value: of a number they say what is counted."""
+    return tuple(token for token in tokens if token.islower() and token.isalpha())
 
 
 def _are_two_values(aligned: _Aligned) -> bool:
@@ -136,10 +179,11 @@ def _are_two_values(aligned: _Aligned) -> bool:
         return False  # the verb, or an owner, is inside: the subjects differ
     if aligned.old.first in PREPOSITIONS or aligned.new.first in PREPOSITIONS:
         return False  # another preposition, another relation
+    if not COMPARED.isdisjoint(old | new):
+        return False
     if (aligned.old.kind == "number") != (aligned.new.kind == "number") and not aligned.frame.is_typed:
         return False
-    is_dated = any(YEAR.fullmatch(word) for word in new)
-    return not is_dated or any(char.isdigit() for word in old for char in word)
+    return not any(YEAR.fullmatch(word) for word in new) or _has_digit(aligned.old.words)
 
 
 def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
@@ -149,12 +193,14 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
         return None
     if is_denied:
         return "several" if frame.has_verb else None
-    alike = frame.is_typed or frame.is_choice or aligned.old.kind == aligned.new.kind
-    if alike and (frame.is_strict or _is_measure(aligned)):
-        return "replaced"
-    if frame.has_slot and not frame.is_several:
-        is_telling = frame.is_choice or (aligned.old.kind != "words" and not frame.is_shared)
-        return "replaced" if alike and is_telling else "conflict"
+    alike = aligned.are_ages or frame.is_typed or frame.is_choice or aligned.old.is_like(aligned.new)
+    if alike and (frame.is_strict or _is_measure(aligned)) and not frame.is_indefinite:
+        is_open = frame.is_several or aligned.old.is_qualified or aligned.new.is_qualified
+        return "conflict" if is_open else "replaced"
+    if alike and frame.has_slot and not frame.is_several:
+        is_telling = frame.is_choice or aligned.old.kind != "words"
+        is_open = frame.is_shared or aligned.old.is_qualified or aligned.new.is_qualified
+        return "replaced" if is_telling and not is_open else "conflict"
     if alike and not frame.has_slot and (frame.is_typed or frame.is_usual or _is_state(aligned)):
         return "conflict"
     return "several" if frame.has_verb else None
@@ -174,4 +220,4 @@ def _is_state(aligned: _Aligned) -> bool:
     frame = aligned.frame
     if frame.is_several or frame.is_event or not frame.has_copula:
         return False
-    return aligned.new.kind == "number" or (aligned.new.kind == "name" and frame.size > 2)
+    return aligned.new.kind in ("number", "date") or (aligned.new.kind in ("name", "country") and frame.size > 2)
