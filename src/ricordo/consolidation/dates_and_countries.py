@@ -14,7 +14,7 @@ _RUSSIAN_DATES = """январ феврал март апрел мая май м
 сред четверг пятниц суббот воскресень весн лето лета летом осен зим завтра"""
 _COUNTRY_WORDS = """argentina armenia australia austria belarus belgium brazil britain bulgaria canada chile china
 colombia croatia cuba cyprus czechia denmark egypt england estonia ethiopia finland france georgia germany ghana
-greece hungary iceland india indonesia iran iraq ireland israel italy jamaica japan jordan kazakhstan kenya korea
+greece hungary iceland india indonesia iran iraq ireland israel italy jamaica japan kazakhstan kenya korea
 latvia lebanon lithuania luxembourg malaysia malta mexico moldova mongolia morocco nepal netherlands nigeria norway
 pakistan peru philippines poland portugal romania russia scotland serbia siberia singapore slovakia slovenia spain
 sweden switzerland syria taiwan tanzania thailand tunisia turkey uganda uk ukraine united uruguay us usa uzbekistan

@@ -42,6 +42,8 @@ _QUALIFIERS = PREPOSITIONS - {"of"}
 Kind = Literal["number", "date", "country", "name", "words"]
 """How a value looks: a number (an address, a code), a date, a country, another name, or plain words."""
 
+_LOOKS: dict[Kind, str] = {"number": "number", "date": "date", "country": "name", "name": "name", "words": "words"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Value:
@@ -63,7 +65,7 @@ class _Value:
 
     def is_like(self, other: _Value) -> bool:
         """Whether both can be values of one slot by their looks; numbers only where they count the same."""
-        return self.kind == other.kind and (self.kind != "number" or self.units == other.units)
+        return _LOOKS[self.kind] == _LOOKS[other.kind] and (self.kind != "number" or self.units == other.units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,9 @@ def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
     if is_denied:
         return "several" if frame.has_verb else None
     alike = aligned.are_ages or frame.is_typed or frame.is_choice or aligned.old.is_like(aligned.new)
+    is_place_in_place = "country" in (aligned.old.kind, aligned.new.kind) and aligned.old.kind != aligned.new.kind
+    if frame.is_strict and is_place_in_place and not frame.is_typed:
+        return "several"
     if alike and (frame.is_strict or _is_measure(aligned)) and not frame.is_indefinite:
         is_open = frame.is_several or aligned.old.is_qualified or aligned.new.is_qualified
         return "conflict" if is_open else "replaced"
