@@ -143,7 +143,11 @@ class Snapshot:
         keys = [self.value("entity_place", {"id": each}) for each in subjects]
         if space is None or None in keys:
             return []
-        values = {"space": space, "subjects": ",".join(map(str, sorted(keys))), "line": line, "most": _NEIGHBOURS}
+        first = line.partition(" ")[0]
+        values = {
+            "space": space, "subjects": ",".join(map(str, sorted(keys))), "line": line, "most": _NEIGHBOURS,
+            "first": first, "after": f"{first}!",  # "!" comes right after a blank
+        }  # fmt: skip
         return [(key, content) for key, content in self.rows("slots_near", values)]
 
     def subjects(self, key: int) -> list[str]:

@@ -1,11 +1,12 @@
 -- name: slots_near
--- The facts of one subject whose statements stand next to a line: those that share the longest beginning with it.
+-- The facts of one subject whose statements stand next to a line: those that share the longest beginning with it. What
+-- does not even share the first word (up to :after) is left out.
 SELECT n.key, n.content FROM (
-  SELECT node FROM (SELECT node FROM slots WHERE space = :space AND subjects = :subjects AND line >= :line
-    ORDER BY line LIMIT :most)
+  SELECT node FROM (SELECT node FROM slots
+    WHERE space = :space AND subjects = :subjects AND line >= :line AND line < :after ORDER BY line LIMIT :most)
   UNION ALL
-  SELECT node FROM (SELECT node FROM slots WHERE space = :space AND subjects = :subjects AND line < :line
-    ORDER BY line DESC LIMIT :most)
+  SELECT node FROM (SELECT node FROM slots
+    WHERE space = :space AND subjects = :subjects AND line < :line AND line >= :first ORDER BY line DESC LIMIT :most)
 ) JOIN nodes n ON n.key = node
 
 -- name: subjects_of
