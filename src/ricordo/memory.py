@@ -10,15 +10,19 @@ from types import TracebackType
 from typing import TypeVar
 
 from ricordo.clock import from_ms
+from ricordo.consolidation import arrivals, changes, reviews
 from ricordo.encoding import episodes, facts, sessions
-from ricordo.encoding.text import check_encodable
+from ricordo.encoding.attributes import checked_attributes, checked_tags
+from ricordo.encoding.text import check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting import forget
+from ricordo.ids import new_id
 from ricordo.model import (
     Category,
     Change,
     Commit,
+    Decision,
     Entity,
     EntityType,
     Fact,
@@ -32,6 +36,7 @@ from ricordo.model import (
     Reason,
     Report,
     Results,
+    Review,
     Role,
     Scope,
     Stats,
@@ -263,6 +268,10 @@ class Memory:
     ) -> Node:
         """Keep a piece of knowledge.
 
+        What is known already, word for word, is reinforced and returned instead of being kept twice. A new value for
+        something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
+        could be true, both stay, the new one stands first in answers, and `review` lists the pair.
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
@@ -287,15 +296,109 @@ class Memory:
             facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
             for fact in facts_
         ]
-        claimed = any(fact.id is not None for fact in facts_)
+        claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
 
-        def decide(tx: Snapshot) -> tuple[Change, facts.Learnt]:
-            learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=claimed)
-            return learnt.change, learnt
+        def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
+            learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
+            arrived = arrivals.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
+            return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
 
-        learnt = await self._write("remember", decide)
+        kept = await self._write("remember", decide)
         engine.backlog.note(len(nodes))
-        return list(learnt.nodes)
+        return kept
+
+    async def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
+        """Say what is right instead. The new version takes the old one's place, with its category, tags and subjects;
+        the old one goes to the archive, and a `supersedes` edge leads back to it.
+
+        Args:
+            evidence: ids of memories that show it.
+
+        Raises:
+            InvalidError: the content cannot be accepted, or is what it was.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed; where a newer version took its place, the hint names that.
+        """
+        text, at = self._text(content), from_ms(self._opened.now())
+        check_choice(origin, facts.ORIGINS, name="origin")
+        fresh = new_id(self._opened.now())
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            old = self._living(tx, id)
+            shown = [forget.found(tx, self._scope, each).id for each in evidence]
+            return changes.correct(
+                old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=origin, evidence=shown
+            )
+
+        return await self._noted("correct", decide)
+
+    async def update(
+        self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
+    ) -> Node:
+        """Alter a memory in place; what is given takes the place of what was there, and `history` keeps that.
+
+        Raises:
+            InvalidError: nothing is given, or a field cannot be accepted.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        text = None if content is None else self._text(content)
+        labels = None if tags is None else checked_tags(tags)
+        values = None if attributes is None else checked_attributes(attributes)
+        return await self._noted(
+            "update", lambda tx: changes.update(self._living(tx, id), content=text, tags=labels, attributes=values)
+        )
+
+    async def confirm(self, id: str) -> Node:
+        """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
+        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id)))
+
+    async def reinforce(self, id: str) -> Node:
+        """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
+
+        Raises:
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        amount, at = self._opened.settings.reinforce_amount, from_ms(self._opened.now())
+        return await self._write("reinforce", lambda tx: changes.reinforce(self._living(tx, id), amount, at=at))
+
+    async def demote(self, id: str) -> Node:
+        """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.
+
+        Raises as `reinforce` does.
+        """
+        amount = self._opened.settings.demote_amount
+        return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
+
+    async def review(self, limit: int = 50) -> Sequence[Review]:
+        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
+        replaced by itself; the latest first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most))
+
+    async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
+        """Decide on a pair that `review` lists.
+
+        Args:
+            item: the review, or its id.
+            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
+                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+
+        Raises:
+            InvalidError: there is no such decision.
+            NotFoundError: there is no review of that id.
+            ConflictError: it is decided already, or one of the facts has gone since.
+        """
+        chosen, at = reviews.checked_decision(decision), from_ms(self._opened.now())
+        wanted = item.id if isinstance(item, Review) else item
+        return await self._noted(
+            "resolve", lambda tx: reviews.resolve(reviews.found(tx, self._scope, wanted), chosen, at=at)
+        )
 
     async def forget(self, id: str, reason: str | None = None) -> None:
         """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
@@ -435,7 +538,8 @@ class Memory:
     # time and figures
 
     async def history(self, id: str) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it.
+        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
+        replaced it belong to it.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -514,6 +618,18 @@ class Memory:
     def scope(self) -> Scope:
         """Whose memory this is."""
         return self._scope
+
+    def _text(self, content: str) -> str:
+        return storable(content, name="content", rules=self._opened.rules)
+
+    def _living(self, tx: Snapshot, id: str) -> Node:
+        return changes.living(tx, self._scope, forget.found(tx, self._scope, id))
+
+    async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
+        """Write what may need a new vector."""
+        result = await self._write(verb, decide)
+        self._opened.backlog.note(1)
+        return result
 
     def _reason(self, verb: str, said: str | None = None) -> Reason:
         if said is not None and (not isinstance(said, str) or len(said) > 500):

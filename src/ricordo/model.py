@@ -6,7 +6,7 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ Origin = Literal[
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
+ReviewKind = Literal["replaced", "conflict", "several", "same"]
+Decision = Literal["replace", "keep both", "keep old"]
 Durability = Literal["disk", "process"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 
@@ -83,7 +85,8 @@ class Node:
     """A memory: an episode (something said) or a piece of knowledge (fact, procedure, opinion).
 
     `valid_from`/`valid_until` say when it holds in the world; `created_at`/`closed_at` when it was believed.
-    `score` is the reinforcement score, within -10 and 10. `key` is the store's own and means nothing outside.
+    `score` is the reinforcement score, within -10 and 10, `reinforced_at` when it was last raised. `key` is the store's
+    own and means nothing outside.
     """
 
     id: str
@@ -109,6 +112,7 @@ class Node:
     confidence: float = 1.0
     decay_rate: float = 0.1
     score: float = 0.0
+    reinforced_at: datetime | None = None
     key: int = 0
 
     @property
@@ -173,10 +177,31 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+
+    `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    """
+
+    id: str
+    kind: ReviewKind
+    newer: Node
+    older: Node
+    created_at: datetime
+    owner: str = ""
+    chat: str = ""
+    decided_at: datetime | None = None
+    decision: Decision | None = None
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
-    `put` holds nodes as they shall be, `sessions` likewise; `subjects` pairs a node's id with an entity it is about.
+    `put` holds nodes as they shall be, `sessions` and `reviews` likewise; `unlink` closes edges; `subjects` pairs a
+    node's id with an entity it is about.
     """
 
     add: tuple[Node, ...] = ()
@@ -186,10 +211,12 @@ class Change:
     entities: tuple[Entity, ...] = ()
     subjects: tuple[tuple[str, str], ...] = ()
     sessions: tuple[Session, ...] = ()
+    unlink: tuple[Edge, ...] = ()
+    reviews: tuple[Review, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions)
+        return not any(getattr(self, each.name) for each in fields(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,8 @@ class Settings:
         5_000, "when a search answers with what it has, in milliseconds", least=50, most=600_000
     )
     context_tokens: int = _setting(2_000, "how long a context block may be, in tokens", least=100, most=1_000_000)
+    reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
+    demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
     provider_timeout_s: float = _setting(
         30.0, "how long a remote embedder may take for one call, in seconds", least=0.1, most=3_600
     )

@@ -20,7 +20,7 @@ from ricordo.words import name_key
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
 _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}
-_ORIGINS: frozenset[str] = frozenset(get_args(Origin))
+ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
 
@@ -56,7 +56,7 @@ def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: Te
 
 def _check(fact: Fact) -> None:
     check_choice(fact.type, _TYPES, name="type")
-    check_choice(fact.origin, _ORIGINS, name="origin")
+    check_choice(fact.origin, ORIGINS, name="origin")
     if fact.category is not None:
         check_choice(fact.category, _CATEGORIES, name="category")
     number = fact.confidence

@@ -2,5 +2,15 @@
 
 from ricordo.words.fold import index_terms, name_key, name_terms
 from ricordo.words.question import function_words, question_terms
+from ricordo.words.statement import Statement, statement, statement_line
 
-__all__ = ["function_words", "index_terms", "name_key", "name_terms", "question_terms"]
+__all__ = [
+    "Statement",
+    "function_words",
+    "index_terms",
+    "name_key",
+    "name_terms",
+    "question_terms",
+    "statement",
+    "statement_line",
+]

@@ -7,17 +7,19 @@ from datetime import datetime
 
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
-from ricordo.model import Change, Closing, Entity, Node, Reason, Scope, Session
+from ricordo.model import Change, Closing, Edge, Entity, Node, Reason, Review, Scope, Session
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import (
     Row,
     chain,
+    closed_edge_row,
     digest,
     edge_row,
     entity_row,
     node_row,
+    review_row,
     sealed,
     session_row,
     shelf_of,
@@ -37,7 +39,7 @@ class _Rows:
         default_factory=lambda: {
             "session_insert": [], "entity_insert": [], "alias_insert": [], "node_insert": [], "node_index": [],
             "node_index_closed": [], "node_traits": [], "node_update": [], "session_update": [],
-            "subject_insert": [], "edge_put": [],
+            "subject_insert": [], "edge_put": [], "edge_close": [], "review_put": [],
         }
     )  # fmt: skip
 
@@ -84,6 +86,10 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for edge in change.link:
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
+    for edge in change.unlink:
+        writer.closed_edge(edge, at)
+    for review in change.reviews:
+        writer.review(review)
     space = writer.home()
     values = (
         writer.commit,
@@ -189,6 +195,19 @@ class _Writer:
         if entity is None:
             raise NotFoundError(f"there is no entity {entity_id}")
         self.rows.add("subject_insert", sealed((self.key_of(node_id), entity, self.commit)))
+
+    def closed_edge(self, edge: Edge, at: datetime) -> None:
+        """Closing an edge that is not there, or closed, is no change."""
+        ends = {"source": self.key_of(edge.source), "type": edge.type, "target": self.key_of(edge.target)}
+        for row in self.snapshot.rows("edge_of", ends):
+            self.rows.add("edge_close", closed_edge_row(row, at=to_ms(at), commit=self.commit))
+
+    def review(self, review: Review) -> None:
+        space = self.space(review.owner, review.chat)
+        key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
+        newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
+        row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
+        self.rows.add("review_put", row)
 
     def key_of(self, node_id: str) -> int:
         """The key of a node of this change or of the store."""

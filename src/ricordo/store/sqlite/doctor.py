@@ -23,6 +23,7 @@ _SEALED = {
     "name of entity": "alias_rows_all",
     "subject of": "subject_rows_all",
     "edge from": "edge_rows_all",
+    "review": "review_rows_all",
 }
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
@@ -37,6 +38,7 @@ def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
         "row seals": lambda: _seals(snapshot),
         "commit chain": lambda: _chain(snapshot),
         "full text": lambda: _full_text(snapshot),
+        "slots": lambda: _slots(snapshot),
         "counts": lambda: _counts(snapshot),
         "embeddings": lambda: _embeddings(snapshot),
         "permissions": lambda: _permissions(path),
@@ -105,6 +107,11 @@ def _chain(snapshot: Snapshot) -> tuple[str, str]:
 def _full_text(snapshot: Snapshot) -> tuple[str, str]:
     off = snapshot.value("text_index_off")
     return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _slots(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.value("slots_off")
+    return (f"{off} facts out of step", "rebuild the index") if off else ("in step", "")
 
 
 def _counts(snapshot: Snapshot) -> tuple[str, str]:

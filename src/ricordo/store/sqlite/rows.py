@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Session
+from ricordo.model import Commit, Edge, Entity, Node, Review, Session
 
 Row = tuple[Any, ...]
 
@@ -55,7 +55,7 @@ def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | Non
         to_ms(node.event_time), to_ms(node.created_at),
         to_ms(node.valid_from), _optional_ms(node.valid_until), _optional_ms(node.expires_at),
         _optional_ms(node.closed_at), node.closed_reason, float(node.confidence), float(node.decay_rate),
-        float(node.score), commit,
+        float(node.score), _optional_ms(node.reinforced_at), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
@@ -68,15 +68,15 @@ def node_of(row: Row) -> Node:
     """A node from the columns of the statements that begin `node_` (see nodes.sql)."""
     (key, node_id, type_, category, content, origin, role, speaker, tags, attributes, event_time, created_at,
      valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate, score,
-     owner, chat, session, about) = row  # fmt: skip
+     reinforced_at, owner, chat, session, about) = row  # fmt: skip
     return Node(
         key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
         speaker=speaker, tags=_list(tags), attributes=json.loads(attributes) if attributes != "{}" else {},
         event_time=from_ms(event_time), created_at=from_ms(created_at), valid_from=from_ms(valid_from),
         valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
         closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
-        decay_rate=decay_rate, score=score, owner=owner, chat=chat, session=session,
-        about=_list(about),
+        decay_rate=decay_rate, score=score, reinforced_at=_optional_at(reinforced_at), owner=owner, chat=chat,
+        session=session, about=_list(about),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def former_node(node: Node, before: dict[str, Any]) -> Node:
     columns = (
         "id", "type", "category", "content", "source_type", "source_role", "speaker", "tags", "attributes",
         "event_time", "created_at", "valid_from", "valid_until", "expires_at", "closed_at", "closed_reason",
-        "confidence", "decay_rate", "score",
+        "confidence", "decay_rate", "score", "reinforced_at",
     )  # fmt: skip
     values = (before[name] for name in columns)
     return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
@@ -131,6 +131,29 @@ def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> R
         _encode(edge.evidence), at, None, commit,
     )  # fmt: skip
     return (*values, seal(values))
+
+
+def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
+    """What `edge_close` takes for an edge from the columns of `edge_of`."""
+    return (*row[:3], at, commit, seal((*row, at, commit)))
+
+
+def review_row(review: Review, *, key: int, space: int, newer: int, older: int, commit: int) -> Row:
+    """The columns of `reviews` in the order of its table, sealed."""
+    values = (
+        review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
+        review.decision, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
+    """A review from the columns of `review_by_id`; its two facts are read apart."""
+    key, review_id, kind, newer, older, created_at, decided_at, decision, owner, chat = row
+    return Review(
+        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
+        decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
+    )  # fmt: skip
 
 
 def entity_row(entity: Entity, *, key: int, space: int, commit: int) -> Row:

@@ -1,8 +1,8 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, subjects): every row carries the commit that wrote it and a
+-- Truth (nodes, edges, sessions, entities, aliases, subjects, reviews): every row carries the commit that wrote it and a
 -- seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes.
--- Derived (full text, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
+-- Derived (full text, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
 
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
@@ -78,6 +78,7 @@ CREATE TABLE nodes (
   confidence    REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
   decay_rate    REAL NOT NULL,
   score         REAL NOT NULL DEFAULT 0 CHECK (score BETWEEN -10 AND 10),
+  reinforced_at INTEGER,         -- when it last proved useful: age counts from here
   commit_seq    INTEGER NOT NULL REFERENCES commits,
   seal          BLOB NOT NULL,
   CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
@@ -147,6 +148,35 @@ CREATE TABLE subjects (
   PRIMARY KEY (node, entity)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX subjects_back ON subjects (entity, node);
+
+-- What waits for somebody's word: two facts that may not hold together, or that a rule let one replace the other.
+-- While a 'conflict' or a 'same' is open, `newer` stands before `older` in an answer.
+CREATE TABLE reviews (
+  key        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL UNIQUE,
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same')),
+  newer      INTEGER NOT NULL REFERENCES nodes,
+  older      INTEGER NOT NULL REFERENCES nodes,
+  created_at INTEGER NOT NULL,
+  decided_at INTEGER,
+  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old')),
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL,
+  CHECK ((decided_at IS NULL) = (decision IS NULL))
+) STRICT;
+CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
+CREATE INDEX reviews_newer ON reviews (newer);
+CREATE INDEX reviews_older ON reviews (older);
+
+-- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
+CREATE TABLE slots (
+  node     INTEGER PRIMARY KEY REFERENCES nodes ON DELETE CASCADE,
+  space    INTEGER NOT NULL,
+  subjects TEXT NOT NULL,        -- keys of entities, ascending, separated by commas
+  line     TEXT NOT NULL
+) STRICT;
+CREATE INDEX slots_by_line ON slots (space, subjects, line);
 
 -- Names found in a text by rule. Derived.
 CREATE TABLE found_mentions (
@@ -356,6 +386,32 @@ CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
 END;
 
+-- Slots follow, too. Whom a new fact is about comes after it, by the triggers of `subjects`.
+CREATE TRIGGER nodes_slot_added AFTER INSERT ON nodes WHEN NEW.shelf = 'k' AND NEW.closed_at IS NULL BEGIN
+  INSERT INTO slots SELECT NEW.key, NEW.space, '', statement_line(NEW.content)
+    WHERE statement_line(NEW.content) != '';
+END;
+CREATE TRIGGER nodes_slot_moves AFTER UPDATE OF content, shelf, space, closed_at ON nodes
+WHEN OLD.content IS NOT NEW.content OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space
+  OR OLD.closed_at IS NOT NEW.closed_at BEGIN
+  DELETE FROM slots WHERE node = NEW.key;
+  INSERT INTO slots SELECT NEW.key, NEW.space, coalesce((SELECT group_concat(entity) FROM
+      (SELECT entity FROM subjects WHERE node = NEW.key ORDER BY entity)), ''), statement_line(NEW.content)
+    WHERE NEW.closed_at IS NULL AND NEW.shelf = 'k' AND statement_line(NEW.content) != '';
+END;
+CREATE TRIGGER subjects_slot_added AFTER INSERT ON subjects BEGIN
+  UPDATE slots SET subjects = (SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = NEW.node ORDER BY entity)) WHERE node = NEW.node;
+END;
+CREATE TRIGGER subjects_slot_changed AFTER UPDATE ON subjects BEGIN
+  UPDATE slots SET subjects = (SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = NEW.node ORDER BY entity)) WHERE node = NEW.node;
+END;
+CREATE TRIGGER subjects_slot_gone AFTER DELETE ON subjects BEGIN
+  UPDATE slots SET subjects = coalesce((SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = OLD.node ORDER BY entity)), '') WHERE node = OLD.node;
+END;
+
 -- Before-images. Inserts cost nothing.
 CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'nodes', OLD.key, json_object(
@@ -365,7 +421,7 @@ CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
     'event_time', OLD.event_time, 'created_at', OLD.created_at, 'valid_from', OLD.valid_from,
     'valid_until', OLD.valid_until, 'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at,
     'closed_reason', OLD.closed_reason, 'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate,
-    'score', OLD.score, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'score', OLD.score, 'reinforced_at', OLD.reinforced_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;  -- a row altered twice in one commit keeps its first before-image
 END;
 CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
@@ -373,6 +429,13 @@ CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
     json_object('predicate', OLD.predicate, 'weight', OLD.weight, 'confidence', OLD.confidence,
     'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
     'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'reviews', OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER sessions_history_update BEFORE UPDATE ON sessions BEGIN
