@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.encoding import episodes, facts, sessions
+from ricordo.encoding import episodes, facts, people, sessions
 from ricordo.encoding.text import check_encodable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
@@ -188,9 +188,10 @@ class Memory:
             attributes=attributes,
         )
         (node,) = self._episodes([message])
+        scope = self._scope
         self._opened.store.write_nowait(
-            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message])), None),
-            scope=self._scope, reason=self._reason("add"), at=node.created_at,
+            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message]), scope=scope), None),
+            scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
         return node.id
@@ -205,8 +206,8 @@ class Memory:
         if not messages:
             return []
         nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
-        claimed = _claimed(messages)
-        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed), None))
+        claimed, scope = _claimed(messages), self._scope
+        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
         return [node.id for node in nodes]
 
@@ -336,11 +337,13 @@ class Memory:
             InvalidError: a field cannot be accepted.
             ConflictError: one of that name and type is known already.
         """
-        entity = facts.new_entity(
-            name, scope=self._scope, now=self._opened.now(), type=type, aliases=aliases, relation=relation,
-            protected=protected,
-        )  # fmt: skip
-        added = await self._write("add entity", lambda tx: facts.introduce(tx, entity, scope=self._scope))
+        now = self._opened.now()
+        entity = people.new_entity(
+            name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected
+        )
+        added = await self._write(
+            "add entity", lambda tx: people.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
+        )
         self._opened.backlog.note(1)
         return added
 

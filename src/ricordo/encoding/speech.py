@@ -1,0 +1,21 @@
+"""Whose words they are: what decides whether "my wife" is the owner's."""
+
+from __future__ import annotations
+
+from ricordo.words import same_name_key
+
+_TRUSTED = frozenset(("user", "cli", "rpc", "conversation"))
+_SELF = frozenset(("me", "user", "i", "human", "я", "owner"))
+
+
+def is_owners_word(role: str | None, origin: str, speaker: str | None, *, owner: str) -> bool:
+    """Whether the owner of a memory said this: a user's turn or statement that names no other speaker.
+
+    Args:
+        owner: whose memory it is; "" for a group's, where nobody's word is the owner's.
+    """
+    if not owner or role != "user" or origin not in _TRUSTED:
+        return False
+    if speaker is None or speaker.casefold() in _SELF:
+        return True
+    return same_name_key(speaker) == same_name_key(owner) != ""
