@@ -17,7 +17,7 @@ from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.store import Snapshot
-from ricordo.words import name_key
+from ricordo.words.names import folded_name
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
 _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}
@@ -90,7 +90,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         if node.id in known or is_silent(node.session, silent):
             continue
         entities = people.about(node)
-        subjects += [(node.id, entity.id, name_key(name)) for name, entity in entities]
+        subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.node(scope, node.id) or node for node in facts)

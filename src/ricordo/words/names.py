@@ -43,6 +43,11 @@ def name_words(text: str) -> list[str]:
     return [fold_word(word) for word in raw_words(text)]
 
 
+def folded_name(name: str) -> str:
+    """A name as it is compared with others letter by letter."""
+    return " ".join(name_words(name))
+
+
 @lru_cache(maxsize=16_384)
 def nominatives(word: str) -> tuple[str, ...]:
     """What a folded Russian word could be a case of; itself first. Other scripts have only themselves here.

@@ -74,7 +74,7 @@ SELECT r.key, r.id, r.predicate, x.id, x.canonical_name, t.id, t.canonical_name,
 FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
   LEFT JOIN entities p ON p.key = r.source LEFT JOIN entities x ON x.key = coalesce(p.merged_into, p.key)
   JOIN spaces s ON s.key = r.space
-WHERE r.closed_at IS NULL AND r.key IN (
+WHERE r.closed_at IS NULL AND t.closed_at IS NULL AND x.key IS NOT t.key AND r.key IN (
   SELECT key FROM relations WHERE target IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity)
   UNION
   SELECT key FROM relations WHERE source IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity))
