@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ricordo.encoding.speech import is_owners_word
 from ricordo.store.sqlite.linking import Holder, Text
@@ -26,26 +26,24 @@ MAX_CHARS = 20_000
 _INFLECTED = re.compile(r"[а-яё]")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Some words in a row that could be a name: what they are looked up by, and as they are written."""
+class Run(NamedTuple):
+    """Some words in a row that could be a name: what they are looked up by, and as they are written.
+
+    `follows` is whether the run goes on in a sentence, so that its capital letter means something.
+    """
 
     key: str
     written: str
     is_capital: bool
     follows: bool
-    """Whether a word or a comma stands before it, so that its capital letter means something."""
 
-    @property
-    def sounds(self) -> tuple[str, ...]:
-        return sound_keys(self.written) if self.is_capital else ()
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The run's key and, of a capitalised Russian word, those of what it may be a case of."""
-        if self.is_capital and " " not in self.key and _INFLECTED.search(self.key):
-            return tuple(dict.fromkeys((self.key, *look_up_keys(self.written))))
-        return (self.key,)
+    def look_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Its keys and sounds: the run's own, and of capitalised words those of what they may be a case or spelling of."""
+        if not self.is_capital:
+            return (self.key,), ()
+        if " " in self.key or not _INFLECTED.search(self.key):
+            return (self.key,), sound_keys(self.written)
+        return (self.key, *look_up_keys(self.written)), sound_keys(self.written)
 
 
 Known = Mapping[str, Sequence[tuple[str, int]]]
@@ -56,26 +54,25 @@ Known = Mapping[str, Sequence[tuple[str, int]]]
 def runs_in(text: str) -> tuple[Run, ...]:
     """Every run of one to four words, distinct: what could be a name."""
     tokens = name_tokens(text[:MAX_CHARS])
-    found: dict[Run, None] = {}
-    for start in range(len(tokens)):
-        for size in range(1, min(MAX_NAME_WORDS, len(tokens) - start) + 1):
-            part = tokens[start : start + size]
-            found[
-                Run(
-                    key=" ".join(token.term for token in part),
-                    written=" ".join(token.written for token in part),
-                    is_capital=all(token.is_capital for token in part),
-                    follows=part[0].follows,
-                )
-            ] = None
-    return tuple(found)
+    found: list[Run] = []
+    for start, first in enumerate(tokens):
+        key, written, is_capital = first.term, first.written, first.is_capital
+        found.append(Run(key, written, is_capital, first.follows))
+        for token in tokens[start + 1 : start + MAX_NAME_WORDS]:
+            key, written = f"{key} {token.term}", f"{written} {token.written}"
+            is_capital = is_capital and token.is_capital
+            found.append(Run(key, written, is_capital, first.follows))
+    return tuple(dict.fromkeys(found))
 
 
 def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """All keys and all sounds of several texts, for one look-up."""
-    runs = [run for text in texts for run in runs_in(text)]
-    keys = dict.fromkeys(key for run in runs for key in run.keys)
-    sounds = dict.fromkeys(sound for run in runs for sound in run.sounds)
+    keys: dict[str, None] = {}
+    sounds: dict[str, None] = {}
+    for run in {run for text in texts for run in runs_in(text)}:
+        its_keys, its_sounds = run.look_up()
+        keys.update(dict.fromkeys(its_keys))
+        sounds.update(dict.fromkeys(its_sounds))
     return list(keys), list(sounds)
 
 
@@ -94,8 +91,11 @@ def mentions(texts: Sequence[Text], known: Known, *, holders: Sequence[Holder], 
 
 def _meant(run: Run, known: Known, text: str) -> list[int]:
     """Whom a run names: all that bear exactly this name, else the one it is a case or a spelling of."""
+    if not run.is_capital and run.key not in known:  # most of them, by far
+        return []
     likely: dict[str, set[int]] = {}
-    for key in (*run.keys, *run.sounds):
+    keys, sounds = run.look_up()
+    for key in (*keys, *sounds):
         for alias, entity in known.get(key, ()):
             if like := _likeness(run, key, alias):
                 likely.setdefault(like, set()).add(entity)

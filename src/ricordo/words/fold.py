@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import Stemmer
 
@@ -129,8 +129,7 @@ def name_terms(text: str) -> list[str]:
     return terms
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of a text as names are looked for: its term, and itself folded but not stemmed.
 
     `follows` is whether it goes on in a sentence, so that a capital letter means something.
@@ -169,6 +168,7 @@ def raw_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+@lru_cache(maxsize=16_384)
 def fold_word(word: str) -> str:
     """One lower-case word without its accents, possessive ending and apostrophes."""
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))

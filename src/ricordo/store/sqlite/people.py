@@ -14,6 +14,9 @@ from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words.kinship import known_relation, relation_named
 from ricordo.words.names import Likeness, likeness, look_up_keys, sound_keys
 
+# How many of an entity's latest memories a profile looks at. Those of others than it asks for are walked past.
+_WALK = 2_000
+
 _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
 
 
@@ -131,7 +134,7 @@ def latest(snapshot: Snapshot, scope: Scope, key: int, statement: str, *, most: 
     """The latest memories about an entity ("subjects_latest") or that merely name it ("mentions_latest")."""
     keys: set[int] = set()
     for (member,) in snapshot.rows("entity_members", {"entity": key}):
-        keys.update(row[0] for row in snapshot.rows(statement, {"entity": member, "most": most}))
+        keys.update(row[0] for row in snapshot.rows(statement, {"entity": member, "most": most, "walk": _WALK}))
     found = snapshot.nodes(scope, sorted(keys, reverse=True)[:most])
     return [found[each] for each in sorted(found, reverse=True)]
 

@@ -2,7 +2,7 @@
 -- Live entities, oldest first. An entity's names and counts are its own and those of all that were merged into it; what it
 -- is to the owner comes from the relations that hold.
 SELECT e.key, e.id, e.type, e.canonical_name,
-  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r
+  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r INDEXED BY relations_by_target
     WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND r.source IS NULL
       AND r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL)),
   e.summary, e.protected, e.attributes, e.first_seen, e.last_updated, e.closed_at,
@@ -11,7 +11,7 @@ SELECT e.key, e.id, e.type, e.canonical_name,
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND alias != e.canonical_name),
   (SELECT coalesce(sum(nodes), 0) FROM entity_counts
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key))
-FROM entities e JOIN spaces s ON s.key = e.space
+FROM entities e CROSS JOIN spaces s ON s.key = e.space
 WHERE e.key IN (SELECT value FROM json_each(:keys)) AND e.space IN (SELECT value FROM json_each(:spaces))
 ORDER BY e.key
 
@@ -94,15 +94,18 @@ SELECT space, predicate, commit_seq FROM relations
 WHERE commit_seq > :seq AND source IS NULL AND closed_at IS NULL AND valid_until IS NULL ORDER BY commit_seq
 
 -- name: subjects_latest
--- The latest live knowledge about one entity, its newest record first: a walk along subjects_back.
-SELECT n.key FROM subjects x JOIN live_nodes n ON n.key = x.node
-WHERE x.entity = :entity AND n.type != 'episodic' ORDER BY x.node DESC LIMIT :most
+-- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
+-- somebody with a hundred thousand of them may all be closed.
+SELECT n.key FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) x
+  CROSS JOIN live_nodes n ON n.key = x.node
+WHERE n.type != 'episodic' ORDER BY n.key DESC LIMIT :most
 
 -- name: mentions_latest
--- The latest live memories that name one entity without being about it.
-SELECT n.key FROM found_mentions x JOIN live_nodes n ON n.key = x.node
-WHERE x.entity = :entity AND NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = x.node AND s.entity = x.entity)
-ORDER BY x.node DESC LIMIT :most
+-- The latest live memories that name one entity without being about it; likewise bounded.
+SELECT n.key FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) x
+  CROSS JOIN live_nodes n ON n.key = x.node
+WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = x.node AND s.entity = :entity)
+ORDER BY n.key DESC LIMIT :most
 
 -- name: named_together
 -- Who else these memories name, the most often first.
