@@ -1,4 +1,4 @@
-"""How long a profile takes of somebody with very many facts. `python benchmarks/people.py [FACTS]`, 100,000 by default."""
+"""How long it takes to tell of somebody with very many facts: `python benchmarks/people.py [FACTS]`, 100,000 else."""
 
 from __future__ import annotations
 

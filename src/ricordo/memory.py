@@ -339,9 +339,7 @@ class Memory:
             ConflictError: one of that name and type is known already.
         """
         now = self._opened.now()
-        entity = people.new_entity(
-            name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected
-        )
+        entity = people.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
         added = await self._write(
             "add entity", lambda tx: people.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
         )
@@ -357,7 +355,7 @@ class Memory:
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
     ) -> None:
-        """Say what somebody is to you, or to another: `relate("Sarah", "wife")`, `relate("Acme", "employer", source="Sarah")`.
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
 
         Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
 
@@ -407,9 +405,7 @@ class Memory:
         """
         engine = self._opened
         now = engine.now()
-        parted = await self._write(
-            "split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now)
-        )
+        parted = await self._write("split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now))
         await engine.store.derive(lambda tx: merging.hand_over(tx, parted))
         engine.backlog.note(1)
         return parted.kept, parted.other
@@ -512,9 +508,7 @@ class Memory:
         """
         now, most = self._opened.now(), checked_limit(limit)
         wanted = checked_name(name)
-        return await self._opened.store.read(
-            lambda tx: profile.profile(tx, self._scope, wanted, now=now, limit=most)
-        )
+        return await self._opened.store.read(lambda tx: profile.profile(tx, self._scope, wanted, now=now, limit=most))
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Who is known, those who are named most often first.

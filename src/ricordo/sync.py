@@ -282,7 +282,7 @@ class Memory:
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
     ) -> None:
-        """Say what somebody is to you, or to another: `relate("Sarah", "wife")`, `relate("Acme", "employer", source="Sarah")`.
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
 
         Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
 

@@ -85,6 +85,19 @@ async def test_in_a_group_only_the_owner_by_name_has_a_wife_of_theirs(memory: An
     assert await memory.scoped(Scope(owner="eve", chat="team")).people() == ()
 
 
+async def test_what_another_speaker_says_of_their_own_is_theirs(memory: Any) -> None:
+    await memory.add_entity("Tom")
+    for _ in range(2):
+        await memory.add("My wife is Sarah", speaker="Tom")
+    await memory.add("My wife is Eve", speaker="Nobody known")
+    await memory.add("My wife is Anna")
+    assert (await memory.entity("my wife")).name == "Anna"
+    assert [(each.predicate, each.source_name) for each in (await memory.entity("Sarah")).relations] == [
+        ("wife", "Tom")
+    ]
+    assert {each.name for each in await memory.people()} == {"Tom", "Sarah", "Anna"}
+
+
 async def test_nobody_elses_people_and_relations_resolve(memory: Any) -> None:
     other = memory.scoped(Scope(owner="eve"))
     await memory.remember("My wife is Sarah")
@@ -205,7 +218,12 @@ async def test_a_plain_statement_is_about_whom_it_begins_with(memory: Any) -> No
     await memory.add_entity("Сара")
     plain = await memory.remember("Anna lives in Paris")
     russian = await memory.remember("Сара живёт в Риге")
-    for other in ("Anna's sister lives in Rome", "Anna Karenina is a novel", "Сестра Сары живёт в Осло", "Bob knows Anna"):
+    for other in (
+        "Anna's sister lives in Rome",
+        "Anna Karenina is a novel",
+        "Сестра Сары живёт в Осло",
+        "Bob knows Anna",
+    ):
         assert (await memory.remember(other)).about == ()
     assert (plain.about, russian.about) == (("Anna",), ("Сара",))
     await memory.settle(20)

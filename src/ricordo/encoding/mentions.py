@@ -38,7 +38,7 @@ class Run(NamedTuple):
     follows: bool
 
     def look_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Its keys and sounds: the run's own, and of capitalised words those of what they may be a case or spelling of."""
+        """Its keys and sounds: its own, and of capitalised words those of what they may be a case or a spelling of."""
         if not self.is_capital:
             return (self.key,), ()
         if " " in self.key or not _INFLECTED.search(self.key):
@@ -117,7 +117,7 @@ def _likeness(run: Run, key: str, alias: str) -> str | None:
 
 def _related(text: Text, holders: Sequence[Holder]) -> list[int]:
     """Whom "my wife" and the like mean in a text, by who it was when it was said; of several brothers nobody."""
-    found = []
+    found: list[int] = []
     for predicate in relations_in(text.text[:MAX_CHARS]):
         at_the_time = {
             holder.entity

@@ -25,7 +25,9 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
     """
     kept, gone = sought(snapshot, scope, keep), sought(snapshot, scope, other)
     if kept.id == gone.id:
-        raise ConflictError(f"{keep!r} and {other!r} are one already: {kept.name}", hint="where two share a name, give ids")
+        raise ConflictError(
+            f"{keep!r} and {other!r} are one already: {kept.name}", hint="where two share a name, give ids"
+        )
     if (kept.owner, kept.chat) != (gone.owner, gone.chat):
         raise ConflictError(f"{kept.name} and {gone.name} belong to different memories", hint="merge within one")
     at = from_ms(now)
@@ -43,14 +45,12 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
     names.pop(kept.name, None)
     relations = dict.fromkeys(each for each in (kept.relation, gone.relation) if each)
     count = kept.mention_count + gone.mention_count
-    return change, replace(
-        result, aliases=tuple(names), relation=", ".join(relations) or None, mention_count=count
-    )
+    return change, replace(result, aliases=tuple(names), relation=", ".join(relations) or None, mention_count=count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """What came of a split: both entities, and the mentions found by rule that are the other's: (node key, entity key)."""
+    """Both entities, and the mentions found by rule that are the other's now: (node key, former entity key)."""
 
     kept: Entity
     other: Entity
@@ -90,9 +90,7 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
     staying = [each for each in members if each not in back]
     moving = [(each, name) for each in staying for name in borne[each.id] if folded_name(name) in go]
     other = _other(kept, given, back, [name for _, name in moving], scope=scope, now=now)
-    parting = _Parting(
-        go=go, stay=frozenset(folded_name(name) for each in staying for name in borne[each.id]) - go
-    )
+    parting = _Parting(go=go, stay=frozenset(folded_name(name) for each in staying for name in borne[each.id]) - go)
     change = Change(
         entities=() if back else (other,),
         put_entities=tuple(_reopened(each, other, now=now) for each in back),
@@ -118,9 +116,9 @@ def _check_names(snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: 
                  members: Sequence[Entity]) -> None:  # fmt: skip
     if not given:
         raise InvalidError("names: none is given", hint="say which names are somebody else's")
-    used = {
-        used for each in members for _, used, _ in snapshot.rows("subjects_of_entity", {"entity": each.key})
-    } | {folded_name(name) for each in borne.values() for name in each}
+    used = {used for each in members for _, used, _ in snapshot.rows("subjects_of_entity", {"entity": each.key})} | {
+        folded_name(name) for each in borne.values() for name in each
+    }
     for name in given:
         if folded_name(name) == folded_name(kept.name):
             raise InvalidError(f"names: {kept.name} keeps its own name", hint="split off the other names instead")

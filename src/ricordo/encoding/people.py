@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.encoding.speech import is_owners_word
+from ricordo.encoding.speech import is_owners_word, is_persons_word
 from ricordo.encoding.stated import plain_subjects, stated_relations
 from ricordo.encoding.text import check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
@@ -125,8 +125,8 @@ class People:
 
         Who was called "my wife" for want of a name gets the name; of what one has but one of, the one before ends.
         """
-        present = [] if source else known.open_relations(self._snapshot, self._scope, predicate)
-        present = [each for each in (*present, *self._relations) if self._is_open(each, predicate, source)]
+        present = [each for each in (*self._before(predicate, source), *self._relations)
+                   if self._is_open(each, predicate, source)]  # fmt: skip
         if any(each.target == target.id for each in present):
             return
         for each in present:
@@ -140,14 +140,19 @@ class People:
                 self._ended[each.id] = replace(each, valid_until=from_ms(self._now))
         self._relations.append(self._relation(predicate, target, source, evidence=evidence, start=start, end=end))
 
+    def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
+        if source is None:
+            return known.open_relations(self._snapshot, self._scope, predicate)
+        return known.relations(self._snapshot, source.key) if source.key else ()
+
     def _is_open(self, relation: Relation, predicate: str, source: Entity | None) -> bool:
-        is_the_same = relation.predicate == predicate and relation.source == (source and source.id)
+        is_the_same = relation.predicate == predicate and relation.source == (None if source is None else source.id)
         return is_the_same and relation.id not in self._ended and relation.valid_until is None
 
     def _relation(self, predicate: str, target: Entity, source: Entity | None, *, evidence: str | None,
                   start: datetime | None, end: datetime | None) -> Relation:  # fmt: skip
         return Relation(
-            id=new_id(self._now), predicate=predicate, target=target.id, source=source and source.id,
+            id=new_id(self._now), predicate=predicate, target=target.id, source=None if source is None else source.id,
             valid_from=start, valid_until=end, evidence=() if evidence is None else (evidence,),
             created_at=from_ms(self._now), owner=target.owner, chat=target.chat,
         )  # fmt: skip
@@ -165,16 +170,25 @@ class People:
             self._put[nameless.id] = replace(nameless, closed_at=at, merged_into=target.id, last_updated=at)
 
     def listen(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node of the owner's says outright; returns whom they are to."""
-        if not is_owners_word(node.role, node.origin, node.speaker, owner=owner) or (node.chat and not node.speaker):
+        """Learn the relations that a node says outright: the owner's, or those of another speaker who is known. Returns
+        whom they are to.
+        """
+        if not is_persons_word(node.role, node.origin):
+            return []
+        is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner)
+        said = [] if node.chat and not node.speaker else stated_relations(node.content)
+        source = self.known(node.speaker) if said and node.speaker and not is_owners else None
+        if not is_owners and source is None:
             return []
         heard = []
-        for stated in stated_relations(node.content):
+        for stated in said:
             try:
                 entity = self.named(stated.name)
             except InvalidError:
                 continue
-            self.relate(stated.predicate, entity, evidence=node.id)
+            if source is not None and source.id == entity.id:
+                continue
+            self.relate(stated.predicate, entity, evidence=node.id, source=source)
             heard.append(self._found[stated.name])
         return heard
 

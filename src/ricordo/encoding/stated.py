@@ -7,14 +7,14 @@ a negation, the past, a condition or a quotation teaches nothing, nor does a cap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 from ricordo.words import function_words
-from ricordo.words.kinship import NOT_PEOPLE, known_relation, relation_pattern
-from ricordo.words.names import looks_nominative, nominatives
+from ricordo.words.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 
 MAX_CHARS = 5_000
 """What is said outright is said in a few words; the rest of a document is not looked at."""
@@ -29,11 +29,15 @@ class Stated:
     sentence: str
 
 
+Case = Literal["feminine", "masculine"]
+"""The gender of a name that may stand in the instrumental case."""
+
 _WORD = r"[^\W\d_a-zа-яё][^\W\d_]*(?:['’-][^\W\d_a-zа-яё][^\W\d_]*)*"
 _NAME = rf"(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}})"
 _END = r"(?!['’]s\b)(?=\s*(?:$|[,;)!—–]|and\b|who\b|from\b|и\b|с\b|из\b))"
 _LEAD = (
-    r"^(?:(?:and|so|well|oh|ok|okay|yes|yeah|hi|hello|hey|btw|by the way|also|actually|remember(?:\s+that)?|note(?:\s+that)?|fyi|"
+    r"^(?:(?:and|so|well|oh|ok|okay|yes|yeah|hi|hello|hey|btw|by the way|also|actually|fyi|"
+    r"remember(?:\s+that)?|note(?:\s+that)?|"
     r"а|и|ну|да|привет|кстати|вообще|запомни|запомни,?\s+что|имей в виду)[,:!]?\s+)*"
 )
 _KIND_EN = r"(?:(?:dear|lovely|beloved|wonderful|older|elder|younger|little|big|twin|new)\s+)?"
@@ -67,12 +71,12 @@ def _any_case(form: str) -> str:
     return f"(?i:{before}){name}(?i:{after})"
 
 
-_SPEAKS_OF_RELATIONS = re.compile(rf"(?<!\w)(?:{_MINE_EN}|мо[йяеёию]|моего)(?!\w)", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?\n…]+(?:(?<=\b(?:Dr|Mr|Ms))\.[^.!?\n…]+|(?<=\bMrs)\.[^.!?\n…]+)*[.!?…]*")
 _QUOTED = re.compile(r"[\"«»“”„‟]|(?<!\w)['‘]|['’](?!\w)")
 _DOUBTFUL = re.compile(
     r"(?<!\w)(?:not|never|no longer|was|were|if|would|could|might|maybe|perhaps|wish|imagine|suppose|pretend|unless|"
-    r"former|used to be|не|нет|уже не|была|был|было|бы|если|звали|кажется|может|наверное|допустим|представь)(?!\w)|n['’]t\b",
+    r"former|used to be|не|нет|уже не|была|был|было|бы|если|звали|кажется|может|наверное|допустим|представь)(?!\w)"
+    r"|n['’]t\b",
     re.IGNORECASE,
 )
 _TRANSCRIPT = re.compile(r"\s*[^\s:]+(?:\s[^\s:]+)?:\s")
@@ -86,9 +90,9 @@ def stated_relations(text: str) -> list[Stated]:
     [('wife', 'Sarah')]
     """
     text = text[:MAX_CHARS]
-    if not _SPEAKS_OF_RELATIONS.search(text):
+    if not may_name_relation(text):
         return []
-    found = {}
+    found: dict[tuple[str, str], Stated] = {}
     for sentence in _sentences(text):
         for stated in _stated_in(sentence):
             found.setdefault((stated.predicate, stated.name), stated)
@@ -104,23 +108,27 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _stated_in(sentence: str) -> Iterator[Stated]:
-    if not _SPEAKS_OF_RELATIONS.search(sentence):
+    if not may_name_relation(sentence):
         return
     for pattern in _patterns():
         for found in pattern.finditer(sentence):
             predicate = known_relation(found["what"])
-            name = _name(found["name"], is_object="зовут" in found.group().lower())
-            is_first = found.start("name") == len(sentence) - len(sentence.lstrip()) or found["name"] == sentence.split()[0]
+            name = _name(found["name"], case=_case(found.group()))
+            is_first = found.start("name") < found.start("what")
             if predicate and predicate not in NOT_PEOPLE and name and not (is_first and _is_thing(name)):
                 yield Stated(predicate=predicate, name=name, sentence=sentence)
 
 
-def _name(written: str, *, is_object: bool) -> str | None:
-    """The name in capitalised words, up to the first of them that is none; None where nothing is left.
+def _case(said: str) -> Case | None:
+    """Whether a name may stand in the instrumental case ("зовут Сарой"), and of which gender."""
+    words = said.lower().split()
+    if "зовут" not in words:
+        return None
+    return "feminine" if "мою" in words else "masculine"
 
-    Args:
-        is_object: said as "зовут Сарой": a Russian name may be in its instrumental case.
-    """
+
+def _name(written: str, *, case: Case | None) -> str | None:
+    """The name in capitalised words, up to the first of them that is none; None where nothing is left."""
     kept: list[str] = []
     for word in written.split():
         bare = word.rstrip(".")
@@ -131,7 +139,7 @@ def _name(written: str, *, is_object: bool) -> str | None:
         kept.append(bare)
     if not kept:
         return None
-    return _in_nominative(kept) if is_object else " ".join(kept)
+    return _in_nominative(kept, case) if case else " ".join(kept)
 
 
 def _is_name(word: str) -> bool:
@@ -141,22 +149,32 @@ def _is_name(word: str) -> bool:
     return len(word) > 1 and not is_shouted and lower not in known and not lower.endswith("'s")
 
 
-def _in_nominative(words: list[str]) -> str | None:
-    """ "Сарой" is Сара; of a form that two names share nothing is learnt."""
+# The instrumental case of a name by the end of its words. Masculine "ем" is left out: Игорем is of Игорь, Сергеем of
+# Сергей, Артем himself.
+_INSTRUMENTAL: Mapping[Case, tuple[tuple[str, str], ...]] = {
+    "feminine": (
+        (r"ией\Z", "ия"), (r"ь[её]й\Z", "ья"), (r"(?<=[жшчщц])ей\Z", "а"), (r"ей\Z", "я"), (r"ой\Z", "а"),
+        (r"овью\Z", "овь"),
+    ),
+    "masculine": (
+        (r"ь[её]й\Z", "ья"), (r"ой\Z", "а"), (r"(?<=ов)ым\Z|(?<=ев)ым\Z|(?<=ин)ым\Z", ""),
+        (r"(?<=[^аеёиоуыэюяьй]{2})ом\Z|(?<=[аеёиоуыэюя][^аеёиоуыэюяьй])ом\Z", ""),
+    ),
+}  # fmt: skip
+
+
+def _in_nominative(words: list[str], case: Case) -> str | None:
+    """ "Сарой" is Сара; of a form that several names share nothing is learnt."""
     done = []
     for word in words:
-        if looks_nominative(word.lower()) or word.lower().endswith("е"):
-            done.append(word)
-            continue
-        forms = [form for form in nominatives(word.lower())[1:] if not form.endswith(("ая", "ый", "ий", "ь"))]
-        likely = [form for form in forms if word.lower().endswith(("ой", "ой", "ом", "ей", "ией"))]
-        if not likely:
+        if case == "masculine" and word.endswith("ем"):
             return None
-        done.append(likely[0].capitalize())
+        changed = (re.sub(ending, other, word) for ending, other in _INSTRUMENTAL[case] if re.search(ending, word))
+        done.append(next(changed, word))
     return " ".join(done)
 
 
-# What people say is their wife, boss or best friend, besides people. It stands first in its sentence and is capitalised.
+# What people say is their wife, boss or best friend, besides people. It stands first and is therefore capitalised.
 _ABSTRACT = re.compile(r"(?:ing|ness|tion|sion|ity|ment|ism|ость|ение|ание|изм)\Z")
 
 
@@ -183,7 +201,9 @@ def _words(name: str) -> frozenset[str]:
 
 
 # Whom a plain statement is about: a name at its very beginning with a verb behind it, and nothing possessive.
-_SUBJECT = re.compile(rf"\s*(?P<first>{_WORD}(?:\s+{_WORD}){{0,2}})(?:\s+(?:and|и)\s+(?P<second>{_WORD}(?:\s+{_WORD}){{0,2}}))?\s+(?P<next>[^\W\d_][\w'’-]*)")
+_SUBJECT = re.compile(
+    rf"\s*(?P<first>{_WORD}(?:\s+{_WORD}){{0,2}})(?:\s+(?:and|и)\s+(?P<second>{_WORD}(?:\s+{_WORD}){{0,2}}))?\s+(?P<next>[^\W\d_][\w'’-]*)"
+)
 
 
 def plain_subjects(text: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def _present(nodes: Sequence[Node], *, now: int) -> list[Node]:
 
 
 def _worth(node: Node) -> float:
-    """How much a fact is held true and was found useful; among equals the latest comes first, since sorting is stable."""
+    """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
     return node.confidence * exp(0.2 * node.score)
 
 

@@ -75,7 +75,9 @@ SINGLE = frozenset(words.partition("|")[0] for words, _ in _SINGLE)
 
 # Agents write facts about whom they serve in the third person.
 _POSSESSIVE_EN = r"my|our|(?:the\s+)?user['’]s"
-_POSSESSIVE_RU = "мой|моя|моё|мое|мои|моего|моей|моему|моим|моём|моем|мою|моею|моих|моими|наш|наша|нашего|нашей|нашему|нашим|нашу"
+_POSSESSIVE_RU = (
+    "мой|моя|моё|мое|мои|моего|моей|моему|моим|моём|моем|мою|моею|моих|моими|наш|наша|нашего|нашей|нашему|нашим|нашу"
+)
 
 # Oblique stems that the rules of declension do not give.
 _IRREGULAR = {
@@ -131,7 +133,7 @@ def relation_pattern() -> str:
 
 @cache
 def _phrase() -> re.Pattern[str]:
-    kinds = r"(?:(?:dear|lovely|beloved|older|elder|younger|little|big|twin|new|любим\w+|стар\w+|младш\w+|нов\w+)\s+)?"
+    kinds = rf"(?:(?:{_KINDS})\s+)?"
     mine = f"(?:{_POSSESSIVE_EN}|{_POSSESSIVE_RU})"
     return re.compile(rf"(?<![\w-]){mine}\s+{kinds}({relation_pattern()})(?![\w-])", re.IGNORECASE)
 
@@ -146,8 +148,29 @@ def relation_named(name: str) -> str | None:
     return None if found is None else words_of()[folded(found.group(1))]
 
 
+_KINDS = (
+    "dear|lovely|beloved|wonderful|older|elder|younger|little|big|twin|new|"
+    r"любим\w+|старш\w+|младш\w+|нов\w+"
+)
+_AFTER_MINE = re.compile(
+    rf"(?<![\w-])(?:{_POSSESSIVE_EN}|{_POSSESSIVE_RU})\s+(?:(?:{_KINDS})\s+)?([\w-]+)", re.IGNORECASE
+)
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    return frozenset(word.split()[0] for word in words_of())
+
+
+def may_name_relation(text: str) -> bool:
+    """Whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
+    return any(folded(found.group(1)) in _first_words() for found in _AFTER_MINE.finditer(text))
+
+
 def relations_in(text: str) -> frozenset[str]:
     """The relations of the speaker that a text speaks of. "My wife's sister" speaks of the wife alone."""
+    if not may_name_relation(text):
+        return frozenset()
     return frozenset(words_of()[folded(found.group(1))] for found in _phrase().finditer(text))
 
 

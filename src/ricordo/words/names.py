@@ -69,7 +69,7 @@ def nominatives(word: str) -> tuple[str, ...]:
 
 def looks_nominative(word: str) -> bool:
     """Whether a folded word may well be a name's own form: a consonant, й, а, я at its end, or no Cyrillic."""
-    return not _CYRILLIC.search(word) or word[-1] not in "ыуюеи" and not re.search(r"(?:ой|ою|ом|ем|ым)\Z", word)
+    return not _CYRILLIC.search(word) or not re.search(r"(?:[ыуюеи]|ой|ом|ем|ым)\Z", word)
 
 
 def likeness(written: str, known: str) -> Likeness | None:
@@ -79,7 +79,9 @@ def likeness(written: str, known: str) -> Likeness | None:
         return "same"
     if len(mine) == len(theirs) and all(name in nominatives(word) for word, name in zip(mine, theirs, strict=True)):
         return "form"
-    if any(_CYRILLIC.search(word) is None and not word.isascii() for word in mine) and name_key(written) == name_key(known):
+    if any(_CYRILLIC.search(word) is None and not word.isascii() for word in mine) and name_key(written) == name_key(
+        known
+    ):
         return "form"
     sounds = sound_keys(written)
     return "sound" if sounds and same_name_key(known) in sounds else None

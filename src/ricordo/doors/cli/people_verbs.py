@@ -57,9 +57,7 @@ async def entity_add(
 ) -> Answer:
     """Make a person or thing known, so that what names it is linked to it."""
     async with door.open(makes=True) as memory:
-        added = await memory.add_entity(
-            name, type=type, aliases=alias or (), relation=relation, protected=protected
-        )
+        added = await memory.add_entity(name, type=type, aliases=alias or (), relation=relation, protected=protected)
         await door.settle(memory)
     return Answer(data=added, show=lambda out: _say(out, "Known now", show_people.named(added)))
 

@@ -63,10 +63,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     writer = _Writer(snapshot, scope)
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     writer.commit = previous + 1
-    for entity in change.entities:
-        writer.entity(entity)
-    for entity in change.put_entities:
-        writer.altered_entity(entity)
+    writer.entities(change)
     for node in change.add:
         writer.new_node(node, at)
     for node in change.put:
@@ -76,14 +73,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for session in change.sessions:
         space = writer.space(session.owner, session.chat)
         writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
-    for move in change.moved_names:
-        writer.moved_name(move)
-    for relation in (*change.relations, *change.put_relations):
-        writer.relation(relation)
-    for node_id, source, target in change.moved_subjects:
-        writer.moved_subject(node_id, source, target)
-    for node_id, entity_id, *name in change.subjects:
-        writer.subject(node_id, entity_id, name=name[0] if name else "")
+    writer.names_and_relations(change)
     for edge in change.link:
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
@@ -178,6 +168,24 @@ class _Writer:
         node = self.snapshot.nodes(self.scope, [key]).get(key)
         if node is not None and node.is_live:
             self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
+
+    def entities(self, change: Change) -> None:
+        """Entities come first: nodes are about them."""
+        for entity in change.entities:
+            self.entity(entity)
+        for entity in change.put_entities:
+            self.altered_entity(entity)
+
+    def names_and_relations(self, change: Change) -> None:
+        """What links entities to names, to each other and to the nodes that are there by now."""
+        for move in change.moved_names:
+            self.moved_name(move)
+        for relation in (*change.relations, *change.put_relations):
+            self.relation(relation)
+        for node_id, source, target in change.moved_subjects:
+            self.moved_subject(node_id, source, target)
+        for node_id, entity_id, *name in change.subjects:
+            self.subject(node_id, entity_id, name=name[0] if name else "")
 
     def entity(self, entity: Entity) -> None:
         space = self.space(entity.owner, entity.chat)

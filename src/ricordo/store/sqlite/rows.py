@@ -172,8 +172,8 @@ def relation_row(relation: Relation, *, key: int, space: int, source: int | None
 
 def relation_of(row: Row) -> Relation:
     """A relation from the columns of the statements that begin `relation_` (see entities.sql)."""
-    (key, relation_id, predicate, source, source_name, target, target_name, valid_from, valid_until, evidence, created_at,
-     owner, chat) = row  # fmt: skip
+    (key, relation_id, predicate, source, source_name, target, target_name, valid_from, valid_until, evidence,
+     created_at, owner, chat) = row  # fmt: skip
     return Relation(
         key=key, id=relation_id, predicate=predicate, source=source, source_name=source_name, target=target,
         target_name=target_name, valid_from=_optional_at(valid_from), valid_until=_optional_at(valid_until),

@@ -96,23 +96,23 @@ WHERE commit_seq > :seq AND source IS NULL AND closed_at IS NULL AND valid_until
 -- name: subjects_latest
 -- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
 -- somebody with a hundred thousand of them may all be closed.
-SELECT n.key FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) x
-  CROSS JOIN live_nodes n ON n.key = x.node
+SELECT n.key FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
 WHERE n.type != 'episodic' ORDER BY n.key DESC LIMIT :most
 
 -- name: mentions_latest
 -- The latest live memories that name one entity without being about it; likewise bounded.
-SELECT n.key FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) x
-  CROSS JOIN live_nodes n ON n.key = x.node
-WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = x.node AND s.entity = :entity)
+SELECT n.key FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
+WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = walked.node AND s.entity = :entity)
 ORDER BY n.key DESC LIMIT :most
 
 -- name: named_together
 -- Who else these memories name, the most often first.
-SELECT e.canonical_name, e.type, count(DISTINCT m.node) FROM (
+SELECT e.canonical_name, e.type, count(DISTINCT walked.node) FROM (
     SELECT node, entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
-    UNION SELECT node, entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))) AS m
-  JOIN entities o ON o.key = m.entity JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
+    UNION SELECT node, entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))) AS walked
+  JOIN entities o ON o.key = walked.entity JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
 WHERE e.key != :entity AND e.closed_at IS NULL GROUP BY e.key ORDER BY 3 DESC, e.key LIMIT :most
 
 -- name: subjects_of_entity
