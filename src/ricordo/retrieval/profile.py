@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import exp
 
-from ricordo.clock import to_ms
-from ricordo.model import Entity, Node, Profile, Scope
+from ricordo.model import Entity, Profile, Scope
 from ricordo.retrieval.names import entity_meant
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import people
@@ -25,26 +23,26 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         InvalidError: it may be one of several.
     """
     entity = entity_meant(snapshot, scope, name)
-    about = _present(people.latest(snapshot, scope, entity.key, "subjects_latest", most=_FACTS_READ), now=now)
-    named = _present(people.latest(snapshot, scope, entity.key, "mentions_latest", most=_MENTIONS_READ), now=now)
+    about = people.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
+    named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
+    rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
+    nodes = snapshot.nodes(scope, [*best, *rest])
+    both = [sketch.key for sketch in (*about, *named)]
     first, last = people.span(snapshot, entity)
     return Profile(
         id=entity.id, type=entity.type, name=entity.name, aliases=entity.aliases, relation=entity.relation,
         relations=people.relations(snapshot, entity.key), summary=entity.summary, protected=entity.protected,
         attributes=entity.attributes, first_seen=first, last_seen=last, mention_count=entity.mention_count,
-        facts=tuple(sorted(about, key=_worth, reverse=True)[:limit]),
-        mentions=tuple(sorted(named, key=lambda node: node.type != "episodic", reverse=True)[:limit]),
-        related=people.named_together(snapshot, entity.key, [*about, *named], most=_RELATED),
+        facts=tuple(nodes[key] for key in best if key in nodes),
+        mentions=tuple(nodes[key] for key in rest if key in nodes),
+        related=people.named_together(snapshot, entity.key, both, most=_RELATED),
     )  # fmt: skip
 
 
-def _present(nodes: Sequence[Node], *, now: int) -> list[Node]:
-    return [node for node in nodes if node.expires_at is None or to_ms(node.expires_at) > now]
-
-
-def _worth(node: Node) -> float:
+def _worth(fact: people.Sketch) -> float:
     """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
-    return node.confidence * exp(0.2 * node.score)
+    return fact.confidence * exp(0.2 * fact.score)
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:

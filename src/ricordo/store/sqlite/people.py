@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ricordo.clock import from_ms
-from ricordo.model import Entity, Node, Related, Relation, Scope
+from ricordo.model import Entity, Related, Relation, Scope
 from ricordo.store.sqlite.rows import entity_of, relation_of
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words.kinship import known_relation, relation_named
@@ -130,17 +130,28 @@ def span(snapshot: Snapshot, entity: Entity) -> tuple[datetime, datetime]:
     )
 
 
-def latest(snapshot: Snapshot, scope: Scope, key: int, statement: str, *, most: int) -> list[Node]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sketch:
+    """What choosing among an entity's memories needs of one."""
+
+    key: int
+    type: str
+    confidence: float
+    score: float
+
+
+def latest(snapshot: Snapshot, key: int, statement: str, *, now: int, most: int) -> list[Sketch]:
     """The latest memories about an entity ("subjects_latest") or that merely name it ("mentions_latest")."""
-    keys: set[int] = set()
+    values = {"most": most, "walk": _WALK, "now": now}
+    found: dict[int, Sketch] = {}
     for (member,) in snapshot.rows("entity_members", {"entity": key}):
-        keys.update(row[0] for row in snapshot.rows(statement, {"entity": member, "most": most, "walk": _WALK}))
-    found = snapshot.nodes(scope, sorted(keys, reverse=True)[:most])
-    return [found[each] for each in sorted(found, reverse=True)]
+        for node, type_, confidence, score in snapshot.rows(statement, {**values, "entity": member}):
+            found[node] = Sketch(key=node, type=type_, confidence=confidence, score=score)
+    return [found[each] for each in sorted(found, reverse=True)[:most]]
 
 
-def named_together(snapshot: Snapshot, key: int, nodes: Sequence[Node], *, most: int) -> tuple[Related, ...]:
+def named_together(snapshot: Snapshot, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
     """Who else these memories name, the most often first."""
-    values = {"nodes": json.dumps([node.key for node in nodes]), "entity": key, "most": most}
+    values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
     rows = snapshot.rows("named_together", values)
     return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)

@@ -96,15 +96,16 @@ WHERE commit_seq > :seq AND source IS NULL AND closed_at IS NULL AND valid_until
 -- name: subjects_latest
 -- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
 -- somebody with a hundred thousand of them may all be closed.
-SELECT n.key FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
   CROSS JOIN live_nodes n ON n.key = walked.node
-WHERE n.type != 'episodic' ORDER BY n.key DESC LIMIT :most
+WHERE n.type != 'episodic' AND (n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :most
 
 -- name: mentions_latest
 -- The latest live memories that name one entity without being about it; likewise bounded.
-SELECT n.key FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
   CROSS JOIN live_nodes n ON n.key = walked.node
 WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = walked.node AND s.entity = :entity)
+  AND (n.expires_at IS NULL OR n.expires_at > :now)
 ORDER BY n.key DESC LIMIT :most
 
 -- name: named_together
