@@ -247,7 +247,8 @@ class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
     `put` holds nodes as they shall be, `sessions`, `put_entities` and `put_relations` likewise; `subjects` pairs a
-    node's id with an entity it is about, and may say by which name. `moved_subjects` holds (node, from, to).
+    node's id with an entity it is about, `subject_names` adds the name that was used; `moved_subjects` holds (node,
+    from, to).
     """
 
     add: tuple[Node, ...] = ()
@@ -260,7 +261,8 @@ class Change:
     put_relations: tuple[Relation, ...] = ()
     moved_names: tuple[NameMove, ...] = ()
     moved_subjects: tuple[tuple[str, str, str], ...] = ()
-    subjects: tuple[tuple[str, str] | tuple[str, str, str], ...] = ()
+    subjects: tuple[tuple[str, str], ...] = ()
+    subject_names: tuple[tuple[str, str, str], ...] = ()
     sessions: tuple[Session, ...] = ()
 
     @property

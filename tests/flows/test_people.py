@@ -127,6 +127,32 @@ async def test_a_new_wife_ends_the_relation_to_the_one_before(memory: Any, clock
     assert [each.valid_until is None for each in former.relations] == [False]
 
 
+async def test_who_was_only_my_wife_gets_her_name_and_keeps_no_claim_to_the_place(
+    memory: Any, clock: HandClock
+) -> None:
+    first = await memory.remember("Loves tulips", about=["my wife"])
+    assert first.about == ("my wife",)
+    nodes = await memory.remember_many(
+        [
+            Fact(content="Sarah sings", about=["Sarah"]),
+            Fact(content="My wife is Sarah"),
+            Fact(content="Sarah is my boss"),
+        ]
+    )
+    assert nodes[1].about == ("Sarah",)
+    assert {each.id for each in (await memory.entity("my wife")).facts} == {first.id, *(node.id for node in nodes)}
+    assert (await memory.get(first.id)).about == ("Sarah",)
+    clock.ms += DAY
+    await memory.remember("My wife is Anna")
+    later = await memory.add("Dinner with my wife")
+    theirs = await memory.add("Dinner with my wife", speaker="Tom")
+    await memory.settle(20)
+    assert (await memory.entity("my wife")).name == "Anna"
+    assert later in await ids(memory, "Anna")
+    assert not {later, theirs} & await ids(memory, "Sarah")
+    assert (await memory.doctor()).ok
+
+
 async def test_of_several_brothers_none_is_guessed(memory: Any) -> None:
     await memory.add_many([Message(text="My brother is Tom"), Message(text="My brother is Max")])
     for name in ("Tom", "Max"):

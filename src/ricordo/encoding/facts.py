@@ -94,6 +94,6 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.node(scope, node.id) or node for node in facts)
-    once = {(node_id, entity_id): (node_id, entity_id, name) for node_id, entity_id, name in reversed(subjects)}
-    change = people.into(Change(add=tuple(added), subjects=tuple(reversed(once.values()))))
+    pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
+    change = people.into(Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects)))
     return Learnt(nodes=nodes, change=change)

@@ -16,7 +16,7 @@ from ricordo.encoding.speech import is_owners_word
 from ricordo.store.sqlite.linking import Holder, Text
 from ricordo.words import function_words
 from ricordo.words.fold import name_tokens
-from ricordo.words.kinship import relations_in
+from ricordo.words.kinship import relation_named, relations_in
 from ricordo.words.names import likeness, look_up_keys, sound_keys
 
 MAX_NAME_WORDS = 4
@@ -92,6 +92,8 @@ def mentions(texts: Sequence[Text], known: Known, *, holders: Sequence[Holder], 
 def _meant(run: Run, known: Known, text: str) -> list[int]:
     """Whom a run names: all that bear exactly this name, else the one it is a case or a spelling of."""
     if not run.is_capital and run.key not in known:  # most of them, by far
+        return []
+    if relation_named(run.written):  # whose wife is meant, and which, is not a matter of the letters
         return []
     likely: dict[str, set[int]] = {}
     keys, sounds = run.look_up()

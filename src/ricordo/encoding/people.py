@@ -77,7 +77,7 @@ class People:
         self._new: dict[str, Entity] = {}
         self._put: dict[str, Entity] = {}
         self._relations: list[Relation] = []
-        self._ended: dict[str, Relation] = {}
+        self._altered: dict[str, Relation] = {}
 
     def named(self, name: str) -> Entity:
         """Whom a name means; a person who is made where nobody does.
@@ -95,7 +95,7 @@ class People:
         return found.entities[0] if found.by == "same" and found.is_clear else None
 
     def _known(self, name: str) -> Entity | None:
-        for entity in (*self._new.values(), *self._put.values()):
+        for entity in self._new.values():
             if any(likeness(name, each) == "same" for each in (entity.name, *entity.aliases)):
                 return entity
         found = known.named(self._snapshot, self._scope, name)
@@ -123,31 +123,32 @@ class People:
                start: datetime | None = None, end: datetime | None = None) -> None:  # fmt: skip
         """Make known what somebody is to the owner, or to another. What is known already is left as it is.
 
-        Who was called "my wife" for want of a name gets the name; of what one has but one of, the one before ends.
+        Who was called "my wife" for want of a name becomes one with her who has it; of what one has but one of, the one
+        before ends.
         """
-        present = [each for each in (*self._before(predicate, source), *self._relations)
-                   if self._is_open(each, predicate, source)]  # fmt: skip
+        whose = None if source is None else source.id
+        present = [self._altered.get(each.id, each) for each in (*self._before(predicate, source), *self._relations)]
+        present = [
+            each for each in present
+            if each.predicate == predicate and each.source == whose and each.valid_until is None
+        ]  # fmt: skip
         if any(each.target == target.id for each in present):
             return
         for each in present:
             nameless = known.by_id(self._snapshot, self._scope, each.target)
             if nameless is not None and relation_named(nameless.name) == predicate:
-                self._name(nameless, target)
+                self._name(nameless, target, each, evidence=evidence)
                 return
         if predicate in SINGLE and end is None:
             start = start or (from_ms(self._now) if present else None)
             for each in present:
-                self._ended[each.id] = replace(each, valid_until=from_ms(self._now))
+                self._altered[each.id] = replace(each, valid_until=from_ms(self._now))
         self._relations.append(self._relation(predicate, target, source, evidence=evidence, start=start, end=end))
 
     def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
         if source is None:
             return known.open_relations(self._snapshot, self._scope, predicate)
         return known.relations(self._snapshot, source.key) if source.key else ()
-
-    def _is_open(self, relation: Relation, predicate: str, source: Entity | None) -> bool:
-        is_the_same = relation.predicate == predicate and relation.source == (None if source is None else source.id)
-        return is_the_same and relation.id not in self._ended and relation.valid_until is None
 
     def _relation(self, predicate: str, target: Entity, source: Entity | None, *, evidence: str | None,
                   start: datetime | None, end: datetime | None) -> Relation:  # fmt: skip
@@ -157,17 +158,15 @@ class People:
             created_at=from_ms(self._now), owner=target.owner, chat=target.chat,
         )  # fmt: skip
 
-    def _name(self, nameless: Entity, target: Entity) -> None:
-        """The one called "my wife" is Sarah: she gets the name, or becomes one with the Sarah who is known."""
+    def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
+        """The one called "my wife" is Sarah: she becomes one with her, and the relation is to her by name."""
         at = from_ms(self._now)
-        if target.id in self._new:
-            del self._new[target.id]
-            names = tuple(dict.fromkeys((*nameless.aliases, *target.aliases, nameless.name)))
-            renamed = replace(nameless, name=target.name, aliases=names, last_updated=at)
-            self._put[nameless.id] = renamed
-            self._found = {name: renamed if each.id == target.id else each for name, each in self._found.items()}
-        else:
-            self._put[nameless.id] = replace(nameless, closed_at=at, merged_into=target.id, last_updated=at)
+        for each in known.members(self._snapshot, self._scope, nameless.key):
+            self._put[each.id] = replace(
+                each, aliases=(), closed_at=each.closed_at or at, merged_into=target.id, last_updated=at
+            )  # fmt: skip
+        said_by = relation.evidence if evidence is None else (*relation.evidence, evidence)
+        self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def listen(self, node: Node, *, owner: str) -> list[Entity]:
         """Learn the relations that a node says outright: the owner's, or those of another speaker who is known. Returns
@@ -189,7 +188,7 @@ class People:
             if source is not None and source.id == entity.id:
                 continue
             self.relate(stated.predicate, entity, evidence=node.id, source=source)
-            heard.append(self._found[stated.name])
+            heard.append(entity)
         return heard
 
     def about(self, node: Node) -> list[tuple[str, Entity]]:
@@ -210,8 +209,8 @@ class People:
             change,
             entities=(*change.entities, *self._new.values()),
             put_entities=(*change.put_entities, *self._put.values()),
-            relations=(*change.relations, *(each for each in self._relations if each.id not in self._ended)),
-            put_relations=(*change.put_relations, *(each for each in self._ended.values() if each.key)),
+            relations=(*change.relations, *(self._altered.get(each.id, each) for each in self._relations)),
+            put_relations=(*change.put_relations, *(each for each in self._altered.values() if each.key)),
         )
 
 
@@ -243,8 +242,7 @@ def introduce(snapshot: Snapshot, entity: Entity, *, relation: str | None, scope
     if predicate is not None:
         people.relate(predicate_of(predicate), entity)
     change = people.into(Change())
-    made = next(iter((*change.entities, *(each for each in change.put_entities if each.merged_into is None))))
-    return change, replace(made, relation=None if predicate is None else predicate_of(predicate))
+    return change, replace(entity, relation=None if predicate is None else predicate_of(predicate))
 
 
 def relate(snapshot: Snapshot, source: str | None, predicate: str, target: str, *, scope: Scope, now: int,

@@ -184,8 +184,9 @@ class _Writer:
             self.relation(relation)
         for node_id, source, target in change.moved_subjects:
             self.moved_subject(node_id, source, target)
-        for node_id, entity_id, *name in change.subjects:
-            self.subject(node_id, entity_id, name=name[0] if name else "")
+        used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
+        for node_id, entity_id in change.subjects:
+            self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
 
     def entity(self, entity: Entity) -> None:
         space = self.space(entity.owner, entity.chat)

@@ -120,13 +120,6 @@ def mark_relations(snapshot: Snapshot, commit: int) -> None:
     snapshot.rows("meta_put", {"name": _RELATIONS_MARK, "value": str(commit)})
 
 
-def link_again(snapshot: Snapshot, since: int) -> None:
-    """Search older nodes once more for what was learnt after a commit: names came back that had been taken away."""
-    for name in (_MARK, _RELATIONS_MARK):
-        if int(snapshot.meta(name) or 0) > since:
-            snapshot.rows("meta_put", {"name": name, "value": str(since)})
-
-
 def drop_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
     """Take mentions back: (node key, entity key)."""
     for node, entity in pairs:

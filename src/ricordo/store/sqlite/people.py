@@ -36,6 +36,8 @@ class Named:
 
 def named(snapshot: Snapshot, scope: Scope, name: str) -> Named:
     """Whom a name means. A looser likeness counts only where a stricter one finds nobody."""
+    if (predicate := relation_named(name)) and (related := related_as(snapshot, scope, predicate)):
+        return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
     by_likeness: dict[Likeness, set[int]] = {}
     values = {
         "spaces": json.dumps(snapshot.visible(scope)),
@@ -48,18 +50,12 @@ def named(snapshot: Snapshot, scope: Scope, name: str) -> Named:
             by_likeness.setdefault(found, set()).add(key)
     if "same" in by_likeness:
         return Named(entities=entities(snapshot, scope, by_likeness["same"]), by="same")
-    if related := _related_as(snapshot, scope, name):
+    if (predicate := known_relation(name)) and (related := related_as(snapshot, scope, predicate)):
         return Named(entities=related, by="relation")
     for like in _ORDER:
         if like in by_likeness:
             return Named(entities=entities(snapshot, scope, by_likeness[like]), by=like)
     return Named()
-
-
-def _related_as(snapshot: Snapshot, scope: Scope, name: str) -> tuple[Entity, ...]:
-    """Who is to the owner what "my wife", or plainly "wife", says; of several wives the present one."""
-    predicate = relation_named(name) or known_relation(name)
-    return related_as(snapshot, scope, predicate) if predicate else ()
 
 
 def related_as(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:
