@@ -28,47 +28,32 @@ from ricordo import Memory, Message, Scope, Settings
 FAST = Settings(durability="process")
 ROOT = Path(__file__).parent
 QUESTIONS = 200
+FUNCTION_WORDS = 100
 
 
 def words(count: int = 30_000) -> list[str]:
-    """A vocabulary of pronounceable words, the same in every run."""
+    """A vocabulary of pronounceable words, the most frequent first, the same in every run."""
     chance = random.Random(11)
-    parts = [
-        "ka",
-        "ro",
-        "mi",
-        "ten",
-        "lo",
-        "sha",
-        "vi",
-        "ber",
-        "an",
-        "du",
-        "sol",
-        "pre",
-        "nit",
-        "or",
-        "gal",
-        "fe",
-    ]
+    parts = ("ka", "ro", "mi", "ten", "lo", "sha", "vi", "ber", "an", "du", "sol", "pre", "nit", "or", "gal", "fe")
     return list(dict.fromkeys("".join(chance.choices(parts, k=chance.randint(2, 4))) for _ in range(count * 2)))[:count]
 
 
 def talk(count: int, *, seed: int = 5) -> Iterator[str]:
-    """Turns of 6 to 25 words, frequent words frequent as in real language (Zipf)."""
+    """Turns of 6 to 25 words, each as frequent as its rank says (Zipf's law): the first in two thirds of all turns."""
     chance = random.Random(seed)
     vocabulary = words()
     for _ in range(count):
-        ranks = (int(chance.paretovariate(0.9)) % len(vocabulary) for _ in range(chance.randint(6, 25)))
+        ranks = (int(len(vocabulary) ** chance.random()) - 1 for _ in range(chance.randint(6, 25)))
         yield " ".join(vocabulary[rank] for rank in ranks)
 
 
 def questions(*, seed: int = 77) -> list[str]:
-    """Of 5 to 8 words, rarer ones than talk has on average."""
+    """Of 5 to 8 words as frequent as in talk, but for the hundred commonest: function words leave a question anyway."""
     chance = random.Random(seed)
     vocabulary = words()
+    rarer = len(vocabulary) / FUNCTION_WORDS
     return [
-        " ".join(vocabulary[int(chance.paretovariate(0.5)) % len(vocabulary)] for _ in range(chance.randint(5, 8)))
+        " ".join(vocabulary[int(FUNCTION_WORDS * rarer ** chance.random()) - 1] for _ in range(chance.randint(5, 8)))
         for _ in range(QUESTIONS)
     ]
 

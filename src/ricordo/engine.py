@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.store import Store
+from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
@@ -109,16 +109,34 @@ class Engine:
         )  # fmt: skip
 
     def _warm(self, scope: Scope) -> None:
-        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time."""
-        if self.embedder is None or scope in self._warmed:
-            return
-        from ricordo.retrieval.candidates import load_all
+        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.
 
-        self._warmed.add(scope)
-        task = asyncio.ensure_future(self.store.read(lambda tx: load_all(tx, self.vectors, scope)))
+        Of many vectors only what the first answer takes is read. A process that asks again has use for the rest.
+        """
+        if self.embedder is None:
+            return
+        if scope not in self._warmed:
+            self._warmed.add(scope)
+            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
+        elif self.vectors.has_unread and not self._warming:
+            self._beside(self._read_on())
+
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._warming.add(task)
         task.add_done_callback(self._warming.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+
+    def _load(self, snapshot: Snapshot, scope: Scope) -> None:
+        """In a reader's thread from the first import on: the caller's has enough to import."""
+        from ricordo.retrieval.candidates import load_all
+
+        load_all(snapshot, self.vectors, scope)
+
+    async def _read_on(self) -> None:
+        """A pack at a time: others read in between, and closing does not wait long."""
+        while await self.store.read(self.vectors.read_on):
+            pass
 
     async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
         """The question as a vector of each model the store holds vectors of, and what could not take part.

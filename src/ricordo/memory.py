@@ -427,6 +427,7 @@ class Memory:
         archived: bool = False,
         limit: int = 10,
         trace: bool = False,
+        why_not: str | None = None,
     ) -> Results:
         """What matters for a question, best first: knowledge, and episodes that have not become knowledge yet.
 
@@ -437,6 +438,7 @@ class Memory:
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
             archived: look among what was forgotten or replaced, instead.
             trace: say how the answer came about.
+            why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -444,7 +446,8 @@ class Memory:
         """
         request = Request(
             text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, archived=archived, limit=limit, trace=trace,
+            after=after, before=before, archived=archived, limit=limit,
+            trace=trace or why_not is not None, why_not=why_not,
         )  # fmt: skip
         return await ask.search(self._asking, request)
 

@@ -340,6 +340,23 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """Where a memory stands in a search, or at which step it fell out of it.
+
+    Attributes:
+        stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
+            `ranked below`, or `found`.
+        rank: among the candidates, 1 for the best, as far as it came.
+    """
+
+    id: str
+    stage: Literal["unknown", "left out", "not found", "ranked below", "found"]
+    detail: str
+    rank: int | None = None
+    shares: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """Why a search answered as it did, built from the very numbers of the score."""
 
@@ -349,6 +366,7 @@ class Trace:
     candidates: Mapping[str, int]
     timings_ms: Mapping[str, float]
     hits: tuple[tuple[str, tuple[Share, ...]], ...]
+    absence: Absence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

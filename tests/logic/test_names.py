@@ -171,7 +171,8 @@ LEARNT = {
 }
 
 NOT_LEARNT = [
-    'Tom said "I came with my wife Sarah"', "Is my wife Sarah?", "My wife was Sarah", "My wife's name was Sarah", "My wife is not Sarah", "My wife isn't Sarah",
+    'Tom said "I came with my wife Sarah"', "Is my wife Sarah?",
+    "My wife was Sarah", "My wife's name was Sarah", "My wife is not Sarah", "My wife isn't Sarah",
     'Tom said "my wife is Sarah"', "He said: «моя жена — Сара»", "Tom: my wife is Sarah", "‘My wife is Sarah’",
     "My wife is German", "My wife is a doctor", "My wife is Sarah's friend", "my wife's sister is Anna",
     "Sarah is my wife's sister", "She is my wife", "This is my wife", "Music is my best friend", "My boss is CEO",

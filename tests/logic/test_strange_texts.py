@@ -13,7 +13,7 @@ from ricordo.encoding.secrets import redact
 from ricordo.encoding.text import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.retrieval.hits import excerpt
-from ricordo.store.sqlite.connection import stored_terms
+from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.times import find_interval
 from ricordo.words import index_terms, name_key, question_terms, same_name_key
 
@@ -39,7 +39,7 @@ def test_an_index_term_has_no_blank_and_no_mark_that_would_end_it():
 def test_the_stored_terms_are_as_many_as_the_text_has():
     for text in TEXTS:
         terms = index_terms(text)
-        assert stored_terms(text, "[]", None, "1k").split() == [f"{term}·1k" for term in terms]
+        assert stored_terms(all_terms(text, "[]", None), "1k").split() == [f"{term}·1k" for term in terms]
 
 
 def test_a_text_is_stored_whole_or_refused():

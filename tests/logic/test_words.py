@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ricordo.retrieval.pool import beginning
 from ricordo.words import index_terms, name_key, question_terms
 
 
@@ -48,17 +42,3 @@ def test_a_name_is_one_name_however_it_is_written() -> None:
     assert name_key("José  Álvarez") == name_key("jose alvarez")
     assert name_key("Саша") == name_key("Сашу")
     assert name_key("Express") != name_key("expression")
-
-
-@given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz'"), min_size=1, max_size=12))
-def test_a_word_and_its_stem_share_a_beginning(word: str) -> None:
-    for term in index_terms(word):
-        assert beginning(term) in word.replace("'", "")
-
-
-def test_every_word_of_a_real_conversation_shares_a_beginning_with_its_stem() -> None:
-    lines = (files("ricordo.demo") / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        for word in json.loads(line)["text"].lower().split():
-            if word.isascii():
-                assert all(beginning(term) in word.replace("'", "") for term in index_terms(word))

@@ -18,7 +18,7 @@ from ricordo.store.sqlite.snapshot import Snapshot
 SOURCE = Path(ricordo.__file__).parent
 
 HOT = (
-    "node_by_id", "nodes_by_key", "session_by_id", "windows", "turns", "word_vectors_of", "lacking",
+    "node_by_id", "nodes_by_key", "session_by_id", "windows", "traits_of", "weights_of", "word_vectors_of", "lacking",
     "embeddings_new", "history_of_node", "commits_listed", "node_place", "node_ids_known", "entities_by_key",
     "names_like", "names_known", "entity_members", "entity_span", "relations_of_owner", "relations_of_entity",
     "subjects_latest", "mentions_latest", "named_together", "entity_key_by_id", "unlinked",

@@ -38,6 +38,7 @@ class Query:
     archived: bool = False
     limit: int = 10
     words_only: bool = False
+    why_not: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +13,62 @@ from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.store.sqlite.embeddings import centre, word_vectors
+from ricordo.traits import HEADER, term_code
 from ricordo.words import index_terms, name_key, name_terms
-
-Seeds = Mapping[str, Mapping[int, float]]
-Windows = Mapping[int, tuple[list[int], list[int]]]
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
+    Keys = NDArray[np.int64]
     Places = NDArray[np.intp]
+    Flags = NDArray[np.uint32]
+
+Seeds = Mapping[str, Mapping[int, float]]
 
 REACH = 2
 """How many turns on either side belong to a turn's context."""
+
+EXPANDED = 40
+"""Of the best by words so many have neighbours that are candidates, too: the answer to what one turn asks."""
 
 _STAND_IN = 0.2
 """What a word finds by chance in any turn: where a whole turn's cosine stands in for words, it begins there."""
 
 
-class Turn(NamedTuple):  # not a dataclass: a search makes a thousand, and these are made four times as fast
-    """What ranking knows of a memory. `terms` are its index terms, or none where none of the question's can be."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """What ranking knows of some memories, in parallel arrays of length n.
 
-    key: int
-    content: str
-    speaker: str | None
-    session: int | None
-    event_time: int
-    is_episode: bool
-    terms: tuple[str, ...]
+    Attributes:
+        keys: int64[n].
+        sessions: int64[n]; of a memory outside any session the negative of its key.
+        event_times: int64[n], Unix milliseconds.
+        speakers: names, or None.
+        flags: uint32[n], those of `ricordo.traits`.
+        lengths: float32[n], in characters.
+        codes: uint32[m], the codes of all words of all turns, turn by turn, with zeros between.
+        starts: intp[n], where each turn begins in `codes`.
+    """
+
+    keys: Keys
+    sessions: Keys
+    event_times: Keys
+    speakers: tuple[str | None, ...]
+    flags: Flags
+    lengths: Floats
+    codes: Flags
+    starts: Places
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def counts(self, terms: Sequence[str]) -> Floats:
+        """How often each turn holds each term, float32[terms, n]."""
+        found = np.zeros((len(terms), len(self)), np.float32)
+        for row, term in enumerate(terms):
+            places = np.flatnonzero(self.codes == term_code(term))
+            holders = self.starts.searchsorted(places, side="right") - 1
+            found[row] = np.bincount(holders, minlength=len(self))
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,140 +79,142 @@ class Pool:
         before, after: places in `turns` of the turn before and after, at distance 1 and 2: intp[2, n], -1 for none.
         words: the question's words that count, names left out.
         idf: float32[words], how much each tells.
+        counts: float32[words, n], how often a turn holds each.
         strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
         cosines: float32[n], centred cosine with the question; 0 where there is no vector.
+        spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known.
         persons: folded names of the people the question names.
     """
 
-    turns: tuple[Turn, ...]
+    turns: Turns
     size: int
     before: Places
     after: Places
     words: tuple[str, ...]
     idf: Floats
+    counts: Floats
     strengths: Floats
     cosines: Floats
+    spoke: Floats
     persons: tuple[str, ...]
     average_chars: float
-
-    @property
-    def candidates(self) -> tuple[Turn, ...]:
-        return self.turns[: self.size]
 
 
 def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     """Read the candidates and what surrounds them. A word's neighbours within two turns are candidates too."""
-    chosen = dict.fromkeys(key for found in seeds.values() for key in found)
-    if not chosen:
+    chosen = _union(seeds.values())
+    if not len(chosen):
         return None
-    windows = _windows(look, seeds, chosen)
-    keys = _candidates(look, seeds, windows, chosen)
-    around = dict.fromkeys(key for pair in windows.values() for part in pair for key in part if key not in keys)
-    turns = _turns(look, [*keys, *around])
-    places = {turn.key: place for place, turn in enumerate(turns)}
-    before, after = _chains(windows, places)
-    persons = named_persons(look.plan.query.text, turns)
-    cosines = _cosines(look, turns)
-    words, idf, strengths = _strengths(look, turns, persons, cosines)
-    _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
-    return Pool(
-        turns=turns,
-        size=sum(turn.key in keys for turn in turns),
-        before=before,
-        after=after,
-        words=words,
-        idf=idf,
-        strengths=strengths,
-        cosines=cosines,
-        persons=persons,
-        average_chars=max(1.0, chars / max(1, total[0])),
-    )
-
-
-def _candidates(look: Lookup, seeds: Seeds, windows: Windows, chosen: Mapping[int, None]) -> dict[int, None]:
-    """The seeds, and the turns near those found by words, as far as the question's conditions allow."""
-    near = np.array(
-        [key for seed in seeds.get("words", ()) for part in windows.get(seed, ()) for key in part[:REACH]],
-        np.int64,
-    )
+    by_word = _union([dict(list(seeds.get("words", {}).items())[:EXPANDED])])
+    lines = _lines(look, by_word, 2 * REACH), _lines(look, np.setdiff1d(chosen, by_word), REACH)
+    near = lines[0].near(REACH)
     if look.allowed is not None:
         near = near[np.isin(near, look.allowed)]
-    return dict.fromkeys([*chosen, *near.tolist()])
+    candidates = np.union1d(chosen, near)
+    around = np.setdiff1d(np.concatenate([line.keys for line in lines]), np.append(candidates, 0))
+    turns, size = _turns(look, candidates, around)
+    if not size:
+        return None
+    before, after = _chains(lines, turns.keys)
+    persons = named_persons(look.plan.query.text, turns.speakers)
+    cosines = _cosines(look, turns.keys)
+    words, idf, counts, strengths = _strengths(look, turns, persons, cosines)
+    _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    return Pool(
+        turns=turns, size=size, before=before, after=after, words=words, idf=idf, counts=counts, strengths=strengths,
+        cosines=cosines, spoke=_spoke(turns.speakers, persons), persons=persons,
+        average_chars=max(1.0, chars / max(1, total[0])),
+    )  # fmt: skip
 
 
-def _windows(look: Lookup, seeds: Seeds, chosen: Mapping[int, None]) -> Windows:
-    """The turns around each seed. Those near a word's seed become candidates, and need a context of their own."""
-    by_word = list(seeds.get("words", ()))
-    others = [key for key in chosen if key not in seeds.get("words", ())]
-    return look.snapshot.windows(by_word, 2 * REACH) | look.snapshot.windows(others, REACH)
+def _union(found: Iterable[Mapping[int, float]]) -> Keys:
+    """All keys, ascending, each once."""
+    return np.unique(np.fromiter((key for each in found for key in each), np.int64))
 
 
-def _turns(look: Lookup, keys: Sequence[int]) -> tuple[Turn, ...]:
-    rows = {row[0]: row for row in look.snapshot.turns(look.scope, keys)}
-    beginnings = _beginnings(look)
-    turns = []
-    for key in keys:
-        if (row := rows.get(key)) is not None:
-            _, content, speaker, tags, session, event_time, kind = row
-            terms = _terms(content, speaker or "", tags, beginnings)
-            turns.append(Turn(key, content, speaker, session, event_time, kind == "episodic", terms))
-    return tuple(turns)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """Pieces of sessions, one around each of some turns: their keys in order, int64[n], with a 0 before each piece.
+
+    `middles` int64[pieces] are the turns the pieces were read around.
+    """
+
+    keys: Keys
+    middles: Keys
+
+    def near(self, reach: int) -> Keys:
+        """The turns within `reach` of a piece's middle."""
+        pieces = np.cumsum(self.keys == 0) - 1
+        if not len(pieces):
+            return self.keys
+        middles = np.flatnonzero(self.keys == self.middles[pieces])
+        is_near = np.abs(np.arange(len(pieces)) - middles[pieces]) <= reach
+        return np.asarray(self.keys[is_near & (self.keys != 0)])
 
 
-def _beginnings(look: Lookup) -> re.Pattern[str] | None:
-    """What every word begins with that could be one of the question's. None if only other scripts hold them."""
-    words = set(look.terms)
-    for question in look.plan.vectors.values():
-        words.update(term for piece in question.pieces for term in index_terms(piece))
-    parts = {beginning(word) for word in words if word.isascii()}
-    return re.compile("|".join(map(re.escape, sorted(parts)))) if parts else None
+def _lines(look: Lookup, keys: Keys, each: int) -> _Lines:
+    rows = look.snapshot.windows(keys.tolist(), each)
+    text = ",".join(f"0,{_reversed(before)}{key},{after or ''}".rstrip(",") for key, before, after in rows)
+    flat = np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
+    return _Lines(keys=flat, middles=np.array([key for key, _, _ in rows], np.int64))
 
 
-def beginning(term: str) -> str:
-    """The letters that an ASCII word and its stem share: stemming turns "dying" to "die", "tries" to "tri"."""
-    if term in ("die", "lie", "tie"):
-        return term[0]
-    return term[:2] if len(term) <= 3 else term[:3]
+def _reversed(before: str | None) -> str:
+    return f"{','.join(reversed(before.split(',')))}," if before else ""
 
 
-def _terms(content: str, speaker: str, tags: str, beginnings: re.Pattern[str] | None) -> tuple[str, ...]:
-    """Folding is the costliest part of reading a turn; most turns around a candidate hold no word of the question."""
-    text = f"{content} {speaker} {tags if tags != '[]' else ''}"
-    if text.isascii() and (beginnings is None or beginnings.search(text.lower().replace("'", "")) is None):
-        return ()
-    return _folded(text)
+def _turns(look: Lookup, candidates: Keys, around: Keys) -> tuple[Turns, int]:
+    """What the store knows of them, candidates first; and how many candidates that makes."""
+    rows = look.snapshot.traits(look.scope, candidates.tolist())
+    size = len(rows)
+    rows += look.snapshot.traits(look.scope, around.tolist())
+    keys, sessions, event_times, speakers, traits = zip(*rows, strict=True) if rows else ((),) * 5
+    codes = np.frombuffer(b"".join(traits), "<u4").copy()
+    starts = np.cumsum([0, *map(len, traits)])[:-1] // codes.itemsize
+    flags, lengths = codes[starts], codes[starts + 1].astype(np.float32)
+    for place in range(HEADER):
+        codes[starts + place] = 0
+    ids, of_session = np.array(keys, np.int64), np.array(sessions, np.int64)
+    return Turns(
+        keys=ids, sessions=np.where(of_session == 0, -ids, of_session), event_times=np.array(event_times, np.int64),
+        speakers=speakers, flags=flags, lengths=lengths, codes=codes, starts=starts,
+    ), size  # fmt: skip
 
 
-@lru_cache(maxsize=20_000)
-def _folded(text: str) -> tuple[str, ...]:
-    """Texts come up as candidates again and again."""
-    return tuple(index_terms(text))
-
-
-def _chains(windows: Windows, places: Mapping[int, int]) -> tuple[Places, Places]:
-    """From each seed's window the order of its session around it, as places of the turns one and two away."""
-    before = np.full((REACH, len(places)), -1, np.intp)
-    after = np.full((REACH, len(places)), -1, np.intp)
-    for key, (earlier, later) in windows.items():
-        line = [place for each in (*reversed(earlier), key, *later) if (place := places.get(each)) is not None]
+def _chains(lines: Iterable[_Lines], keys: Keys) -> tuple[Places, Places]:
+    """From the pieces of sessions the places of the turns one and two before and after each."""
+    before = np.full((REACH, len(keys)), -1, np.intp)
+    after = np.full((REACH, len(keys)), -1, np.intp)
+    order = np.argsort(keys)
+    for line in lines:
+        if len(line.keys) <= REACH:
+            continue
+        found = order[np.minimum(keys.searchsorted(line.keys, sorter=order), len(keys) - 1)]
+        known = keys[found] == line.keys  # not the zeros between pieces
         for distance in range(1, REACH + 1):
-            for first, second in zip(line, line[distance:], strict=False):
-                after[distance - 1, first] = second
-                before[distance - 1, second] = first
+            end = len(known) - distance
+            joined = np.logical_and.reduce([known[step : end + step] for step in range(distance + 1)])
+            first, second = found[:end][joined], found[distance:][joined]
+            after[distance - 1, first] = second
+            before[distance - 1, second] = first
     return before, after
 
 
-def named_persons(question: str, turns: Sequence[Turn]) -> tuple[str, ...]:
-    """The speakers of these turns whom the question names, folded, as whole words."""
+def named_persons(question: str, speakers: Iterable[str | None]) -> tuple[str, ...]:
+    """The speakers whom the question names, folded, as whole words."""
     asked = set(name_terms(question))
-    speakers = dict.fromkeys(turn.speaker for turn in turns if turn.speaker)
-    names = dict.fromkeys(name_key(speaker) for speaker in speakers)
+    names = dict.fromkeys(name_key(speaker) for speaker in dict.fromkeys(speakers) if speaker)
     return tuple(name for name in names if not asked.isdisjoint(name.split()))
 
 
-def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str],
-               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats]:  # fmt: skip
-    """The question's words, what each tells, and how well each turn meets each.
+def _spoke(speakers: Sequence[str | None], persons: Sequence[str]) -> Floats:
+    worth = {name: 0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in set(speakers)}
+    return np.array([worth[name] for name in speakers], np.float32)
+
+
+def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
+               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats, Floats]:  # fmt: skip
+    """The question's words, what each tells, how often each turn holds each, and how well it meets each.
 
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
@@ -197,11 +227,10 @@ def _strengths(look: Lookup, turns: Sequence[Turn], persons: Sequence[str],
     met = np.tile(np.clip(_STAND_IN + (1 - _STAND_IN) * cosines, 0, 1) * (cosines != 0), (len(terms), 1))
     by_vector = np.zeros(met.shape, bool)
     if vectors and terms:
-        _meet_by_vector(look, met, by_vector, terms, vectors, model, turns)
-    for row, term in enumerate(terms):
-        holders = [place for place, turn in enumerate(turns) if term in turn.terms and not by_vector[row, place]]
-        met[row, holders] = 1.0
-    return terms, np.array([words[term] for term in terms], np.float32), np.asarray(met, np.float32)
+        _meet_by_vector(look, met, by_vector, terms, vectors, model, turns.keys)
+    counts = turns.counts(terms)
+    met[(counts > 0) & ~by_vector] = 1.0
+    return terms, np.array([words[term] for term in terms], np.float32), counts, np.asarray(met, np.float32)
 
 
 def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
@@ -227,45 +256,39 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
 
 
 def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], terms: Sequence[str],
-                    vectors: Mapping[str, Floats], model: int, turns: Sequence[Turn]) -> None:  # fmt: skip
+                    vectors: Mapping[str, Floats], model: int, keys: Keys) -> None:  # fmt: skip
     """Late interaction: for each word of the question the best cosine among the words of a turn."""
-    held = word_vectors(look.snapshot, model, [turn.key for turn in turns])
-    places = [place for place, turn in enumerate(turns) if turn.key in held]
-    if not places:
-        return
-    rows = [held[turns[place].key][1] for place in places]
-    stacked = np.concatenate(rows).astype(np.float32) / np.float32(127)
-    starts = np.cumsum([0, *(len(row) for row in rows[:-1])])
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
+    holders, starts, held = word_vectors(look.snapshot, model, keys.tolist(), width=asked.shape[1])
+    if not len(holders):
+        return
+    order = np.argsort(keys)
+    places = order[keys.searchsorted(holders, sorter=order)]
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
-        cosines = asked @ stacked.T
+        cosines = asked @ (held.astype(np.float32) / np.float32(127)).T
     best = np.maximum.reduceat(cosines, starts, axis=1)
-    met[np.ix_(with_vector, places)] = np.maximum(best, 0.0)
-    by_vector[np.ix_(with_vector, places)] = True
+    cells = np.ix_(np.array(with_vector), places)
+    met[cells] = np.maximum(best, 0.0)
+    by_vector[cells] = True
 
 
-def _cosines(look: Lookup, turns: Sequence[Turn]) -> Floats:
+def _cosines(look: Lookup, keys: Keys) -> Floats:
     """Cosine with the question after the mean of the caller's memories is taken from both, by the first model."""
-    cosines = np.zeros(len(turns), np.float32)
-    spaces = look.snapshot.visible(look.scope)
-    keys = np.array([turn.key for turn in turns], np.int64)
+    cosines = np.zeros(len(keys), np.float32)
+    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
     for model, question in look.plan.vectors.items():
         if question.vector is None:
             continue
+        width = len(question.vector)
         rows = look.vectors.vectors(
-            look.snapshot,
-            keys,
-            model=model,
-            dimension=len(question.vector),
-            spaces=spaces,
-            shelves=look.plan.shelves,
-        )
-        mean = centre(
-            look.snapshot, model=model, dimension=len(question.vector), spaces=spaces, shelves=look.plan.shelves
-        )
-        here = ~np.isnan(rows[:, 0]) & (cosines == 0)
-        centred, asked = rows[here] - mean, question.vector - mean
-        norms = np.linalg.norm(centred, axis=1) * np.linalg.norm(asked)
-        cosines[here] = centred @ asked / np.maximum(norms, 1e-9)
+            look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves
+        )  # fmt: skip
+        mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        asked = question.vector - mean
+        # The cosine of (row - mean) and asked, without writing the differences down.
+        dots = rows @ np.stack([asked, mean], axis=1)
+        squares = np.einsum("ij,ij->i", rows, rows) - 2 * dots[:, 1] + mean @ mean
+        found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
+        cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines

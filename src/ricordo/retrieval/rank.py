@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import exp
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.clock import to_ms
-from ricordo.model import Node, Share
+from ricordo.model import Share
 from ricordo.retrieval.pool import Pool
+from ricordo.store.sqlite.snapshot import Weights
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -28,94 +28,137 @@ _SPREAD_DEPTH = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate with its score and the shares that add up to it."""
+    """A candidate: its place in the pool, its score, and by what factors that was arrived at from the signals."""
 
     key: int
+    place: int
     score: float
-    shares: tuple[Share, ...]
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Why the candidates of a pool stand as they do.
+
+    Attributes:
+        shares: what each signal gave each candidate, float32[size].
+        totals: their sums, float64[size], before anything is taken away.
+        lost: by place, what a turn loses to better ones of its session.
+        seeds: each strategy's raw scores, by key.
+    """
+
+    shares: Mapping[str, Floats]
+    totals: NDArray[np.float64]
+    lost: Mapping[int, float]
+    seeds: Mapping[str, Mapping[int, float]]
+
+    def told(self, candidate: Ranked) -> tuple[Share, ...]:
+        """All that makes a candidate's score: the shares of the signals, each with its rank among the candidates of a
+        strategy of the same name; what it lost; and what each factor added or took away.
+        """
+        key, place = candidate.key, candidate.place
+        told = [
+            Share(
+                strategy=name,
+                rank=_rank_among(self.seeds.get(name, {}), key),
+                raw=self.seeds.get(name, {}).get(key, float(values[place])),
+                share=float(values[place]),
+            )
+            for name, values in self.shares.items()
+            if values[place] or key in self.seeds.get(name, {})
+        ]
+        score = float(self.totals[place])
+        if lost := self.lost.get(place):
+            told.append(Share(strategy="same session", rank=None, raw=lost, share=-lost))
+            score -= lost
+        for name, factor in candidate.factors.items():
+            change = _change(score, factor)
+            told.append(Share(strategy=name, rank=None, raw=factor, share=change))
+            score += change
+        return tuple(told)
+
+
+def _rank_among(raw: Mapping[int, float], key: int) -> int | None:
+    """1 for the best; newer ones first where scores are equal."""
+    if key not in raw:
+        return None
+    return 1 + sum((score, other) > (raw[key], key) for other, score in raw.items())
 
 
 def rank(pool: Pool, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[int, float]], *, most: int,
-         spread: bool) -> list[Ranked]:  # fmt: skip
-    """The best candidates by the sum of their shares; newer ones where that is equal.
+         spread: bool) -> tuple[list[Ranked], Ranking]:  # fmt: skip
+    """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:
         seeds: each strategy's raw scores; a hit tells its rank among them.
         spread: prefer turns of different sessions.
     """
-    totals = np.asarray(np.sum(list(shares.values()), axis=0), np.float64)
-    keys = np.array([turn.key for turn in pool.turns[: pool.size]])
+    totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
+    keys = pool.turns.keys[: pool.size]
     order = np.lexsort((-keys, -totals))
     lost = _spread(pool, totals, order[:_SPREAD_DEPTH]) if spread else {}
     if lost:
-        order = np.array(sorted(order, key=lambda place: (-(totals[place] - lost.get(int(place), 0.0)), -keys[place])))
-    ranks = {strategy: _ranks(raw) for strategy, raw in seeds.items()}
-    return [
-        Ranked(
-            key=int(keys[place]),
-            score=float(totals[place]) - lost.get(int(place), 0.0),
-            shares=_told(int(keys[place]), int(place), shares, seeds, ranks, lost.get(int(place), 0.0)),
-        )
+        lessened = totals.copy()
+        lessened[list(lost)] -= list(lost.values())
+        order = np.lexsort((-keys, -lessened))
+    best = [
+        Ranked(key=int(keys[place]), place=int(place), score=float(totals[place]) - lost.get(int(place), 0.0))
         for place in order[:most]
     ]
+    return best, Ranking(shares=shares, totals=totals, lost=lost, seeds=seeds)
 
 
-def _ranks(raw: Mapping[int, float]) -> dict[int, int]:
-    return {key: rank for rank, key in enumerate(sorted(raw, key=lambda key: (-raw[key], -key)), start=1)}
+def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
+    """What the strategies found, each by its own best, where there was no time for signals."""
+    keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)
+    by_strategy = {
+        name: np.array([found.get(int(key), 0.0) / max(found.values()) / len(seeds) for key in keys], np.float32)
+        for name, found in seeds.items()
+        if found and max(found.values()) > 0
+    }
+    totals = np.zeros(len(keys), np.float64)
+    for values in by_strategy.values():
+        totals += values
+    order = np.lexsort((-keys, -totals))[:most]
+    best = [Ranked(key=int(keys[place]), place=int(place), score=float(totals[place])) for place in order]
+    return best, Ranking(shares=by_strategy, totals=totals, lost={}, seeds=seeds)
 
 
-def _told(key: int, place: int, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[int, float]],
-          ranks: Mapping[str, Mapping[int, int]], lost: float) -> tuple[Share, ...]:  # fmt: skip
-    """What a candidate got from each signal, and its place among the candidates of a strategy of the same name."""
-    told = [
-        Share(
-            strategy=name,
-            rank=ranks.get(name, {}).get(key),
-            raw=seeds.get(name, {}).get(key, float(values[place])),
-            share=float(values[place]),
-        )
-        for name, values in shares.items()
-        if values[place] or key in seeds.get(name, {})
-    ]
-    return (*told, Share(strategy="same session", rank=None, raw=lost, share=-lost)) if lost else tuple(told)
-
-
-def _spread(pool: Pool, totals: NDArray[np.float64], order: Sequence[int] | NDArray[np.intp]) -> dict[int, float]:
+def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp]) -> dict[int, float]:
     """What each of the best loses to better ones of its session, chosen greedily."""
     step = _SAME_SESSION * float(np.std(totals))
-    left, chosen = [int(place) for place in order], dict[int, int]()
+    sessions, left = pool.turns.sessions[order], totals[order].copy()
+    chosen = np.zeros(len(order))
     lost: dict[int, float] = {}
-    while left:
-        best = max(left, key=lambda place: totals[place] - step * chosen.get(pool.turns[place].session or -place, 0))
-        left.remove(best)
-        session = pool.turns[best].session or -best
-        if chosen.get(session):
-            lost[best] = step * chosen[session]
-        chosen[session] = chosen.get(session, 0) + 1
+    for _ in order:
+        best = int(np.argmax(left - step * chosen))
+        if chosen[best]:
+            lost[int(order[best])] = step * float(chosen[best])
+        left[best] = -np.inf
+        chosen[sessions == sessions[best]] += 1
     return lost
 
 
-def weigh(candidate: Ranked, node: Node, *, now: int) -> Ranked:
-    """Apply what is known of the memory itself: confidence, reinforcement exp(score x 0.2), and a little recency.
-
-    Each factor's share is what it adds to the score or takes away, so that all shares still add up.
-    """
-    shares = list(candidate.shares)
+def weigh(candidate: Ranked, known: Weights, *, now: int) -> Ranked:
+    """Apply what is known of the memory itself: confidence, reinforcement exp(score x 0.2), and a little recency."""
+    found = factors(known, now=now)
     score = candidate.score
-    for name, factor in factors(node, now=now).items():
-        change = abs(score) * (factor - 1)
-        shares.append(Share(strategy=name, rank=None, raw=factor, share=change))
-        score += change
-    return Ranked(key=candidate.key, score=score, shares=tuple(shares))
+    for factor in found.values():
+        score += _change(score, factor)
+    return Ranked(key=candidate.key, place=candidate.place, score=score, factors=found)
 
 
-def factors(node: Node, *, now: int) -> dict[str, float]:
-    """The factors of a node that differ from one."""
-    days = max(0.0, (now - to_ms(node.created_at)) / _DAY_MS)
-    recency = 1 / (1 + days * 0.01)
+def _change(score: float, factor: float) -> float:
+    """What a factor adds to a score, which may be below zero: more of it is always better."""
+    return abs(score) * (factor - 1)
+
+
+def factors(known: Weights, *, now: int) -> dict[str, float]:
+    """The factors of a memory that differ from one."""
+    days = max(0.0, (now - known.created_at) / _DAY_MS)
     every = {
-        "confidence": node.confidence,
-        "reinforcement": exp(node.score * 0.2),
-        "recency": 1 - _RECENCY_PART + _RECENCY_PART * recency,
+        "confidence": known.confidence,
+        "reinforcement": exp(known.score * 0.2),
+        "recency": 1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
     }
     return {name: factor for name, factor in every.items() if abs(factor - 1) > 1e-9}

@@ -37,6 +37,7 @@ class Request:
     limit: int = 10
     trace: bool = False
     words_only: bool = False
+    why_not: str | None = None
 
 
 def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
@@ -62,6 +63,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         archived=bool(request.archived),
         limit=checked_limit(request.limit),
         words_only=request.words_only,
+        why_not=_text("why_not", request.why_not),
     )
 
 

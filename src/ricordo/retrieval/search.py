@@ -1,21 +1,24 @@
-"""Ask, fuse, cut. One embedding of the question, then one read snapshot; no model, no writes."""
+"""Ask, fuse, cut. One embedding of the question, then one read snapshot; no model, no writes.
+
+A question has until its deadline. What is not done by then is left out and named; the answer is what there is.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import to_ms
-from ricordo.model import Hit, Results, Scope, Trace
-from ricordo.retrieval.candidates import STRATEGIES, Lookup, look_up
+from ricordo.model import Absence, Hit, Results, Scope, Trace
+from ricordo.retrieval.absence import absence_of
+from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
-from ricordo.retrieval.rank import rank, weigh
+from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
 from ricordo.retrieval.signals import asks_for_a_list, shares
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -29,76 +32,119 @@ _WEIGHED_LEAST = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a snapshot gave: the best, and how it came about."""
+    """What a snapshot gave: the best, how it came about, and what had no time left."""
 
     best: tuple[Hit, ...]
     candidates: Mapping[str, int]
     timings_ms: Mapping[str, float]
+    degraded: tuple[str, ...]
+    absence: Absence | None = None
 
 
-def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves, zone: ZoneInfo) -> Found:
+@dataclass(slots=True)
+class _Run:
+    """One search as it goes: its stages with their times, until the deadline."""
+
+    snapshot: Snapshot
+    until: float
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+    def stage(self, name: str, work: Callable[[], T], otherwise: T) -> T:
+        """The result of some work, or `otherwise` where the deadline came first."""
+        started = time.perf_counter()
+        try:
+            with self.snapshot.interrupted_at(self.until):
+                return work()
+        except TimeoutError:
+            self.degraded.append(f"{name}: no time left")
+            return otherwise
+        finally:
+            self.timings_ms[name] = (time.perf_counter() - started) * 1_000
+
+
+def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves, zone: ZoneInfo, until: float,
+         traced: bool) -> Found:  # fmt: skip
     """Answer a plan from one snapshot.
+
+    Args:
+        until: the deadline on the clock of `time.monotonic`, seconds.
+        traced: work out why each hit is here.
 
     Raises:
         NotFoundError: the question is limited to an entity nobody knows.
     """
-    timings: dict[str, float] = {}
-
-    def timed(name: str, work: Callable[[], T]) -> T:
-        started = time.perf_counter()
-        result = work()
-        timings[name] = (time.perf_counter() - started) * 1_000
-        return result
-
-    look = timed("terms", lambda: _lookup(snapshot, plan, scope=scope, vectors=vectors))
-    seeds = {name: timed(name, lambda use=use: use(look)) for name, use in STRATEGIES.items()}  # type: ignore[misc]
-    pool = timed("reading", lambda: gather(look, seeds))
-    hits = () if pool is None else timed("ranking", lambda: _best(look, pool, seeds, zone=zone))
+    run = _Run(snapshot, until)
+    look = _lookup(run, plan, scope=scope, vectors=vectors)
+    seeds: dict[str, Candidates] = {
+        name: run.stage(name, lambda use=use: use(look), {})  # type: ignore[misc]
+        for name, use in STRATEGIES.items()
+    }
+    pool = run.stage("reading", lambda: gather(look, seeds), None)
+    started = time.perf_counter()
+    short, ranking = _ranked(look, pool, seeds)
+    weighed = _weighed(look, short)
+    hits = _hits(look, weighed[: plan.query.limit], ranking if traced else None, zone=zone)
+    absence = None if plan.query.why_not is None else absence_of(look, seeds, pool, ranking, weighed)
+    run.timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
-    return Found(best=hits, candidates=counts, timings_ms=timings)
+    return Found(best=hits, candidates=counts, timings_ms=run.timings_ms, degraded=tuple(run.degraded), absence=absence)
 
 
-def _lookup(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:
+def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:
+    snapshot = run.snapshot
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
     filter_ = plan.filter(entity)
     allowed = snapshot.matching(scope, filter_) if filter_.narrows or filter_.archived else None
-    terms = look_up(snapshot, scope, plan)
+    nothing: dict[str, Term] = {}
+    terms = run.stage("terms", lambda: look_up(snapshot, scope, plan), nothing)
     return Lookup(snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms)
 
 
-def _best(look: Lookup, pool: Pool, seeds: Mapping[str, Mapping[int, float]], *, zone: ZoneInfo) -> tuple[Hit, ...]:
+def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) -> tuple[list[Ranked], Ranking]:
+    """By all signals; where there was no time to read what they need, by what the strategies said."""
+    most = max(_WEIGHED_LEAST, _WEIGHED * look.plan.query.limit)
+    if pool is None:
+        return rank_by_seeds(seeds, most=most)
+    spread = asks_for_a_list(look.plan.query.text)
+    return rank(pool, shares(pool, look.plan), seeds, most=most, spread=spread)
+
+
+def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
+    """The best that are still in force, by their score with what is known of each memory, best first."""
     plan = look.plan
-    short = rank(
-        pool, shares(pool, plan), seeds, most=max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit),
-        spread=asks_for_a_list(plan.query.text),
-    )  # fmt: skip
-    nodes = look.snapshot.nodes(look.scope, [each.key for each in short])
-    weighed = [
-        (weigh(each, nodes[each.key], now=plan.now), nodes[each.key])
-        for each in short
-        if each.key in nodes and not _is_over(nodes[each.key].expires_at, plan)
-    ]
-    weighed.sort(key=lambda pair: (-pair[0].score, -pair[0].key))
-    return tuple(
-        hit_of(node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
-        for each, node in weighed[: plan.query.limit]
+    known = look.snapshot.weights(look.scope, [each.key for each in short])
+    alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
+    return sorted(
+        (weigh(each, known[each.key], now=plan.now) for each in alive), key=lambda each: (-each.score, -each.key)
     )
 
 
-def _is_over(expires_at: object, plan: Plan) -> bool:
-    return expires_at is not None and to_ms(expires_at) <= plan.now and not plan.query.archived  # type: ignore[arg-type]
+def _is_over(expires_at: int | None, plan: Plan) -> bool:
+    return expires_at is not None and expires_at <= plan.now and not plan.query.archived
 
 
-def results_of(found: Found, plan: Plan, *, degraded: tuple[str, ...], traced: bool) -> Results:
+def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
+    nodes = look.snapshot.nodes(look.scope, [each.key for each in best])
+    return tuple(
+        hit_of(nodes[each.key], score=each.score, shares=ranking.told(each) if ranking else (), terms=look.plan.terms,
+               now=look.plan.now, zone=zone)
+        for each in best
+    )  # fmt: skip
+
+
+def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:
     """The answer as the caller gets it; why each hit is here only where it was asked for."""
+    degraded = degraded + found.degraded
     if not traced:
-        return Results(hits=tuple(replace(hit, why=()) for hit in found.best), degraded=degraded)
+        return Results(hits=found.best, degraded=degraded)
     trace = Trace(
         terms=plan.terms,
         ignored_terms=plan.ignored,
         interval=plan.interval.text if plan.interval else "",
         candidates=found.candidates,
-        timings_ms=found.timings_ms,
+        timings_ms={"embedding": embedding_ms, **found.timings_ms},
         hits=tuple((hit.id, hit.why) for hit in found.best),
+        absence=found.absence,
     )
     return Results(hits=found.best, degraded=degraded, trace=trace)

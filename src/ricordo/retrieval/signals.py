@@ -1,4 +1,4 @@
-"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight.
+"""What speaks for a candidate. Each signal is a pure function of the pool, float32[turns of the pool], with a weight.
 
 They are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
 is asked for. Weights are rounded; moving them by a third costs less than a point of recall (MEASURED.md). What depends
@@ -8,7 +8,7 @@ on a language lists its words here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.pool import Pool, Turn
-from ricordo.times import mentions_time
-from ricordo.words import index_terms, name_key
+from ricordo.retrieval.pool import Pool
+from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
+from ricordo.words import index_terms
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -60,14 +60,12 @@ def keywords(pool: Pool, plan: Plan) -> Floats:
     """BM25 of the turn together with two turns on each side, by the best candidate's; and that by how much of the
     question any candidate holds, so that one stray word does not count like the whole question.
     """
-    counts = np.array([[turn.terms.count(word) for turn in pool.turns] for word in pool.words], np.float32)
-    lengths = np.array([len(turn.content) for turn in pool.turns], np.float32)
-    if not len(counts):
+    if not len(pool.words):
         return np.zeros(len(pool.turns), np.float32)
-    around, long = counts.copy(), lengths.copy()
+    around, long = pool.counts.copy(), pool.turns.lengths.copy()
     for places in (*pool.before, *pool.after):
-        around += _shift(counts, places)
-        long += _shift(lengths, places)
+        around += _shift(pool.counts, places)
+        long += _shift(pool.turns.lengths, places)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
     best = scores.max()
@@ -84,39 +82,20 @@ def meaning(pool: Pool, plan: Plan) -> Floats:
 
 def person(pool: Pool, plan: Plan) -> Floats:
     """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
-    if len(pool.persons) != 1:
-        return np.zeros(pool.size, np.float32)
-    wrote = [0.0 if turn.speaker is None else 1.0 if _is(turn, pool) else -1.0 for turn in pool.candidates]
-    return np.array(wrote, np.float32)
-
-
-def _is(turn: Turn, pool: Pool) -> bool:
-    return turn.speaker is not None and name_key(turn.speaker) in pool.persons
+    return pool.spoke if len(pool.persons) == 1 else np.zeros(len(pool.turns), np.float32)
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats:
     """Where the question names one speaker: they speak of themselves."""
-    if len(pool.persons) != 1:
-        return np.zeros(pool.size, np.float32)
-    return _flags(pool.candidates, lambda turn: _is(turn, pool) and _FIRST_PERSON.search(turn.content) is not None)
-
-
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us|я|мне|меня|мной|мой|моя|моё|мое|мои|мою|моей|мы|нас|нам|наш\w*)\b",
-    re.IGNORECASE,
-)
+    return np.asarray(_holds(pool, FIRST_PERSON) * (person(pool, plan) == 1), np.float32)
 
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
     """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
-    text = plan.query.text
-    if _WHEN.search(text):
-        return _flags(pool.candidates, lambda turn: mentions_time(turn.content))
-    if _HOW_MANY.search(text):
-        return _flags(pool.candidates, lambda turn: _NUMBER.search(turn.content) is not None)
-    if _WHO_WHERE.search(text):
-        return _flags(pool.candidates, lambda turn: _NAME.search(turn.content) is not None)
-    return np.zeros(pool.size, np.float32)
+    for asked, trait in ((_WHEN, TIME), (_HOW_MANY, NUMBER), (_WHO_WHERE, NAME)):
+        if asked.search(plan.query.text):
+            return _holds(pool, trait)
+    return np.zeros(len(pool.turns), np.float32)
 
 
 _WHEN = re.compile(
@@ -132,39 +111,30 @@ _WHO_WHERE = re.compile(
     r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
     re.I,
 )
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|once|twice|"
-    r"half|dozen|couple|один|одна|одно|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*|пол\w*|раз|дважды)\b",
-    re.I,
-)
-_NAME = re.compile(r"(?<=[\w,;:'’\"] )[A-ZА-ЯЁ][\w'’-]+")
 
 
 def date(pool: Pool, plan: Plan) -> Floats:
     """What was said in the span the question names: 1, or a half where it names no more than a year."""
     span = plan.interval
     if span is None:
-        return np.zeros(pool.size, np.float32)
-    worth = 0.5 if span.precision == "year" else 1.0
-    return np.float32(worth) * _flags(pool.candidates, lambda turn: span.start <= turn.event_time < span.end)
+        return np.zeros(len(pool.turns), np.float32)
+    times = pool.turns.event_times
+    worth = np.float32(0.5 if span.precision == "year" else 1)
+    return worth * np.asarray((times >= span.start) & (times < span.end), np.float32)
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """The turn before it asks something."""
-    return _shift(_flags(pool.turns, _asks), pool.before[0])
+    return _shift(_holds(pool, ASKS), pool.before[0])
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
     """The turn is itself a question, and says little."""
-    return _flags(pool.candidates, lambda turn: turn.content.rstrip().endswith(("?", "？")))
+    return _holds(pool, ENDS_ASKING)
 
 
-def _asks(turn: Turn) -> bool:
-    return "?" in turn.content or "？" in turn.content
-
-
-def _flags(turns: Sequence[Turn], holds: Callable[[Turn], bool]) -> Floats:
-    return np.array([holds(turn) for turn in turns], np.float32)
+def _holds(pool: Pool, trait: int) -> Floats:
+    return np.asarray((pool.turns.flags & trait) != 0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

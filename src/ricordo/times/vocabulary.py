@@ -16,7 +16,7 @@ over kinds. Both languages share the grammar: a further language is a further ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
@@ -155,9 +155,15 @@ _FIGURES = re.compile(r"(?:19|20)\d\d|\d{4}[-/]\d\d|\d\.\d\d?\.\d{4}")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def mentions_time(text: str) -> bool:
-    """Whether a time may be in the text: the cheap question asked before the grammar is."""
-    return _FIGURES.search(text) is not None or not _ANCHORS.isdisjoint(_WORD.findall(text.lower()))
+def mentions_time(text: str, words: Iterable[str] | None = None) -> bool:
+    """Whether a time may be in the text: the cheap question asked before the grammar is.
+
+    Args:
+        words: the runs of letters of the text in lower case, where they are known already.
+    """
+    if _FIGURES.search(text) is not None:
+        return True
+    return not _ANCHORS.isdisjoint(_WORD.findall(text.lower()) if words is None else words)
 
 
 def looks_ahead(tokens: list[Token]) -> bool:

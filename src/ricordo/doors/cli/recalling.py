@@ -58,15 +58,19 @@ async def search(
     archived: _ArchivedOption = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
     trace: Annotated[bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")] = False,
+    why_not: Annotated[
+        str | None, typer.Option("--why-not", metavar="ID", help="A memory you expected: show where it fell out.")
+    ] = None,
 ) -> Answer:
     """Find memories by what they mean, by their words and by their time. Best first."""
     async with door.open() as memory:
+        expected = None if why_not is None else await whole_id(memory, why_not)
         results = await memory.search(
             question, type=type, category=_categories(category), entity=entity, tag=tag,
             where=_attributes(where), session=session, after=after, before=before, archived=archived,
-            limit=limit, trace=True,
+            limit=limit, trace=True, why_not=expected,
         )  # fmt: skip
-    return _results(door, question, results, traced=trace)
+    return _results(door, question, results, traced=trace or why_not is not None, whole=trace)
 
 
 @verb("query", panel=_PANEL)
@@ -81,14 +85,17 @@ async def query(
     return _results(door, keywords, results, traced=False)
 
 
-def _results(door: Door, question: str, results: Results, *, traced: bool) -> Answer:
+def _results(door: Door, question: str, results: Results, *, traced: bool, whole: bool = True) -> Answer:
+    """Hits to show, with their trace: all of it, or only what became of the memory that was asked for."""
     for part in results.degraded:
         door.notice(f"Part of the search could not help: {shown(part)}")
 
     def show(out: Console) -> None:
         show_hits.hits(out, question, results)
         if traced and results.trace is not None:
-            show_hits.trace(out, results, results.trace)
+            if whole:
+                show_hits.trace(out, results, results.trace)
+            show_hits.absence(out, results.trace)
         elif results.trace is not None and results.hits:
             door.hint("Why these? Add --trace.")
 

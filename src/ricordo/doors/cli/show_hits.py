@@ -108,6 +108,17 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
         out.print(_shares(results))
 
 
+def absence(out: Console, trace: Trace) -> None:
+    """What became of the memory that was expected, and what each signal gave it."""
+    found = trace.absence
+    if found is None:
+        return
+    out.print()
+    out.print(Text.assemble((f"{found.stage}: ", "bold"), shown(found.detail), ("  " + shown(found.id), "dim")))
+    for share in found.shares:
+        out.print(Text(f"  {share.strategy:<18}{share.share:+.3f}", style="dim"))
+
+
 def _pairs(values: dict[str, str]) -> Text:
     return Text(" · ".join(f"{name} {value}".replace(" ", "\N{NO-BREAK SPACE}") for name, value in values.items()))
 

@@ -9,7 +9,7 @@ from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Closing, Entity, NameMove, Node, Reason, Relation, Scope, Session
 from ricordo.store.sqlite import faults
-from ricordo.store.sqlite.connection import stored_terms
+from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import (
     Row,
@@ -25,6 +25,7 @@ from ricordo.store.sqlite.rows import (
     shelf_of,
 )
 from ricordo.store.sqlite.snapshot import Snapshot
+from ricordo.traits import traits_of
 
 
 @dataclass(slots=True)
@@ -36,7 +37,8 @@ class _Rows:
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
             "session_insert": [], "entity_insert": [], "entity_update": [], "alias_delete": [], "alias_insert": [],
-            "node_insert": [], "node_index": [], "node_index_closed": [], "node_update": [], "session_update": [],
+            "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [],
+            "node_update": [], "session_update": [],
             "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [], "edge_put": [],
         }
     )  # fmt: skip
@@ -45,13 +47,18 @@ class _Rows:
         self.by_statement[statement].append(row)
         self.seals.append(row[-1])
 
-    def index(self, node: Node, *, key: int, space: int, shelf: str, tags: str) -> None:
-        """What the row of a new node brings along: its terms, and its part in the counts."""
-        terms = stored_terms(node.content, tags, node.speaker, f"{space}{shelf}")
-        self.by_statement["node_index" if node.is_live else "node_index_closed"].append((key, terms))
-        if node.is_live:
+    def index(self, row: Row, *, is_live: bool) -> None:
+        """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
+        key, _, space, shelf, _, _, content, _, _, speaker, session, tags, _, event_time, *_ = row
+        terms = all_terms(content, tags, speaker)
+        statement = "node_index" if is_live else "node_index_closed"
+        self.by_statement[statement].append((key, stored_terms(terms, f"{space}{shelf}")))
+        self.by_statement["node_traits"].append(
+            (key, space, session or 0, event_time, speaker, traits_of(content, terms))
+        )
+        if is_live:
             nodes, chars = self.grown.get((space, shelf), (0, 0))
-            self.grown[space, shelf] = nodes + 1, chars + len(node.content)
+            self.grown[space, shelf] = nodes + 1, chars + len(content)
 
 
 def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
@@ -151,7 +158,7 @@ class _Writer:
         shelf = shelf_of(node)
         row = node_row(node, key=key, space=space, shelf=shelf, session=session, commit=self.commit)
         self.rows.add("node_insert", row)
-        self.rows.index(node, key=key, space=space, shelf=shelf, tags=row[11])
+        self.rows.index(row, is_live=node.is_live)
 
     def altered_node(self, node: Node) -> None:
         places = self.snapshot.rows("node_place", {"id": node.id})

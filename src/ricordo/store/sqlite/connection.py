@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
+from ricordo.traits import traits_of
 from ricordo.words import index_terms
 
 APPLICATION_ID = 0x52434F52
@@ -71,6 +72,7 @@ def patient(patience_s: float) -> Callable[[int], bool]:
 def add_functions(connection: apsw.Connection) -> None:
     """What the triggers and checks of the schema call."""
     connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
+    connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
 
 
@@ -82,16 +84,27 @@ def _char_count(*values: apsw.SQLiteValue) -> int:
 def _index_terms(*values: apsw.SQLiteValue) -> str:
     """`stored_terms` for the triggers of the schema."""
     content, tags, speaker, shelf = values
-    return stored_terms(str(content), str(tags), None if speaker is None else str(speaker), str(shelf))
+    return stored_terms(all_terms(str(content), str(tags), None if speaker is None else str(speaker)), str(shelf))
 
 
-def stored_terms(content: str, tags: str, speaker: str | None, shelf: str) -> str:
-    """What the full-text index holds for a node: its terms, each ending in its space and shelf."""
+def _traits_of(*values: apsw.SQLiteValue) -> bytes:
+    """`traits_of` for the triggers of the schema."""
+    content, tags, speaker = values
+    return traits_of(str(content), all_terms(str(content), str(tags), None if speaker is None else str(speaker)))
+
+
+def all_terms(content: str, tags: str, speaker: str | None) -> list[str]:
+    """The index terms a node is found by: those of its text, its tags (a JSON list) and its speaker."""
     terms = index_terms(content)
     if tags != "[]":
         terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
     if speaker:
         terms += index_terms(speaker)
+    return terms
+
+
+def stored_terms(terms: Sequence[str], shelf: str) -> str:
+    """What the full-text index holds for a node: its terms, each ending in its space and shelf."""
     ending = f"·{shelf} "
     return ending.join(terms) + ending if terms else ""
 

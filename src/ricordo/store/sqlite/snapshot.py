@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
+# A deadline is looked at every few milliseconds.
+_STEPS_BETWEEN_LOOKS = 50_000
+
+
+class Weights(NamedTuple):
+    """What the score of a memory is multiplied by. Instants are Unix milliseconds."""
+
+    confidence: float
+    score: float
+    created_at: int
+    expires_at: int | None
 
 
 class Snapshot:
@@ -30,6 +43,24 @@ class Snapshot:
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self._spaces: dict[Scope, tuple[int, ...]] = {}
+        self._shelf_counts: dict[tuple[Scope, tuple[str, ...]], tuple[int, int]] = {}
+
+    @contextmanager
+    def interrupted_at(self, until: float) -> Iterator[None]:
+        """What is asked within ends at a moment on the clock of `time.monotonic`, in seconds.
+
+        Raises:
+            TimeoutError: it was not done by then.
+        """
+        if time.monotonic() >= until:
+            raise TimeoutError
+        self.connection.set_progress_handler(lambda: time.monotonic() >= until, _STEPS_BETWEEN_LOOKS)
+        try:
+            yield
+        except apsw.InterruptError as error:
+            raise TimeoutError from error
+        finally:
+            self.connection.set_progress_handler(None)
 
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
         """All rows of a named statement."""
@@ -123,14 +154,22 @@ class Snapshot:
         rows = self.rows("session_row", self._for(scope, session=session_id))
         return session_of(rows[0]) if rows else None
 
-    def windows(self, keys: Sequence[int], each: int) -> dict[int, tuple[list[int], list[int]]]:
-        """The live turns before and after given ones in their sessions, nearest first, at most `each` of either."""
-        rows = self.rows("windows", {"keys": json.dumps(keys), "each": each})
-        return {key: (_numbers(before), _numbers(after)) for key, before, after in rows}
+    def windows(self, keys: Sequence[int], each: int) -> list[tuple[int, str | None, str | None]]:
+        """Given nodes that have a session, each with the live turns before it, nearest first, and after it: "3,2,1".
 
-    def turns(self, scope: Scope, keys: Sequence[int]) -> list[Row]:
-        """(key, content, speaker, tags, session, event time, type) of nodes, in no order."""
-        return self.rows("turns", self._for(scope, keys=json.dumps(keys)))
+        Args:
+            each: at most so many on either side.
+        """
+        return self.rows("windows", {"keys": json.dumps(keys), "each": each})
+
+    def traits(self, scope: Scope, keys: Sequence[int]) -> list[Row]:
+        """(key, session, event time, speaker, traits) of nodes, ascending by key; see `ricordo.traits`."""
+        return self.rows("traits_of", self._for(scope, keys=json.dumps(keys)))
+
+    def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
+        """What is known of nodes beside their words, by key; what the caller may not see is left out."""
+        rows = self.rows("weights_of", self._for(scope, keys=json.dumps(keys)))
+        return {row[0]: Weights(*row[1:]) for row in rows}
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""
@@ -158,8 +197,11 @@ class Snapshot:
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
-        nodes, chars = self.rows("shelf_counts", self._for(scope, shelves=json.dumps(shelves)))[0]
-        return nodes, chars
+        asked = (scope, tuple(shelves))
+        if asked not in self._shelf_counts:
+            row = self.rows("shelf_counts", self._for(scope, shelves=json.dumps(shelves)))[0]
+            self._shelf_counts[asked] = row[0], row[1]
+        return self._shelf_counts[asked]
 
     # names
 

@@ -80,7 +80,9 @@ CREATE TABLE nodes (
   seal          BLOB NOT NULL,
   CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
 ) STRICT;
-CREATE INDEX nodes_by_session ON nodes (session, event_time, key) WHERE session IS NOT NULL;
+-- The order of a session, of what is alive of it: the turns around another are read from this index alone.
+CREATE INDEX nodes_by_session ON nodes (session, event_time, key, closed_at)
+  WHERE session IS NOT NULL AND closed_at IS NULL;
 CREATE INDEX nodes_by_time ON nodes (space, event_time);
 CREATE INDEX nodes_by_space ON nodes (space, key);
 CREATE INDEX nodes_knowledge ON nodes (space, type, category) WHERE type != 'episodic';
@@ -193,6 +195,17 @@ CREATE TABLE linked (
   through INTEGER NOT NULL       -- nodes.key
 ) STRICT;
 
+-- What ranking reads of a memory in place of its text: a few dozen bytes, side by side with those of its neighbours.
+-- Derived; see traits.py.
+CREATE TABLE traits (
+  node       INTEGER PRIMARY KEY,
+  space      INTEGER NOT NULL,
+  session    INTEGER NOT NULL,   -- 0 outside any
+  event_time INTEGER NOT NULL,
+  speaker    TEXT,
+  traits     BLOB NOT NULL       -- uint32: flags, length in characters, a code for each index term; little-endian
+) STRICT;
+
 -- How much is live on each shelf: the statistics ranking needs, per space so that none moves another's.
 CREATE TABLE shelves (
   space INTEGER NOT NULL REFERENCES spaces,
@@ -265,7 +278,8 @@ CREATE TABLE packs (
   shelf    TEXT NOT NULL,
   through  INTEGER NOT NULL,     -- embeddings.id of the last one inside
   removals INTEGER NOT NULL,     -- removals.id up to which it was purged
-  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column, little-endian
+  sketch   BLOB NOT NULL,        -- int64 node keys, uint64 signs: by column. A search of very many begins with these
+  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column. All little-endian
 ) STRICT;
 CREATE INDEX packs_by_shelf ON packs (model, space, shelf, through);
 
@@ -369,6 +383,17 @@ CREATE TRIGGER nodes_counted AFTER UPDATE OF closed_at ON nodes
 WHEN OLD.closed_at IS NOT NULL AND NEW.closed_at IS NULL BEGIN
   UPDATE entity_counts SET nodes = nodes + 1 WHERE entity IN (
     SELECT entity FROM subjects WHERE node = NEW.key UNION SELECT entity FROM found_mentions WHERE node = NEW.key);
+END;
+
+-- Traits follow the row, also while it is closed: the archive is searched, too.
+CREATE TRIGGER nodes_traits_outdated AFTER UPDATE OF content, tags, speaker, session, space, event_time ON nodes
+WHEN OLD.content IS NOT NEW.content OR OLD.tags IS NOT NEW.tags OR OLD.speaker IS NOT NEW.speaker
+  OR OLD.session IS NOT NEW.session OR OLD.space IS NOT NEW.space OR OLD.event_time IS NOT NEW.event_time BEGIN
+  INSERT OR REPLACE INTO traits VALUES (NEW.key, NEW.space, coalesce(NEW.session, 0), NEW.event_time, NEW.speaker,
+    traits_of(NEW.content, NEW.tags, NEW.speaker));
+END;
+CREATE TRIGGER nodes_traits_gone AFTER DELETE ON nodes BEGIN
+  DELETE FROM traits WHERE node = OLD.key;
 END;
 
 -- Vectors follow: new words need a new vector, a closed node leaves the live index, a restored or moved one re-enters.

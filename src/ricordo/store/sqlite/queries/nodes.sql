@@ -33,6 +33,9 @@ INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 -- The terms of a new node, in the same transaction.
 INSERT INTO nodes_fts (rowid, terms) VALUES (?, ?)
 
+-- name: node_traits
+INSERT INTO traits VALUES (?, ?, ?, ?, ?, ?)
+
 -- name: node_index_closed
 INSERT INTO archive_fts (rowid, terms) VALUES (?, ?)
 

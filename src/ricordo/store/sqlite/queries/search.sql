@@ -15,16 +15,24 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND shelf IN (SELECT value
 -- name: windows
 -- For each node of a session, the live ones before it (nearest first) and after it. Each list is a walk of a few steps
 -- along nodes_by_session, however long the session is.
-SELECT n.key,
+SELECT t.node,
   (SELECT group_concat(key) FROM (SELECT b.key FROM nodes b
-    WHERE b.session = n.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (n.event_time, n.key)
+    WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (t.event_time, t.node)
     ORDER BY b.event_time DESC, b.key DESC LIMIT :each)),
   (SELECT group_concat(key) FROM (SELECT b.key FROM nodes b
-    WHERE b.session = n.session AND b.closed_at IS NULL AND (b.event_time, b.key) > (n.event_time, n.key)
+    WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) > (t.event_time, t.node)
     ORDER BY b.event_time, b.key LIMIT :each))
-FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.session IS NOT NULL
+FROM traits t WHERE t.node IN (SELECT value FROM json_each(:keys)) AND t.session != 0
 
--- name: turns
--- What ranking reads of its candidates and of the turns around them.
-SELECT key, content, speaker, tags, session, event_time, type FROM nodes
+-- name: traits_of
+-- What ranking reads of its candidates and of the turns around them, by key.
+SELECT node, session, event_time, speaker, traits FROM traits
+WHERE node IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces)) ORDER BY node
+
+-- name: weights_of
+-- What is known of memories beside their words, for the best of a search.
+SELECT key, confidence, score, created_at, expires_at FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
+
+-- name: node_shelf
+SELECT shelf FROM nodes WHERE key = :key

@@ -77,8 +77,10 @@ SELECT source, relation_type, target, predicate, weight, confidence, valid_from,
 FROM edges
 
 -- name: text_index_off
--- For `doctor`: nodes that their full-text index does not know, or the reverse; the live ones and the archive's.
-SELECT (SELECT count(*) FROM (SELECT key FROM live_nodes EXCEPT SELECT id FROM nodes_fts_docsize))
+-- For `doctor`: nodes that their full-text index or the traits do not know, or the reverse; the live ones and the archive's.
+SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM traits))
+  + (SELECT count(*) FROM (SELECT node FROM traits EXCEPT SELECT key FROM nodes))
+  + (SELECT count(*) FROM (SELECT key FROM live_nodes EXCEPT SELECT id FROM nodes_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM nodes_fts_docsize EXCEPT SELECT key FROM live_nodes))
   + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM archive_fts_docsize EXCEPT SELECT key FROM nodes WHERE closed_at IS NOT NULL))

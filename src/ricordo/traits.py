@@ -1,0 +1,81 @@
+"""What ranking needs to know of a text without reading it, worked out once, when the text is stored.
+
+A search weighs a thousand turns, the candidates and those around them. Folding that many texts and looking for names,
+numbers and times in them takes longer than all the rest of a search; here they are a few dozen bytes each.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache
+from zlib import crc32
+
+from ricordo.times import mentions_time
+
+ASKS = 1
+"""A question mark stands in it."""
+ENDS_ASKING = 2
+"""A question mark ends it."""
+FIRST_PERSON = 4
+"""Somebody speaks of themselves."""
+NUMBER = 8
+NAME = 16
+TIME = 32
+
+HEADER = 2
+"""How many numbers stand before the words: the flags above, and the length in characters."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DIGIT = re.compile(r"\d")
+_NAME = re.compile(r"(?<=[\w,;:'’\"] )[A-ZА-ЯЁ][\w'’-]+")
+_QUESTION_MARKS = ("?", "？")
+
+_FIRST_PERSON_WORDS = frozenset((
+    "i", "my", "me", "mine", "we", "our", "us", "я", "мне", "меня", "мной", "мой", "моя", "моё", "мое", "мои",
+    "мою", "моей", "мы", "нас", "нам", "наш", "наша", "наше", "наши", "нашу", "нашей", "нашего", "нашему", "нашим",
+    "нашем", "наших", "нашими"
+))  # fmt: skip
+_NUMBER_WORDS = frozenset((
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+    "thirty", "forty", "fifty", "hundred", "thousand", "once", "twice", "half", "dozen", "couple", "один", "одна",
+    "одно", "два", "две", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять", "десять", "сто", "тысяча",
+    "тысячи", "тысячу", "тысяч", "тысячей", "пол", "полтора", "полторы", "половина", "половину", "половины",
+    "полгода", "полчаса", "раз", "дважды"
+))  # fmt: skip
+
+
+def traits_of(content: str, terms: Sequence[str]) -> bytes:
+    """A text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
+
+    Args:
+        terms: those of the text and of what it is found by besides, repeats included, in any order.
+    """
+    numbers = array("I", [_flags(content), len(content), *map(term_code, terms)])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+@lru_cache(maxsize=65_536)
+def term_code(term: str) -> int:
+    """A number that stands for an index term, 1 to 2**32 - 1. Two terms hardly ever share one."""
+    return crc32(term.encode("utf-8", "ignore")) or 1
+
+
+def _flags(text: str) -> int:
+    letters = _LETTERS.findall(text.lower())
+    flags = 0
+    if any(mark in text for mark in _QUESTION_MARKS):
+        flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(_QUESTION_MARKS) else 0)
+    if not _FIRST_PERSON_WORDS.isdisjoint(letters):
+        flags |= FIRST_PERSON
+    if not _NUMBER_WORDS.isdisjoint(letters) or _DIGIT.search(text) is not None:
+        flags |= NUMBER
+    if _NAME.search(text) is not None:
+        flags |= NAME
+    if mentions_time(text, letters):
+        flags |= TIME
+    return flags
