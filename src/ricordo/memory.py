@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms
 from ricordo.consolidation import arrivals, changes, reviews
-from ricordo.encoding import episodes, facts, sessions
+from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import check_choice, check_encodable, storable
 from ricordo.engine import Engine
@@ -33,6 +33,7 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Profile,
     Reason,
     Report,
     Results,
@@ -43,8 +44,8 @@ from ricordo.model import (
     Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
-from ricordo.retrieval import ask, listing
-from ricordo.retrieval.request import Request, checked_limit, checked_position
+from ricordo.retrieval import ask, listing, profile
+from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
 
@@ -193,9 +194,10 @@ class Memory:
             attributes=attributes,
         )
         (node,) = self._episodes([message])
+        scope = self._scope
         self._opened.store.write_nowait(
-            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message])), None),
-            scope=self._scope, reason=self._reason("add"), at=node.created_at,
+            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message]), scope=scope), None),
+            scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
         return node.id
@@ -210,8 +212,8 @@ class Memory:
         if not messages:
             return []
         nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
-        claimed = _claimed(messages)
-        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed), None))
+        claimed, scope = _claimed(messages), self._scope
+        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
         return [node.id for node in nodes]
 
@@ -439,13 +441,77 @@ class Memory:
             InvalidError: a field cannot be accepted.
             ConflictError: one of that name and type is known already.
         """
-        entity = facts.new_entity(
-            name, scope=self._scope, now=self._opened.now(), type=type, aliases=aliases, relation=relation,
-            protected=protected,
-        )  # fmt: skip
-        added = await self._write("add entity", lambda tx: facts.introduce(tx, entity, scope=self._scope))
+        now = self._opened.now()
+        entity = people.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
+        added = await self._write(
+            "add entity", lambda tx: people.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
+        )
         self._opened.backlog.note(1)
         return added
+
+    async def relate(
+        self,
+        target: str,
+        predicate: str,
+        *,
+        source: str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
+    ) -> None:
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+
+        Args:
+            predicate: what `target` is to `source`; "wife" and "жена" are one.
+            source: whose wife, employer, ...; yours when None.
+            valid_from: since when; as long as anybody remembers when None.
+
+        Raises:
+            NotFoundError: nobody is known by one of the names.
+            InvalidError: an argument does not fit.
+        """
+        engine = self._opened
+        start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
+        end = None if valid_until is None else from_ms(engine.instant(valid_until, "valid_until"))
+        now, scope = engine.now(), self._scope
+        await self._write(
+            "relate",
+            lambda tx: people.relate(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
+        )
+        engine.backlog.note(1)
+
+    async def merge(self, keep: str, other: str) -> Entity:
+        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+
+        Args:
+            keep: a name or an id; its name stays.
+            other: a name or an id. `split` or undoing the commit takes it apart again.
+
+        Raises:
+            NotFoundError: one of them is not known.
+            ConflictError: they are one already, or belong to different memories.
+        """
+        now = self._opened.now()
+        return await self._write("merge", lambda tx: merging.merge(tx, keep, other, scope=self._scope, now=now))
+
+    async def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
+        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+
+        Args:
+            entity: a name or an id.
+            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+
+        Raises:
+            NotFoundError: the entity is not known, or not by such a name.
+            InvalidError: no name is given, or none would be left.
+        """
+        engine = self._opened
+        now = engine.now()
+        parted = await self._write("split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now))
+        await engine.store.derive(lambda tx: merging.hand_over(tx, parted))
+        engine.backlog.note(1)
+        return parted.kept, parted.other
 
     # retrieval
 
@@ -534,6 +600,30 @@ class Memory:
             before=before, archived=archived, limit=limit,
         )  # fmt: skip
         return await listing.page(self._asking, request, cursor=cursor)
+
+    async def entity(self, name: str, *, limit: int = 10) -> Profile:
+        """What is known of a person, project, place or other thing.
+
+        Args:
+            name: any of its names, in any script; "my wife"; or its id.
+            limit: the most facts, and the most mentions, it brings.
+
+        Raises:
+            NotFoundError: nobody and nothing goes by that name.
+            InvalidError: it may be one of several.
+        """
+        now, most = self._opened.now(), checked_limit(limit)
+        wanted = checked_name(name)
+        return await self._opened.store.read(lambda tx: profile.profile(tx, self._scope, wanted, now=now, limit=most))
+
+    async def people(self, *, limit: int = 100) -> Sequence[Entity]:
+        """Who is known, those who are named most often first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: profile.known_people(tx, self._scope, most=most))
 
     # time and figures
 

@@ -135,7 +135,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A person, project, place or other thing with a name."""
+    """A person, project, place or other thing with a name.
+
+    `relation` is what it is to the owner ("wife"); `mention_count` how many live memories name it; `merged_into` the id
+    of the entity that took its names and memories over.
+    """
 
     id: str
     type: EntityType
@@ -150,7 +154,73 @@ class Entity:
     protected: bool = False
     mention_count: int = 0
     attributes: Json = field(default_factory=dict)
+    closed_at: datetime | None = None
+    merged_into: str | None = None
     key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """What somebody is to somebody: `target` is the `predicate` of `source`, both by id; no source is the owner.
+
+    `valid_from` is None where it was so as far back as is known; `evidence` holds the ids of memories that say so. The
+    names are filled in where it is read.
+    """
+
+    id: str
+    predicate: str
+    target: str
+    source: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    evidence: tuple[str, ...] = ()
+    created_at: datetime
+    owner: str = ""
+    chat: str = ""
+    source_name: str | None = None
+    target_name: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """Another entity that is named together with one, and in how many of the memories looked at."""
+
+    name: str
+    type: EntityType
+    together: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What is known of an entity. `facts` are knowledge about it and `mentions` what merely names it, best first;
+    `first_seen` and `last_seen` span all that ever named it.
+    """
+
+    id: str
+    type: EntityType
+    name: str
+    aliases: tuple[str, ...]
+    relation: str | None
+    relations: tuple[Relation, ...]
+    summary: str | None
+    protected: bool
+    attributes: Json
+    first_seen: datetime
+    last_seen: datetime
+    mention_count: int
+    facts: tuple[Node, ...]
+    mentions: tuple[Node, ...]
+    related: tuple[Related, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMove:
+    """A name, and the memories about those who were called it, pass from one entity to another; ids."""
+
+    alias: str
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +270,9 @@ class Review:
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
-    `put` holds nodes as they shall be, `sessions` and `reviews` likewise; `unlink` closes edges; `subjects` pairs a
-    node's id with an entity it is about.
+    `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
+    closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
+    `moved_subjects` holds (node, from, to).
     """
 
     add: tuple[Node, ...] = ()
@@ -209,7 +280,13 @@ class Change:
     close: tuple[Closing, ...] = ()
     link: tuple[Edge, ...] = ()
     entities: tuple[Entity, ...] = ()
+    put_entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    put_relations: tuple[Relation, ...] = ()
+    moved_names: tuple[NameMove, ...] = ()
+    moved_subjects: tuple[tuple[str, str, str], ...] = ()
     subjects: tuple[tuple[str, str], ...] = ()
+    subject_names: tuple[tuple[str, str, str], ...] = ()
     sessions: tuple[Session, ...] = ()
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()

@@ -22,6 +22,7 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Profile,
     Report,
     Results,
     Review,
@@ -348,6 +349,58 @@ class Memory:
             self._memory.add_entity(name, type=type, aliases=aliases, relation=relation, protected=protected)
         )
 
+    def relate(
+        self,
+        target: str,
+        predicate: str,
+        *,
+        source: str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
+    ) -> None:
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+
+        Args:
+            predicate: what `target` is to `source`; "wife" and "жена" are one.
+            source: whose wife, employer, ...; yours when None.
+            valid_from: since when; as long as anybody remembers when None.
+
+        Raises:
+            NotFoundError: nobody is known by one of the names.
+            InvalidError: an argument does not fit.
+        """
+        return self._portal.call(
+            self._memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
+        )
+
+    def merge(self, keep: str, other: str) -> Entity:
+        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+
+        Args:
+            keep: a name or an id; its name stays.
+            other: a name or an id. `split` or undoing the commit takes it apart again.
+
+        Raises:
+            NotFoundError: one of them is not known.
+            ConflictError: they are one already, or belong to different memories.
+        """
+        return self._portal.call(self._memory.merge(keep, other))
+
+    def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
+        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+
+        Args:
+            entity: a name or an id.
+            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+
+        Raises:
+            NotFoundError: the entity is not known, or not by such a name.
+            InvalidError: no name is given, or none would be left.
+        """
+        return self._portal.call(self._memory.split(entity, names))
+
     def search(
         self,
         text: str,
@@ -454,6 +507,27 @@ class Memory:
                 cursor=cursor,
             )
         )
+
+    def entity(self, name: str, *, limit: int = 10) -> Profile:
+        """What is known of a person, project, place or other thing.
+
+        Args:
+            name: any of its names, in any script; "my wife"; or its id.
+            limit: the most facts, and the most mentions, it brings.
+
+        Raises:
+            NotFoundError: nobody and nothing goes by that name.
+            InvalidError: it may be one of several.
+        """
+        return self._portal.call(self._memory.entity(name, limit=limit))
+
+    def people(self, *, limit: int = 100) -> Sequence[Entity]:
+        """Who is known, those who are named most often first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.people(limit=limit))
 
     def history(self, id: str) -> Sequence[Version]:
         """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what

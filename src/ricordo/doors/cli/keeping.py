@@ -14,7 +14,7 @@ from ricordo.doors.cli.ids import whole_id
 from ricordo.doors.cli.screen import Answer, dim, one_line, shown
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import NotFoundError
-from ricordo.model import Category, EntityType, Node, NodeType, Role
+from ricordo.model import Category, Node, NodeType, Role
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -155,30 +155,6 @@ def say(out: Console, verb: str, node: Node, *, then: str = "") -> None:
     out.print(Text.assemble((f"{verb}: ", "green"), one_line(node.content)))
     if then:
         out.print(dim(then))
-
-
-@verb("entity-add", panel=_PANEL)
-async def entity_add(
-    door: Door,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
-    type: Annotated[
-        EntityType,
-        typer.Option(metavar="TYPE", help="person, project, organization, place, concept or tool."),
-    ] = "person",
-    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name. Repeatable.")] = None,
-    relation: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to you: sister, employer.")] = None,
-) -> Answer:
-    """Make a person or thing known, so that what names it is linked to it."""
-    async with door.open(makes=True) as memory:
-        entity = await memory.add_entity(name, type=type, aliases=alias or (), relation=relation)
-        await door.settle(memory)
-    names = f" (also {', '.join(entity.aliases)})" if entity.aliases else ""
-    return Answer(
-        data=entity,
-        show=lambda out: out.print(
-            Text.assemble(("Known now: ", "green"), one_line(f"{entity.name}, {entity.type}{names}"))
-        ),
-    )
 
 
 @verb("end-session", panel=_PANEL)

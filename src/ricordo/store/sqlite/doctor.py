@@ -21,10 +21,12 @@ _SEALED = {
     "session": "session_rows_all",
     "entity": "entity_rows_all",
     "name of entity": "alias_rows_all",
+    "relation": "relation_rows_all",
     "subject of": "subject_rows_all",
     "edge from": "edge_rows_all",
     "review": "review_rows_all",
 }
+_COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
@@ -115,8 +117,8 @@ def _slots(snapshot: Snapshot) -> tuple[str, str]:
 
 
 def _counts(snapshot: Snapshot) -> tuple[str, str]:
-    off = snapshot.rows("counts_off")
-    return (f"{len(off)} shelves off", "rebuild the index") if off else ("right", "")
+    off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
+    return (", ".join(off), "rebuild the index") if off else ("right", "")
 
 
 def _embeddings(snapshot: Snapshot) -> tuple[str, str]:

@@ -9,7 +9,8 @@ from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Review, Session
+from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Session
+from ricordo.words import name_key, same_name_key
 
 Row = tuple[Any, ...]
 
@@ -156,23 +157,50 @@ def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     )  # fmt: skip
 
 
-def entity_row(entity: Entity, *, key: int, space: int, commit: int) -> Row:
+def entity_row(entity: Entity, *, key: int, space: int, merged_into: int | None, commit: int) -> Row:
     """The columns of `entities` in the order of its table, sealed."""
     values = (
-        entity.id, space, entity.type, entity.name, entity.relation, entity.summary, int(entity.protected),
-        _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated), None, commit,
+        entity.id, space, entity.type, entity.name, entity.summary, int(entity.protected),
+        _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated),
+        _optional_ms(entity.closed_at), merged_into, commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
 def entity_of(row: Row) -> Entity:
     """An entity from the columns of the statements that begin `entity_` (see entities.sql)."""
-    (key, entity_id, type_, name, relation, summary, protected, attributes, first_seen, last_updated,
-     owner, chat, aliases, mentions) = row  # fmt: skip
+    (key, entity_id, type_, name, relation, summary, protected, attributes, first_seen, last_updated, closed_at,
+     merged_into, owner, chat, aliases, mentions) = row  # fmt: skip
     return Entity(
         key=key, id=entity_id, type=type_, name=name, relation=relation, summary=summary, protected=bool(protected),
         attributes=json.loads(attributes), first_seen=from_ms(first_seen), last_updated=from_ms(last_updated),
-        owner=owner, chat=chat, aliases=tuple(json.loads(aliases)), mention_count=mentions,
+        closed_at=_optional_at(closed_at), merged_into=merged_into,
+        owner=owner, chat=chat, aliases=_list(aliases), mention_count=mentions,
+    )  # fmt: skip
+
+
+def alias_row(alias: str, *, entity: int, space: int, commit: int) -> Row:
+    """The columns of `aliases` in the order of its table, sealed."""
+    return sealed((space, name_key(alias), entity, alias, same_name_key(alias), commit))
+
+
+def relation_row(relation: Relation, *, key: int, space: int, source: int | None, target: int, commit: int) -> Row:
+    """The columns of `relations` in the order of its table, sealed."""
+    values = (
+        relation.id, space, source, relation.predicate, target, _optional_ms(relation.valid_from),
+        _optional_ms(relation.valid_until), _encode(relation.evidence), to_ms(relation.created_at), None, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def relation_of(row: Row) -> Relation:
+    """A relation from the columns of the statements that begin `relation_` (see entities.sql)."""
+    (key, relation_id, predicate, source, source_name, target, target_name, valid_from, valid_until, evidence,
+     created_at, owner, chat) = row  # fmt: skip
+    return Relation(
+        key=key, id=relation_id, predicate=predicate, source=source, source_name=source_name, target=target,
+        target_name=target_name, valid_from=_optional_at(valid_from), valid_until=_optional_at(valid_until),
+        evidence=_list(evidence), created_at=from_ms(created_at), owner=owner, chat=chat,
     )  # fmt: skip
 
 

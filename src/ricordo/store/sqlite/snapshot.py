@@ -284,8 +284,12 @@ class Snapshot:
     # names
 
     def entities(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
-        """Live entities that go by one of the folded names, oldest first."""
-        return [entity_of(row) for row in self.rows("entity_by_alias", self._for(scope, names=json.dumps(names)))]
+        """Live entities that go by one of the folded names, oldest first. Whom a name as written means, with its
+        cases and spellings, is `people.named`.
+        """
+        rows = self.rows("names_like", self._for(scope, keys=json.dumps(names), sounds="[]"))
+        values = self._for(scope, keys=json.dumps([key for _, key in rows]))
+        return [entity_of(row) for row in self.rows("entities_by_key", values)]
 
     # time
 

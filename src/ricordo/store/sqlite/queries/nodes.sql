@@ -3,7 +3,8 @@
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
   n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
-  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+  (SELECT json_group_array(DISTINCT e.canonical_name) FROM subjects x JOIN entities o ON o.key = x.entity
+    JOIN entities e ON e.key = coalesce(o.merged_into, o.key) WHERE x.node = n.key)
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
 
@@ -12,7 +13,8 @@ WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
   n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
-  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+  (SELECT json_group_array(DISTINCT e.canonical_name) FROM subjects x JOIN entities o ON o.key = x.entity
+    JOIN entities e ON e.key = coalesce(o.merged_into, o.key) WHERE x.node = n.key)
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
 
@@ -61,7 +63,7 @@ FROM nodes
 
 -- name: node_contents
 -- What a background job needs of the nodes it was given.
-SELECT key, content, speaker FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
+SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: session_by_id
 SELECT key FROM sessions WHERE space = :space AND session_id = :session
