@@ -1,7 +1,7 @@
 """Ricordo and its peers on the same documents with the same vectors, one after another on one machine.
 
     python benchmarks/peers.py FILE.jsonl [--only NAME ...] [--keep FOLDER] [--out benchmarks/results/peers.json]
-    python benchmarks/peers.py --tables    write the tables of the README and the docs from the results; measure nothing
+    python benchmarks/peers.py --tables    measure nothing, only write the tables of the README and the docs anew
 
 FILE is one of `benchmarks/quality.py`, whose loader and measure these are: every conversation a store of its own,
 every turn a document. Ricordo's default embedder reads every turn ("speaker: text") and question once, before anything
@@ -10,6 +10,7 @@ is timed; each peer looks its vectors up. So only retrieval differs.
 Each peer gets a virtual environment of its own, made from the package registry in a temporary folder and deleted at
 the end (`--keep` keeps them for the next run), and a process of its own. Ricordo is measured first and again last:
 what lies between the two is the machine's doing. `--only` measures some again and merges them into the results.
+The tables of the README and the docs are written from them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from peer_task import Conversation, Document, Question, Task, Words, write_task
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "results" / "peers.json"
-PAGES = (ROOT / "README.md", ROOT / "docs/reference/peers.md")
 INSTALL_S, RUN_S = 900, 900
 # No calls home, no downloads: what is measured needs neither.
 QUIET = {
@@ -60,8 +60,11 @@ class Peer:
 
 OURS = "ricordo"
 AGAIN = "ricordo again"
+PLAIN = "ricordo, one vector"
+RICORDO = (OURS, AGAIN, PLAIN)
 PEERS = {
     OURS: Peer(packages=("ricordo",), search="ten signals, default configuration"),
+    PLAIN: Peer(packages=("ricordo",), search="the same without vectors of words"),
     "chroma": Peer(packages=("chromadb==1.5.9",), search="vectors"),
     "txtai": Peer(packages=("txtai==9.14.0",), search="vectors and BM25"),
     "lancedb": Peer(packages=("lancedb==0.40.0",), search="vectors and full text, fused (RRF)"),
@@ -75,7 +78,7 @@ PEERS = {
         packages=("llama-index-core==0.14.25", "llama-index-retrievers-bm25==0.8.0"),
         search="vectors and BM25, fused (RRF), in memory",
     ),
-    "haystack": Peer(packages=("haystack-ai==3.4.1",), search="vectors and BM25, fused (RRF), in memory"),
+    "haystack": Peer(packages=("haystack-ai==3.4.0",), search="vectors and BM25, fused (RRF), in memory"),
     "sqlite-vec + fts5": Peer(
         packages=("sqlite-vec==0.1.9", "pysqlite3-binary"), search="vectors and full text, fused (RRF), by hand"
     ),
@@ -98,7 +101,9 @@ def main() -> None:
         parser.error("FILE is needed: conversations with questions, as for benchmarks/quality.py")
     with working_folder(options.keep) as folder:
         report = run(options.file, options.only, folder=folder, out=options.out)
-    print(table(report))
+    if options.out == RESULTS:
+        write_tables(report)
+    print(table(report, SHORT))
     print(claim(report))
 
 
@@ -121,7 +126,7 @@ def run(file: Path, names: list[str], *, folder: Path, out: Path) -> dict[str, A
     task = prepared(file, folder)
     report = described(file, task)
     rows = earlier_rows(out, report)
-    environments = {name: installed(name, folder / "environments" / name.replace(" ", "-")) for name in names}
+    environments = {name: installed(name, folder / "environments") for name in names}
     for row in [*names, *([AGAIN] if OURS in names else [])]:
         sys.stderr.write(f"{row} ...\n")
         name = OURS if row == AGAIN else row
@@ -281,9 +286,10 @@ class StepFailedError(Exception):
     """The step and the last line a command said."""
 
 
-def installed(name: str, environment: Path) -> Environment:
+def installed(name: str, folder: Path) -> Environment:
     """Make the environment, unless it is kept from an earlier run, and weigh it. Ricordo is always installed anew."""
     sys.stderr.write(f"{name}: ")
+    environment = folder / PEERS[name].packages[0].split("==")[0]
     packages = [str(ROOT) if package == OURS else package for package in PEERS[name].packages]
     ready = environment / "ready"
     begun = time.perf_counter()
@@ -294,7 +300,7 @@ def installed(name: str, environment: Path) -> Environment:
             call([sys.executable, "-m", "venv", "--without-pip", environment], step="venv", timeout_s=INSTALL_S)
             call([*pip, *packages], step="install", timeout_s=INSTALL_S)
             ready.touch()
-        elif name == OURS:
+        elif name in RICORDO:
             call([*pip, "--no-deps", "--force-reinstall", *packages], step="install", timeout_s=INSTALL_S)
     except StepFailedError as failed:
         sys.stderr.write(f"{failed}\n")
@@ -378,7 +384,7 @@ def claim(report: dict[str, Any]) -> str:
         name
         for name, row in rows.items()
         if "results" in row
-        and name not in (OURS, AGAIN)
+        and name not in RICORDO
         and row["search_ms"]["median"] < ms
         and max(recall_of(row, "all", 10), dated_recall(row)) > recall
     ]
@@ -407,26 +413,28 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
 )
 
 
-def table(report: dict[str, Any]) -> str:
+# The README shows the most telling columns, the page of its own all.
+SHORT = ("recall@10", "with dates@10", "multi-hop@10", "search, ms (p95)", "add 1,000, s", "install, MB (packages)")
+PAGES = {ROOT / "README.md": SHORT, ROOT / "docs/reference/peers.md": tuple(name for name, _ in COLUMNS)}
+
+
+def table(report: dict[str, Any], columns: tuple[str, ...]) -> str:
     """Markdown: best recall first, those that failed last."""
-    lines = [
-        "| | searches by | " + " | ".join(name for name, _ in COLUMNS) + " |",
-        "|---|---|" + "---:|" * len(COLUMNS),
-    ]
+    lines = ["| | searches by | " + " | ".join(columns) + " |", "|---|---|" + "---:|" * len(columns)]
     rows = report["rows"].items()
     done = [(name, row) for name, row in rows if "results" in row]
     for name, row in sorted(done, key=lambda pair: -recall_of(pair[1], "all", 10)):
-        cells = [_title(name, row), row["search"], *(cell(row) for _, cell in COLUMNS)]
+        cells = [_title(name, row), row["search"], *(cell(row) for column, cell in COLUMNS if column in columns)]
         lines.append(f"| {' | '.join(cells)} |")
     for name, row in rows:
         if "failed" in row:
-            lines.append(f"| {name} | failed: {row['failed']} |" + " |" * len(COLUMNS))
+            lines.append(f"| {name} | failed: {row['failed']} |" + " |" * len(columns))
     return "\n".join(lines)
 
 
 def _title(name: str, row: dict[str, Any]) -> str:
     main = next(iter(row["versions"].values()))
-    return f"**{name}**" if name in (OURS, AGAIN) else f"{name} {main}"
+    return f"**{name}**" if name in RICORDO else f"{name} {main}"
 
 
 def _share(value: float) -> str:
@@ -436,10 +444,10 @@ def _share(value: float) -> str:
 def write_tables(report: dict[str, Any]) -> None:
     """Put the table between its marks in every page that has them."""
     begin, end = "<!-- peers: from benchmarks/results/peers.json -->", "<!-- end of peers -->"
-    for page in PAGES:
+    for page, columns in PAGES.items():
         before, rest = page.read_text().split(begin)
         after = rest.split(end)[1]
-        page.write_text(f"{before}{begin}\n{table(report)}\n{end}{after}")
+        page.write_text(f"{before}{begin}\n{table(report, columns)}\n{end}{after}")
 
 
 if __name__ == "__main__":
