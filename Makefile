@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench crash fuzz clean
+.PHONY: demo test check format docs bench peers crash fuzz clean
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -35,6 +35,11 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
+
+# Ricordo beside others on the same documents: make peers FILE=conversations.jsonl. Installs them all, some GB, in a
+# temporary folder; a quarter of an hour.
+peers: $(READY)
+	@$(BIN)/python benchmarks/peers.py $(FILE)
 
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
