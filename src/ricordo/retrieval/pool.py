@@ -190,7 +190,8 @@ def _cosines(look: Lookup, keys: Keys) -> Floats:
         mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
         asked = question.vector - mean
         # The cosine of (row - mean) and asked, without writing the differences down.
-        dots = rows @ np.stack([asked, mean], axis=1)
+        with one_thread():
+            dots = rows @ np.stack([asked, mean], axis=1)
         squares = np.einsum("ij,ij->i", rows, rows) - 2 * dots[:, 1] + mean @ mean
         found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)

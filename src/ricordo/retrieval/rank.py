@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import exp
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,8 @@ _RECENCY_PART = 0.1
 # deviations of the scores.
 _SAME_SESSION = 0.2
 _SPREAD_DEPTH = 40
+# A factor as near to one as this is not worth a line.
+_UNTOLD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,9 @@ class Ranking:
             told.append(Share(strategy="same session", rank=None, raw=lost, share=-lost))
             score -= lost
         for name, factor in candidate.factors.items():
-            change = _change(score, factor)
-            told.append(Share(strategy=name, rank=None, raw=factor, share=change))
-            score += change
+            if abs(factor - 1) > _UNTOLD:
+                told.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
+            score += abs(score) * (factor - 1)
         if candidate.moved:
             told.append(Share(strategy="newer", rank=None, raw=candidate.moved, share=candidate.moved))
         return tuple(told)
@@ -145,26 +146,27 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp]) ->
     return lost
 
 
-def weigh(candidate: Ranked, known: Weights, *, now: int) -> Ranked:
-    """Apply what is known of the memory itself: confidence, reinforcement exp(score x 0.2), and a little recency."""
-    found = factors(known, now=now)
-    score = candidate.score
-    for factor in found.values():
-        score += _change(score, factor)
-    return Ranked(key=candidate.key, place=candidate.place, score=score, factors=found)
+def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
+    """Apply what is known of each memory itself; best first, newer ones where that is equal."""
+    factors = factors_of(known, now=now)
+    scores = np.array([each.score for each in candidates])
+    for values in factors.values():
+        scores += np.abs(scores) * (values - 1)
+    weighed = [
+        replace(each, score=float(score), factors={name: float(values[place]) for name, values in factors.items()})
+        for place, (each, score) in enumerate(zip(candidates, scores, strict=True))
+    ]
+    return sorted(weighed, key=lambda each: (-each.score, -each.key))
 
 
-def _change(score: float, factor: float) -> float:
-    """What a factor adds to a score, which may be below zero: more of it is always better."""
-    return abs(score) * (factor - 1)
-
-
-def factors(known: Weights, *, now: int) -> dict[str, float]:
-    """The factors of a memory that differ from one."""
-    days = max(0.0, (now - known.since) / _DAY_MS)
-    every = {
-        "confidence": known.confidence,
-        "reinforcement": exp(known.score * 0.2),
+def factors_of(known: Sequence[Weights], *, now: int) -> dict[str, NDArray[np.float64]]:
+    """What the scores of memories are multiplied by, more being better also for one below zero, float64[n] each:
+    confidence, reinforcement exp(score x 0.2), and a little recency.
+    """
+    columns = np.array([(each.confidence, each.score, each.since) for each in known], np.float64).reshape(-1, 3)
+    days = np.maximum(0.0, (now - columns[:, 2]) / _DAY_MS)
+    return {
+        "confidence": columns[:, 0],
+        "reinforcement": np.exp(columns[:, 1] * 0.2),
         "recency": 1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
     }
-    return {name: factor for name, factor in every.items() if abs(factor - 1) > 1e-9}

@@ -117,9 +117,7 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     plan = look.plan
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
-    weighed = sorted(
-        (weigh(each, known[each.key], now=plan.now) for each in alive), key=lambda each: (-each.score, -each.key)
-    )
+    weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
     return weighed if plan.query.archived else _newest_first(look.snapshot, weighed, known)
 
 
