@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
@@ -145,7 +146,7 @@ class Signal:
     value: Callable[[Pool, Plan], Floats]
 
 
-SIGNALS: Mapping[str, Signal] = {
+SIGNALS: Mapping[SignalName, Signal] = {
     "words in context": Signal(weight=9, value=words_in_context),
     "words": Signal(weight=2, value=words_alone),
     "keywords": Signal(weight=3, value=keywords),
@@ -160,10 +161,14 @@ SIGNALS: Mapping[str, Signal] = {
 
 _SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
 
+WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
+"""What each signal counts; those above zero add up to 1."""
 
-def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, float32[size]; all weights together count as 1."""
-    return {name: signal.weight / _SCALE * signal.value(pool, plan)[: pool.size] for name, signal in signals.items()}
+
+def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
+    """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
+    without = plan.weighing.without
+    return {name: signal.value(pool, plan)[: pool.size] for name, signal in SIGNALS.items() if name not in without}
 
 
 def asks_for_a_list(text: str) -> bool:
