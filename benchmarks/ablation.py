@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from quality import DEPTHS, Answered, answers, interval, machine, message, summary
-
 from ricordo import Memory, Settings
 from ricordo.embedding import resolve
 from ricordo.model import SignalName

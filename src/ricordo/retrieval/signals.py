@@ -100,16 +100,19 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
 
 
 _WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|month|year|time)|how long ago|"
-    r"когда|какого числа|во сколько|в каком (?:году|месяце))\b",
+    r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
+    r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
+    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
     re.I,
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b",
+    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
     re.I,
 )
+# "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
+    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
+    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
     re.I,
 )
 
@@ -178,6 +181,7 @@ def asks_for_a_list(text: str) -> bool:
 
 _LIST = re.compile(
     r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
-    r"|\b(?:kinds?|types?|all|both|каки[ех]|всех|оба|обе|виды)\b",
+    r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
+    r"|вид(?:ы|ов)|перечисл\w+)\b",
     re.IGNORECASE,
 )
