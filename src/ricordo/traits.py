@@ -30,7 +30,7 @@ HEADER = 2
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[\w,;:'’\"] )[A-ZА-ЯЁ][\w'’-]+")
+_NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
 _QUESTION_MARKS = ("?", "？")
 
 _FIRST_PERSON_WORDS = frozenset((
