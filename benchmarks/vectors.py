@@ -1,5 +1,8 @@
 """How fast and how large the vector index is, and what its kernels cost. Run: `python benchmarks/vectors.py`.
 
+With `--recall FILE.npy` (float32[n, dim], real embeddings) it tells instead how many of the exact nearest a search by
+signs finds, at several sizes and depths; the last 200 rows are the questions.
+
 One thread. Times are medians in milliseconds; kernels are measured in turns, so that a busy machine slows all
 alike. Writes `benchmarks/results/vectors.json`. Kernels whose package is not installed are left out.
 """
@@ -31,7 +34,9 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from ricordo.store.sqlite.vectors import VectorIndex, encode  # noqa: E402
+from ricordo.store.sqlite.vectors.codec import pack_segment  # noqa: E402
 from ricordo.store.sqlite.vectors.kernels import dots_by_numpy, dots_by_simsimd  # noqa: E402
+from ricordo.store.sqlite.vectors.signs import distances, signs_of  # noqa: E402
 
 DIMENSION = 256
 SEGMENT_ROWS = 4_096
@@ -45,7 +50,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--recall", type=Path)
     options = parser.parse_args()
+    if options.recall:
+        print_recall(np.load(options.recall).astype(np.float32))
+        return
     report: dict[str, object] = {"machine": machine(), "dimension": DIMENSION, "sizes": {}}
     for size in options.sizes:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:  # what others freed is not counted
@@ -73,11 +82,13 @@ def measure_index(size: int, rounds: int) -> dict[str, float]:
     for part in segments(keys, rng):
         index.extend(part)
     query = rng.standard_normal(DIMENSION).astype(np.float32)
-    plain = VectorIndex(DIMENSION, kernel=dots_by_numpy)
-    plain._blocks = index._blocks  # the same rows: a second copy would spoil the figure for memory
+    every = VectorIndex(DIMENSION, sketch_from=size)
+    plain = VectorIndex(DIMENSION, sketch_from=size, kernel=dots_by_numpy)
+    every._blocks = plain._blocks = index._blocks  # the same rows: a second copy would spoil the figure for memory
     cases: dict[str, Callable[[], object]] = {
-        "search, best kernel, ms": partial(index.search, query, 10),
-        "search, numpy only, ms": partial(plain.search, query, 10),
+        "search for 80, by signs above 50,000, ms": partial(index.search, query, 80),
+        "search for 80, every row, best kernel, ms": partial(every.search, query, 80),
+        "search for 80, every row, numpy only, ms": partial(plain.search, query, 80),
     }
     for share in (0.01, 0.1):
         some = np.sort(rng.choice(keys, int(size * share), replace=False))
@@ -87,6 +98,30 @@ def measure_index(size: int, rounds: int) -> dict[str, float]:
     figures["memory with lookup tables (RssAnon), MB"] = anonymous_mb() - memory
     figures["load in segments of 4,096, ms"] = load_time(list(segments(keys, rng)))
     return {**figures, **measure_writes(index, int(keys[-1]), query)}
+
+
+def print_recall(vectors: NDArray[np.float32]) -> None:
+    """Mean share of the exact 80 and 10 nearest that are among the `depth` x 80 with the nearest signs."""
+    np.random.default_rng(1).shuffle(vectors)
+    questions, vectors = vectors[-200:], vectors[:-200]
+    dimension = vectors.shape[1]
+    segment = pack_segment(range(len(vectors)), [encode(vector, dimension) for vector in vectors])
+    codes = np.frombuffer(segment, np.int8, offset=12 * len(vectors)).reshape(len(vectors), dimension)
+    asked = signs_of(
+        np.frombuffer(b"".join(encode(q, dimension)[4:] for q in questions), np.int8).reshape(-1, dimension)
+    )
+    signs = signs_of(codes)
+    print("recall@80 / recall@10 by depth")
+    for size in (len(vectors) >> shift for shift in (3, 2, 1, 0)):
+        line = f"  {size:>9,}"
+        scores = [vectors[:size] @ question for question in questions]
+        best = [np.argsort(-score, kind="stable")[:80] for score in scores]
+        far = [distances(signs[:, :size], asked[:, place : place + 1]) for place in range(len(questions))]
+        for depth in (10, 20, 40, 60, 80):
+            limits = [np.partition(distance, min(size, depth * 80) - 1)[min(size, depth * 80) - 1] for distance in far]
+            hits = np.array([each[near] <= last for each, near, last in zip(far, best, limits, strict=True)])
+            line += f"   {depth}: {hits.mean():.4f} / {hits[:, :10].mean():.4f}"
+        print(line)
 
 
 def measure_writes(index: VectorIndex, last: int, query: NDArray[np.float32]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.plan import Weighing
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.store import Store
+from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
@@ -48,7 +48,7 @@ class Engine:
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
         self._earlier: dict[int, Embedder] = {}
-        self._warmed: set[Scope] = set()
+        self._asked: dict[Scope, int] = {}
         self._warming: set[asyncio.Future[None]] = set()
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
@@ -111,16 +111,39 @@ class Engine:
         )  # fmt: skip
 
     def _warm(self, scope: Scope) -> None:
-        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time."""
-        if self.embedder is None or scope in self._warmed:
-            return
-        from ricordo.retrieval.candidates import load_all
+        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.
 
-        self._warmed.add(scope)
-        task = asyncio.ensure_future(self.store.read(lambda tx: load_all(tx, self.vectors, scope)))
+        Of many vectors only what the first answer takes is read. A process that asks again has use for the rest.
+        """
+        asked = self._asked[scope] = self._asked.get(scope, 0) + 1
+        if asked == 1 and self.embedder is not None:
+            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
+        elif asked == 2:
+            self._beside(self.store.read(lambda tx: self._read_turns(tx, scope)))
+        elif self.embedder is not None and self.vectors.has_unread and not self._warming:
+            self._beside(self._read_on())
+
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._warming.add(task)
         task.add_done_callback(self._warming.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+
+    def _load(self, snapshot: Snapshot, scope: Scope) -> None:
+        """In a reader's thread from the first import on: the caller's has enough to import."""
+        from ricordo.retrieval.candidates import load_all
+
+        load_all(snapshot, self.vectors, scope)
+
+    def _read_turns(self, snapshot: Snapshot, scope: Scope) -> None:
+        from ricordo.retrieval.candidates import read_turns
+
+        read_turns(snapshot, scope)
+
+    async def _read_on(self) -> None:
+        """A pack at a time: others read in between, and closing does not wait long."""
+        while await self.store.read(self.vectors.read_on):
+            pass
 
     async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
         """The question as a vector of each model the store holds vectors of, and what could not take part.

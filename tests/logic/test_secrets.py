@@ -171,10 +171,14 @@ NASTY = sorted(
 
 
 def seconds(unit: str, size: int) -> float:
+    """Of processor time, the least of three: what other processes do is no matter."""
     text = (unit * (size // len(unit) + 1))[:size]
-    started = time.perf_counter()
-    redact(text)
-    return time.perf_counter() - started
+    spent = []
+    for _ in range(3):
+        started = time.thread_time()
+        redact(text)
+        spent.append(time.thread_time() - started)
+    return min(spent)
 
 
 @pytest.mark.parametrize("unit", NASTY)

@@ -18,7 +18,8 @@ from ricordo.store.sqlite.snapshot import Snapshot
 SOURCE = Path(ricordo.__file__).parent
 
 HOT = (
-    "node_by_id", "nodes_by_key", "session_by_id", "windows", "traits_of", "weights_of", "word_vectors_of", "lacking",
+    "node_by_id", "nodes_by_key", "session_by_id", "windows", "traits_of", "weights_of",
+    "turns_position", "sessions_grown", "word_vectors_of", "lacking",
     "embeddings_new", "history_of_node", "commits_listed", "node_place", "node_ids_known", "entity_by_alias",
     "alias_hits", "unlinked", "removals_new", "packs_of", "superseded_by", "commit_of_node", "node_contents",
 )  # fmt: skip

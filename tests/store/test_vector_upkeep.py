@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.store.making import ME, closing, commit, fact, failing, opened, rows
 
+from ricordo.errors import InvalidError
 from ricordo.memory import Memory
 from ricordo.store.sqlite import embeddings, faults, models
 from ricordo.store.sqlite.embeddings import (
@@ -28,6 +29,12 @@ EMBEDDED = "SELECT node FROM embeddings"
 def small_packs(monkeypatch):
     """Packs of four: what happens at 16,384 vectors then happens in a test."""
     monkeypatch.setattr(embeddings, "PACK_ROWS", 4)
+
+
+@pytest.fixture(params=[6, 10_000], ids=["large", "small"])
+def sketched_from(request, monkeypatch, small_packs):
+    """What happens above 50,000 vectors, and below."""
+    monkeypatch.setattr(embeddings, "SKETCH_FROM", request.param)
 
 
 def vector_of(key, turn=0):
@@ -88,6 +95,17 @@ class World:
         )
         return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
+    async def read_on(self, reader):
+        return await self.store.read(reader.read_on)
+
+    async def vectors(self, shelves, keys):
+        """The vectors a reader gives for keys on all shelves."""
+        return await self.store.read(
+            lambda tx: shelves.vectors(
+                tx, np.array(keys), model=self.model.key, dimension=DIMENSION, spaces=tx.visible(ME), shelves="kec"
+            )
+        )
+
     async def check(self):
         """Old readers, a new one, and the table of embeddings all say the same."""
         self.readers.append(VectorShelves())
@@ -97,6 +115,13 @@ class World:
                 assert set(await self.held(reader, shelf)) == wanted
         answers = [await self.held(reader) for reader in self.readers]
         assert all(answer == answers[0] for answer in answers)
+        keys = [*range(60, 0, -1), 7]
+        vectors = [await self.vectors(reader, keys) for reader in self.readers]
+        for given in vectors:
+            np.testing.assert_array_equal(given, vectors[0])
+            assert {key for key, vector in zip(keys, given, strict=True) if vector[0] == vector[0]} == {
+                key for key in answers[0] if key <= 60
+            }
 
         words = await self.store.read(lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1)[0]))
         embedded = await self.store.read(lambda tx: {row[0] for row in tx.connection.execute(EMBEDDED)})
@@ -225,14 +250,16 @@ def test_when_all_loose_vectors_were_closed_before_packing_nothing_is_packed(tmp
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, small_packs, seed):
-    """Additions, closings, returns, new words, moves and packs in any order."""
+def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_from, seed):
+    """Additions, closings, returns, new words, moves, packs and reading on in any order."""
     dice = random.Random(seed)
 
     async def tell(world):
         nodes, gone = list(await world.add(6)), []
         for turn in range(40):
-            match dice.choice(("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check")):
+            match dice.choice(
+                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on")
+            ):
                 case "add":
                     nodes += await world.add(dice.randrange(1, 4))
                 case "embed":
@@ -254,12 +281,69 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, small_packs
                 case "move" if nodes:
                     key, shelf = await world.key(dice.choice(nodes)), dice.choice("kec")
                     await world.store.derive(lambda tx, k=key, s=shelf: _move(tx, k, s))
+                case "read on" if world.readers:
+                    await world.read_on(dice.choice(world.readers))
                 case "check":
                     await world.check()
         await world.embed(99)
         await world.check()
 
     story(tmp_path / "m.db", lambda world: _quietly(tell(world)))
+
+
+@pytest.mark.parametrize("sketched_from", [6], indirect=True)
+def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path, sketched_from):
+    async def tell(world):
+        nodes = await world.add(30)
+        await world.embed()
+        await world.pack()
+        reader = VectorShelves()
+        first = await world.held(reader)
+        assert len(first) == 30 and reader.has_unread
+        await commit(
+            world.store, close=tuple(closing(node) for node in nodes[3:15])
+        )  # time to copy the living together
+        halfway = [await world.held(reader)]
+        while await world.read_on(reader):
+            halfway.append(await world.held(reader))
+        assert len(halfway) == 8, "a pack at a time, seven of them"
+        assert not reader.has_unread
+        gone = {await world.key(node) for node in nodes[3:15]}
+        left = {key: score for key, score in first.items() if key not in gone}
+        assert all(held == left for held in halfway)
+        among = await world.store.read(
+            lambda tx: reader.nearest(
+                tx, np.ones(DIMENSION, np.float32), model=world.model.key, spaces=tx.visible(ME), shelves="kec",
+                limit=5, among=np.array([*gone, 900, *list(left)[:3]]),
+            )
+        )  # fmt: skip
+        assert set(among[0].tolist()) == set(list(left)[:3])
+
+    story(tmp_path / "m.db", tell)
+
+
+@pytest.mark.parametrize("sketched_from", [6], indirect=True)
+def test_a_damaged_pack_of_a_large_shelf_spoils_no_answer(tmp_path, sketched_from):
+    async def tell(world):
+        await world.add(30)
+        await world.embed()
+        await world.pack()
+        right = await world.held(VectorShelves())
+        await world.store.derive(lambda tx: tx.connection.execute(NOT_A_NUMBER) and None)
+        reader = VectorShelves()
+        assert await world.held(reader) == right
+        with pytest.raises(InvalidError, match="scales"):
+            while await world.read_on(reader):
+                pass
+        assert await world.held(reader) == right
+
+    story(tmp_path / "m.db", tell)
+
+
+NOT_A_NUMBER = """
+UPDATE packs SET segment = CAST(substr(segment, 1, 32) || x'0000c07f' || substr(segment, 37) AS BLOB)
+WHERE key = (SELECT min(key) FROM packs)
+"""
 
 
 def _move(tx, key, shelf):

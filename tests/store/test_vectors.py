@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, pack_segment
+from ricordo.store.sqlite.vectors.index import SKETCH_LEAST
 from ricordo.store.sqlite.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
+from ricordo.store.sqlite.vectors.ranking import nearest
+from ricordo.store.sqlite.vectors.signs import bits_of, distances, signs_of
 
 KERNELS: list[Kernel] = [dots_by_numpy]
 try:
@@ -110,6 +113,7 @@ def replay(history: History, index: VectorIndex) -> Rows:
     kernel=st.sampled_from(KERNELS),
     block_rows=st.sampled_from([1, 2, 7, 1000]),
     table=st.booleans(),
+    sketch_from=st.sampled_from([0, 3, 1000]),
 )
 def test_one_answer_whatever_the_path(
     history: History,
@@ -119,12 +123,13 @@ def test_one_answer_whatever_the_path(
     kernel: Kernel,
     block_rows: int,
     table: bool,
+    sketch_from: int,
 ) -> None:
+    """Signs may be looked at first, too: as long as they let all rows pass."""
     asked = np.array(query, np.float32)
-    index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows)
+    index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows, sketch_from=sketch_from)
     rows = replay(history, index)
     chosen = {k: row for k, row in rows.items() if k in some}
-    others = {k: row for k, row in rows.items() if k not in some}
     # Keys that are not here, in numbers, make the lookup go by table instead of by bisection.
     among = some + [k for k in range(100, 200) if table]
 
@@ -132,11 +137,7 @@ def test_one_answer_whatever_the_path(
     assert [k in index for k in some] == [k in rows for k in some]
     assert found(index.search(asked, limit)) == reference_search(rows, asked, limit)
     assert found(index.search(asked, limit, among=among)) == reference_search(chosen, asked, limit)
-    assert found(index.search(asked, limit, without=some)) == reference_search(others, asked, limit)
-    assert found(index.search(asked, limit, among=list(rows), without=some)) == reference_search(others, asked, limit)
-    scores = reference_scores(rows, asked)
-    expected = np.array([scores.get(k, np.nan) for k in among], np.float32)
-    np.testing.assert_array_equal(index.scores(asked, among), expected)
+    assert index.present(among).tolist() == sorted(chosen)
     np.testing.assert_array_equal(index.vectors(list(rows)).tolist(), [decode(row).tolist() for row in rows.values()])
 
 
@@ -174,10 +175,8 @@ def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
 def test_nothing_is_found_in_an_empty_index_or_among_no_keys() -> None:
     index = VectorIndex(4)
     assert found(index.search(np.ones(4), 5)) == []
-    assert index.mean().tolist() == [0, 0, 0, 0]
     index.add(1, encode(np.ones(4), 4))
     assert found(index.search(np.ones(4), 5, among=[])) == []
-    assert index.scores(np.ones(4), []).shape == (0,)
     assert index.vectors([]).shape == (0, 4)
 
 
@@ -206,7 +205,7 @@ def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(
     with pytest.raises(InvalidError, match=r"^query"):
         index.search(bad, 1)
     with pytest.raises(InvalidError, match=r"^query"):
-        index.scores(bad, [1])
+        index.sketch(bad, 1)
 
 
 @pytest.mark.parametrize(
@@ -251,16 +250,105 @@ def test_room_is_void_after_another_write() -> None:
         index.commit(room)
 
 
-def test_the_mean_follows_every_write() -> None:
-    rng = np.random.default_rng(5)
-    rows = random_rows(rng, range(500), 16)
-    index = index_of(rows, 16, block_rows=128)
-    for step in range(200):
-        np.testing.assert_allclose(index.mean(), np.mean([decode(row) for row in rows.values()], axis=0), atol=1e-6)
-        rows[step * 2] = encode(rng.standard_normal(16), 16)
-        index.add(step * 2, rows[step * 2])
-        if rows.pop(step * 3, None):
-            index.remove(step * 3)
+# signs first
+
+
+def clustered(rng: np.random.Generator, count: int, dimension: int) -> NDArray[np.float32]:
+    """Vectors about a few hundred subjects, with a mean that is not zero, as embedders give them."""
+    subjects = rng.standard_normal((300, dimension)) + 0.3
+    mixed = subjects[rng.integers(0, 300, count)] + 0.9 * rng.standard_normal((count, dimension))
+    return np.asarray(mixed, np.float32)
+
+
+COUNT = 4 * SKETCH_LEAST
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[Rows, NDArray[np.float32]]:
+    """Far more rows than signs let pass, and questions."""
+    rng = np.random.default_rng(4)
+    vectors = clustered(rng, COUNT + 20, 256)
+    return {key: encode(vectors[key], 256) for key in range(COUNT)}, vectors[COUNT:]
+
+
+def test_of_very_many_rows_the_nearest_by_signs_hold_nearly_all_of_the_nearest(
+    many: tuple[Rows, NDArray[np.float32]],
+) -> None:
+    rows, questions = many
+    exact, quick = index_of(rows, 256), index_of(rows, 256, sketch_from=1_000)
+    found_of = [np.isin(exact.search(question, 80)[0], quick.search(question, 80)[0]).mean() for question in questions]
+    assert np.mean(found_of) > 0.97
+    assert min(found_of) > 0.8
+    assert len(quick.sketch(questions[0], 80)) < COUNT / 2, "else this test shows nothing"
+
+
+def test_what_signs_let_pass_is_scored_exactly(many: tuple[Rows, NDArray[np.float32]]) -> None:
+    rows, questions = many
+    index = index_of(rows, 256, sketch_from=1_000)
+    chosen = {key: rows[key] for key in index.sketch(questions[0], 20).tolist()}
+    assert found(index.search(questions[0], 20)) == reference_search(chosen, questions[0], 20)
+
+
+def test_the_answer_depends_on_nothing_but_the_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
+    """Not on how they came, in what order, what went in between, nor on when signs began to be kept."""
+    rows, questions = many
+    plain = index_of(rows, 256, sketch_from=1_000)
+    rng = np.random.default_rng(9)
+    order = rng.permutation(COUNT).tolist()
+    stirred = VectorIndex(256, sketch_from=9_000, block_rows=3_000)
+    stirred.extend(pack_segment([-7, *order[:5_000]], [rows[0], *(rows[key] for key in order[:5_000])]))
+    stirred.extend(pack_segment(range(COUNT, COUNT + 9_000), [rows[key] for key in range(9_000)]))
+    stirred.extend(pack_segment(order[4_000:], [rows[key] for key in order[4_000:]]))
+    stirred.remove_all([-7, *range(COUNT, COUNT + 9_000)])
+    assert len(stirred) == len(plain)
+    for question in questions:
+        assert found(stirred.search(question, 80)) == found(plain.search(question, 80))
+
+
+def test_up_to_the_threshold_and_among_given_keys_every_row_is_looked_at(
+    many: tuple[Rows, NDArray[np.float32]],
+) -> None:
+    rows, questions = many
+    index = index_of(rows, 256, sketch_from=COUNT - 1)
+    exact = found(index_of(rows, 256).search(questions[1], 400))
+    assert len(index.sketch(questions[1], 10)) < COUNT / 2
+    assert found(index.search(questions[1], 400, among=range(COUNT))) == exact
+    index.remove(0)
+    left = {key: row for key, row in rows.items() if key}
+    assert len(index.sketch(questions[1], 10)) == COUNT - 1
+    assert found(index.search(questions[1], 400)) == found(index_of(left, 256).search(questions[1], 400))
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 255), max_size=300), min_size=1, max_size=4),
+    st.integers(1, 700),
+    st.sampled_from([np.uint8, np.uint16]),
+)
+def test_the_nearest_rows_and_all_that_tie_with_the_last(parts: list[list[int]], count: int, kind: type) -> None:
+    ordered = sorted(distance for part in parts for distance in part)
+    last = ordered[min(count, len(ordered)) - 1] if ordered else 0
+    expected = [[row for row, distance in enumerate(part) if distance <= last] for part in parts]
+    assert [rows.tolist() for rows in nearest([np.array(part, kind) for part in parts], count)] == expected
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 64, 100, 256, 384, 512, 1536])
+def test_signs_tell_the_angle_and_do_not_depend_on_company(dimension: int) -> None:
+    rng = np.random.default_rng(dimension)
+    codes = rng.integers(-127, 128, (1_500, dimension), np.int8)
+    signs = signs_of(codes)
+    assert np.array_equal(signs[:, 1_100:1_101], signs_of(codes[1_100:1_101]))
+    assert distances(signs, signs_of(codes[:1]))[0] == 0
+    opposite = int(distances(signs_of(-codes[:1]), signs_of(codes[:1]))[0])
+    assert bits_of(dimension) * 0.7 < opposite < bits_of(dimension), "a sum of zero has no opposite"
+    if dimension >= 64:
+        near = distances(signs_of((codes[:200] // 2 + codes[200:400] // 4).astype(np.int8)), signs_of(codes[:1]))
+        assert near[0] < near[1:].min()
+
+
+def test_signs_are_stored_so_they_must_stay_what_they_are() -> None:
+    codes = np.arange(-100, 156, dtype=np.int16).astype(np.int8)[np.newaxis]
+    golden = [15857346412407350700, 12231324012360670952, 13600362224500913347, 15456804514606933038]
+    assert signs_of(codes)[:, 0].tolist() == golden
 
 
 def test_memory_of_removed_rows_is_given_back() -> None:

@@ -58,8 +58,7 @@ async def search(asking: Asking, request: Request) -> Results:
 
 
 async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
-    if not query.words_only:
-        asking.warm()
+    asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import find, results_of
 

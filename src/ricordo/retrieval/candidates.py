@@ -117,6 +117,15 @@ def load_all(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
             vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
 
 
+def read_turns(snapshot: Snapshot, scope: Scope) -> None:
+    """Read all that a caller's searches may weigh, if it is not too much, so that they need not read it piecemeal."""
+    from ricordo.store.sqlite.turns import WHOLE_MOST
+
+    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] <= WHOLE_MOST:
+        with snapshot.turns() as table:
+            table.read_all(snapshot, snapshot.visible(scope))
+
+
 def time(look: Lookup) -> Candidates:
     """What happened in the span the question names, the latest of it."""
     interval = look.plan.interval

@@ -13,14 +13,12 @@ from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.store.sqlite.embeddings import centre, word_vectors
-from ricordo.traits import HEADER, term_code
+from ricordo.store.sqlite.turns import Turns
 from ricordo.words import index_terms, name_key, name_terms
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
-    Places = NDArray[np.intp]
-    Flags = NDArray[np.uint32]
 
 Seeds = Mapping[str, Mapping[int, float]]
 
@@ -35,48 +33,10 @@ _STAND_IN = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
-    """What ranking knows of some memories, in parallel arrays of length n.
-
-    Attributes:
-        keys: int64[n].
-        sessions: int64[n]; of a memory outside any session the negative of its key.
-        event_times: int64[n], Unix milliseconds.
-        speakers: names, or None.
-        flags: uint32[n], those of `ricordo.traits`.
-        lengths: float32[n], in characters.
-        codes: uint32[m], the codes of all words of all turns, turn by turn, with zeros between.
-        starts: intp[n], where each turn begins in `codes`.
-    """
-
-    keys: Keys
-    sessions: Keys
-    event_times: Keys
-    speakers: tuple[str | None, ...]
-    flags: Flags
-    lengths: Floats
-    codes: Flags
-    starts: Places
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def counts(self, terms: Sequence[str]) -> Floats:
-        """How often each turn holds each term, float32[terms, n]."""
-        found = np.zeros((len(terms), len(self)), np.float32)
-        for row, term in enumerate(terms):
-            places = np.flatnonzero(self.codes == term_code(term))
-            holders = self.starts.searchsorted(places, side="right") - 1
-            found[row] = np.bincount(holders, minlength=len(self))
-        return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """`turns` are the candidates (the first `size`) and the turns around them. All arrays run parallel to it.
 
     Attributes:
-        before, after: places in `turns` of the turn before and after, at distance 1 and 2: intp[2, n], -1 for none.
         words: the question's words that count, names left out.
         idf: float32[words], how much each tells.
         counts: float32[words, n], how often a turn holds each.
@@ -88,8 +48,6 @@ class Pool:
 
     turns: Turns
     size: int
-    before: Places
-    after: Places
     words: tuple[str, ...]
     idf: Floats
     counts: Floats
@@ -101,30 +59,37 @@ class Pool:
 
 
 def gather(look: Lookup, seeds: Seeds) -> Pool | None:
-    """Read the candidates and what surrounds them. A word's neighbours within two turns are candidates too."""
+    """Read the candidates and what surrounds them. Those near the best by words are candidates, too."""
     chosen = _union(seeds.values())
     if not len(chosen):
         return None
-    by_word = _union([dict(list(seeds.get("words", {}).items())[:EXPANDED])])
-    lines = _lines(look, by_word, 2 * REACH), _lines(look, np.setdiff1d(chosen, by_word), REACH)
-    near = lines[0].near(REACH)
-    if look.allowed is not None:
-        near = near[np.isin(near, look.allowed)]
-    candidates = np.union1d(chosen, near)
-    around = np.setdiff1d(np.concatenate([line.keys for line in lines]), np.append(candidates, 0))
-    turns, size = _turns(look, candidates, around)
+    turns, size = _turns(look, chosen, _union([dict(list(seeds.get("words", {}).items())[:EXPANDED])]))
     if not size:
         return None
-    before, after = _chains(lines, turns.keys)
-    persons = named_persons(look.plan.query.text, turns.speakers)
+    persons = named_persons(look.plan.query.text, turns)
     cosines = _cosines(look, turns.keys)
     words, idf, counts, strengths = _strengths(look, turns, persons, cosines)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
-        turns=turns, size=size, before=before, after=after, words=words, idf=idf, counts=counts, strengths=strengths,
-        cosines=cosines, spoke=_spoke(turns.speakers, persons), persons=persons,
-        average_chars=max(1.0, chars / max(1, total[0])),
+        turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, cosines=cosines,
+        spoke=_spoke(turns, persons), persons=persons, average_chars=max(1.0, chars / max(1, total[0])),
     )  # fmt: skip
+
+
+def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
+    """The candidates, which are the chosen and what is near the best of them, then what is around those; and how many
+    candidates there are.
+    """
+    snapshot = look.snapshot
+    with snapshot.turns(shared=not look.plan.query.archived) as table:
+        near = table.near(snapshot, best, reach=2 * REACH, within=REACH)
+        if look.allowed is not None:
+            near = near[np.isin(near, look.allowed)]
+        candidates = np.union1d(chosen, near)
+        around = np.setdiff1d(table.near(snapshot, candidates, reach=REACH, within=REACH), candidates)
+        spaces = snapshot.visible(look.scope)
+        turns = table.take(snapshot, np.concatenate([candidates, around]), spaces=spaces)
+    return turns, int(np.isin(turns.keys, candidates).sum())
 
 
 def _union(found: Iterable[Mapping[int, float]]) -> Keys:
@@ -132,84 +97,17 @@ def _union(found: Iterable[Mapping[int, float]]) -> Keys:
     return np.unique(np.fromiter((key for each in found for key in each), np.int64))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lines:
-    """Pieces of sessions, one around each of some turns: their keys in order, int64[n], with a 0 before each piece.
-
-    `middles` int64[pieces] are the turns the pieces were read around.
-    """
-
-    keys: Keys
-    middles: Keys
-
-    def near(self, reach: int) -> Keys:
-        """The turns within `reach` of a piece's middle."""
-        pieces = np.cumsum(self.keys == 0) - 1
-        if not len(pieces):
-            return self.keys
-        middles = np.flatnonzero(self.keys == self.middles[pieces])
-        is_near = np.abs(np.arange(len(pieces)) - middles[pieces]) <= reach
-        return np.asarray(self.keys[is_near & (self.keys != 0)])
-
-
-def _lines(look: Lookup, keys: Keys, each: int) -> _Lines:
-    rows = look.snapshot.windows(keys.tolist(), each)
-    text = ",".join(f"0,{_reversed(before)}{key},{after or ''}".rstrip(",") for key, before, after in rows)
-    flat = np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
-    return _Lines(keys=flat, middles=np.array([key for key, _, _ in rows], np.int64))
-
-
-def _reversed(before: str | None) -> str:
-    return f"{','.join(reversed(before.split(',')))}," if before else ""
-
-
-def _turns(look: Lookup, candidates: Keys, around: Keys) -> tuple[Turns, int]:
-    """What the store knows of them, candidates first; and how many candidates that makes."""
-    rows = look.snapshot.traits(look.scope, candidates.tolist())
-    size = len(rows)
-    rows += look.snapshot.traits(look.scope, around.tolist())
-    keys, sessions, event_times, speakers, traits = zip(*rows, strict=True) if rows else ((),) * 5
-    codes = np.frombuffer(b"".join(traits), "<u4").copy()
-    starts = np.cumsum([0, *map(len, traits)])[:-1] // codes.itemsize
-    flags, lengths = codes[starts], codes[starts + 1].astype(np.float32)
-    for place in range(HEADER):
-        codes[starts + place] = 0
-    ids, of_session = np.array(keys, np.int64), np.array(sessions, np.int64)
-    return Turns(
-        keys=ids, sessions=np.where(of_session == 0, -ids, of_session), event_times=np.array(event_times, np.int64),
-        speakers=speakers, flags=flags, lengths=lengths, codes=codes, starts=starts,
-    ), size  # fmt: skip
-
-
-def _chains(lines: Iterable[_Lines], keys: Keys) -> tuple[Places, Places]:
-    """From the pieces of sessions the places of the turns one and two before and after each."""
-    before = np.full((REACH, len(keys)), -1, np.intp)
-    after = np.full((REACH, len(keys)), -1, np.intp)
-    order = np.argsort(keys)
-    for line in lines:
-        if len(line.keys) <= REACH:
-            continue
-        found = order[np.minimum(keys.searchsorted(line.keys, sorter=order), len(keys) - 1)]
-        known = keys[found] == line.keys  # not the zeros between pieces
-        for distance in range(1, REACH + 1):
-            end = len(known) - distance
-            joined = np.logical_and.reduce([known[step : end + step] for step in range(distance + 1)])
-            first, second = found[:end][joined], found[distance:][joined]
-            after[distance - 1, first] = second
-            before[distance - 1, second] = first
-    return before, after
-
-
-def named_persons(question: str, speakers: Iterable[str | None]) -> tuple[str, ...]:
-    """The speakers whom the question names, folded, as whole words."""
+def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
+    """The speakers of these turns whom the question names, folded, as whole words, in the order of the alphabet."""
     asked = set(name_terms(question))
-    names = dict.fromkeys(name_key(speaker) for speaker in dict.fromkeys(speakers) if speaker)
-    return tuple(name for name in names if not asked.isdisjoint(name.split()))
+    speakers = (turns.names[place] for place in np.unique(turns.speakers))
+    names = {name_key(speaker) for speaker in speakers if speaker}
+    return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
 
 
-def _spoke(speakers: Sequence[str | None], persons: Sequence[str]) -> Floats:
-    worth = {name: 0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in set(speakers)}
-    return np.array([worth[name] for name in speakers], np.float32)
+def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
+    worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
+    return np.array(worth, np.float32)[turns.speakers]
 
 
 def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],

@@ -35,11 +35,9 @@ _NEXT = 0.7
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
     """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
-    met = pool.strengths
-    return _by_idf(
-        pool,
-        np.maximum.reduce([met, _PREVIOUS * _shift(met, pool.before[0]), _NEXT * _shift(met, pool.after[0])]),
-    )
+    met, turns = pool.strengths, pool.turns
+    nearby = _PREVIOUS * _shift(met, turns.before[0]), _NEXT * _shift(met, turns.after[0])
+    return _by_idf(pool, np.maximum.reduce([met, *nearby]))
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
@@ -64,20 +62,20 @@ def keywords(pool: Pool, plan: Plan) -> Floats:
     if not len(pool.words):
         return np.zeros(len(pool.turns), np.float32)
     around, long = pool.counts.copy(), pool.turns.lengths.copy()
-    for places in (*pool.before, *pool.after):
+    for places in (*pool.turns.before, *pool.turns.after):
         around += _shift(pool.counts, places)
         long += _shift(pool.turns.lengths, places)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
-    best = scores.max()
-    held = (pool.idf @ (around > 0)).max() / pool.idf.sum()
+    best = scores[: pool.size].max()
+    held = (pool.idf @ (around > 0))[: pool.size].max() / pool.idf.sum()
     return np.asarray(np.sqrt(held) * scores / best if best > 0 else scores, np.float32)
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
     """Cosine with the question, of the turn and in part of those around it."""
-    near = _shift(pool.cosines, pool.before[0]) + _shift(pool.cosines, pool.after[0])
-    far = _shift(pool.cosines, pool.before[1]) + _shift(pool.cosines, pool.after[1])
+    near = _shift(pool.cosines, pool.turns.before[0]) + _shift(pool.cosines, pool.turns.after[0])
+    far = _shift(pool.cosines, pool.turns.before[1]) + _shift(pool.cosines, pool.turns.after[1])
     return np.asarray(pool.cosines + 0.3 * near + 0.15 * far, np.float32)
 
 
@@ -129,7 +127,7 @@ def date(pool: Pool, plan: Plan) -> Floats:
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """The turn before it asks something."""
-    return _shift(_holds(pool, ASKS), pool.before[0])
+    return _shift(_holds(pool, ASKS), pool.turns.before[0])
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:

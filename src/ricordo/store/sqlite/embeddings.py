@@ -2,6 +2,9 @@
 
 `embeddings` is what there is; packs are a cache of it that loads fast; the index in memory follows both by their
 ascending ids, whoever wrote them: first what was removed is taken out, then what is new is put in.
+
+Of a large shelf only keys and signs are read at first, a sixth of the bytes. The vectors it takes to answer then come
+from `embeddings`, until a process that asks again has read the rest of the packs.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +21,37 @@ from numpy.typing import NDArray
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.models import CENTRE_MOST, centres_due
 from ricordo.store.sqlite.snapshot import Snapshot
-from ricordo.store.sqlite.vectors import VectorIndex, encode, pack_segment
+from ricordo.store.sqlite.vectors import (
+    SKETCH_FROM,
+    Room,
+    VectorIndex,
+    check_scales,
+    encode,
+    pack_segment,
+    sketch_segment,
+)
 
 PACK_ROWS = 16_384
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
+Place = tuple[int, int, str]
+"""Model, space, shelf."""
+Position = tuple[int, int]
+"""The last embedding and the last removal there is."""
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """The index of one model, space and shelf, and how far it has followed the store."""
+    """The index of one model, space and shelf, and how far it has followed the store.
+
+    `unread` are the packs of which only keys and signs are in memory; while there are any, the index only sketches.
+    """
 
     index: VectorIndex
     embedding: int = 0
     removal: int = 0
+    unread: list[tuple[int, Room]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -52,44 +72,59 @@ class VectorShelves:
         Returns:
             int64[k] keys and float32[k] dot products, equal ones by ascending key.
         """
-        parts = [
-            self._current(snapshot, model, space, shelf, len(vector)).search(vector, limit, among=among)
-            for space in spaces
-            for shelf in shelves
-        ]
+        position = _position(snapshot)
+        parts = []
+        for space in spaces:
+            for shelf in shelves:
+                held = self._current(snapshot, (model, space, shelf), len(vector), position)
+                parts.append(_search(snapshot, held, vector, model=model, limit=limit, among=among))
         return _merged(parts, limit)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has been loaded yet."""
-        return not self._shelves
 
     def load(
         self, snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
     ) -> None:
         """Bring the indexes of a caller into memory before they are asked."""
+        position = _position(snapshot)
         for space in spaces:
             for shelf in shelves:
-                self._current(snapshot, model, space, shelf, dimension)
+                self._current(snapshot, (model, space, shelf), dimension, position)
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether `read_on` has anything to do."""
+        with self._lock:
+            return any(held.unread for held in self._shelves.values())
+
+    def read_on(self, snapshot: Snapshot) -> bool:
+        """Read some more of the vectors of large shelves, a few milliseconds' worth. False if there are no more."""
+        with self._lock:
+            shelves = list(self._shelves.values())
+        for held in shelves:
+            with held.lock:
+                if held.unread:
+                    _read_codes(snapshot, held)
+                    return True
+        return False
 
     def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
                 shelves: Sequence[str]) -> NDArray[np.float32]:  # fmt: skip
         """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
-        found = np.full((len(keys), dimension), np.nan, np.float32)
+        found, here = np.empty((len(keys), dimension), np.float32), np.zeros(len(keys), np.bool_)
+        position = _position(snapshot)
         for space in spaces:
             for shelf in shelves:
-                rows = self._current(snapshot, model, space, shelf, dimension).vectors(keys)
-                here = ~np.isnan(rows[:, 0])
-                found[here] = rows[here]
+                held = self._current(snapshot, (model, space, shelf), dimension, position)
+                index = _fetched(snapshot, model, held.index, held.index.present(keys)) if held.unread else held.index
+                here |= index.write_vectors(keys, found)
+        found[~here] = np.nan
         return found
 
-    def _current(self, snapshot: Snapshot, model: int, space: int, shelf: str, dimension: int) -> VectorIndex:
-        place = (model, space, shelf)
+    def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:
         with self._lock:
-            held = self._shelves.setdefault(place, _Shelf(VectorIndex(dimension)))
+            held = self._shelves.setdefault(place, _Shelf(VectorIndex(dimension, sketch_from=SKETCH_FROM)))
         with held.lock:
-            _follow(snapshot, held, place)
-        return held.index
+            _follow(snapshot, held, place, position)
+        return held
 
     def forget(self, model: int) -> None:
         """Let go of a model's indexes."""
@@ -109,15 +144,37 @@ def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]
     return keys[order], scores[order]
 
 
-def _follow(snapshot: Snapshot, held: _Shelf, place: tuple[int, int, str]) -> None:
-    """Bring an index to where the snapshot is; one that is ahead already is left alone."""
+def _search(snapshot: Snapshot, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int,
+            among: Keys | None) -> tuple[Keys, Scores]:  # fmt: skip
+    """Search a shelf; while some of it is unread, the vectors to be scored come from the store."""
+    if not held.unread:
+        return held.index.search(vector, limit, among=among)
+    keys = held.index.sketch(vector, limit) if among is None else held.index.present(among)
+    return _fetched(snapshot, model, held.index, keys).search(vector, limit)
+
+
+def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> VectorIndex:
+    """An index of a few rows, read one by one: 7 microseconds each, of a million."""
+    rows = snapshot.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
+    few = VectorIndex(index.dimension, sketch_from=len(rows))
+    few.extend(pack_segment([row[0] for row in rows], [row[1] for row in rows]))
+    return few
+
+
+def _position(snapshot: Snapshot) -> Position:
     embedding, removal = snapshot.rows("embeddings_position")[0]
+    return embedding, removal
+
+
+def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) -> None:
+    """Bring an index to where the snapshot is; one that is ahead already is left alone."""
+    embedding, removal = position
     if held.embedding >= embedding and held.removal >= removal:
         return
     values = {"model": place[0], "space": place[1], "shelf": place[2]}
     removed = snapshot.rows("removals_new", {"model": place[0], "after": held.removal})
     if held.embedding == 0:
-        held.embedding = _load_packs(snapshot, held.index, values, removed)
+        held.embedding = _load_packs(snapshot, held, values, removed)
     else:
         for _, node in removed:
             held.index.remove(node)
@@ -127,13 +184,18 @@ def _follow(snapshot: Snapshot, held: _Shelf, place: tuple[int, int, str]) -> No
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _load_packs(
-    snapshot: Snapshot, index: VectorIndex, values: dict[str, object], removed: list[tuple[int, int]]
-) -> int:
+def _load_packs(snapshot: Snapshot, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
     """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
-    through = 0
-    for key, removals, through, size in snapshot.rows("packs_of", values):  # noqa: B007
-        _read_pack(snapshot, index, key, size // (12 + index.dimension))
+    through, index = 0, held.index
+    packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
+    is_large = sum(rows for *_, rows in packs) > index.sketch_from
+    if is_large:
+        index.keep_signs()
+    for key, removals, through, rows in packs:  # noqa: B007
+        if is_large:
+            held.unread.append((key, _read_signs(snapshot, index, key, rows)))
+        else:
+            _read_pack(snapshot, index, key, rows)
         gone = [node for id_, node in removed if id_ > removals]
         if gone:
             index.remove_all(gone)
@@ -142,11 +204,34 @@ def _load_packs(
 
 def _read_pack(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> None:
     """Read a pack straight into the index: a quarter faster than through a value of a row."""
-    with snapshot.connection.blob_open("main", "packs", "segment", key, False) as blob:
-        room = index.reserve(rows)
-        for column in (room.keys.data, room.scales.data, room.codes.data):
-            blob.read_into(column.cast("B"))
-        index.commit(room)
+    room = index.reserve(rows)
+    _read_into(snapshot, "segment", key, (room.keys, room.scales, room.codes))
+    index.commit(room)
+
+
+def _read_signs(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> Room:
+    """Read keys and signs of a pack. Returns where its codes go."""
+    room = index.reserve(rows)
+    _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
+    index.commit(room, is_whole=False)
+    return room
+
+
+def _read_codes(snapshot: Snapshot, held: _Shelf) -> None:
+    """Read the rest of a pack of which only keys and signs were read. One that is unsound stays unread for ever."""
+    key, room = held.unread[-1]
+    _read_into(snapshot, "segment", key, (np.empty_like(room.keys), room.scales, room.codes))
+    check_scales(room.scales)
+    if len(held.unread) == 1:
+        held.index.complete()
+    held.unread.pop()
+
+
+def _read_into(snapshot: Snapshot, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
+    """Read a blob of a pack from its beginning into these arrays, one after the other."""
+    with snapshot.connection.blob_open("main", "packs", column, key, False) as blob:
+        for array in arrays:
+            blob.read_into(array.data.cast("B"))
 
 
 # writing: each of these runs inside the writer's transaction
@@ -246,8 +331,14 @@ def pack_full_shelves(snapshot: Snapshot) -> int:
             continue
         removals = snapshot.rows("embeddings_position")[0][1]
         segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
+        pack = {
+            "through": rows[-1][0],
+            "removals": removals,
+            "sketch": sketch_segment(segment, len(rows[0][2]) - 4),
+            "segment": segment,
+        }
         faults.reached("vectors: before packing")
-        snapshot.rows("pack_insert", {**values, "through": rows[-1][0], "removals": removals, "segment": segment})
+        snapshot.rows("pack_insert", {**values, **pack})
         faults.reached("vectors: after packing")
         made += 1
     return made

@@ -11,7 +11,7 @@ import apsw
 
 from ricordo.errors import UnavailableError
 from ricordo.store.sqlite.connection import moment, translated
-from ricordo.store.sqlite.snapshot import Snapshot
+from ricordo.store.sqlite.snapshot import Kept, Snapshot
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ class Readers:
     def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int) -> None:
         self._connect = connect
         self._own = threading.local()
+        self._kept = Kept()
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
@@ -40,7 +41,7 @@ class Readers:
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
         connection = self._connection()
         with translated("cannot read"), moment(connection):
-            return ask(Snapshot(connection))
+            return ask(Snapshot(connection, self._kept))
 
     def _connection(self) -> apsw.Connection:
         connection: apsw.Connection | None = getattr(self._own, "connection", None)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -19,6 +20,8 @@ from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, no
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from ricordo.store.sqlite.turns import TurnTable
 
     Keys = NDArray[np.int64]
 
@@ -37,11 +40,23 @@ class Weights(NamedTuple):
     expires_at: int | None
 
 
+class Kept:
+    """What a store's readers keep from one snapshot to the next. Made when first asked for: it needs numpy."""
+
+    @cached_property
+    def turns(self) -> TurnTable:
+        """The turns that were read."""
+        from ricordo.store.sqlite.turns import TurnTable
+
+        return TurnTable()
+
+
 class Snapshot:
     """Questions to the store, all answered from one moment. Lives inside one transaction of one thread."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, kept: Kept | None = None) -> None:
         self.connection = connection
+        self._kept = Kept() if kept is None else kept
         self._spaces: dict[Scope, tuple[int, ...]] = {}
         self._shelf_counts: dict[tuple[Scope, tuple[str, ...]], tuple[int, int]] = {}
 
@@ -154,17 +169,28 @@ class Snapshot:
         rows = self.rows("session_row", self._for(scope, session=session_id))
         return session_of(rows[0]) if rows else None
 
-    def windows(self, keys: Sequence[int], each: int) -> list[tuple[int, str | None, str | None]]:
-        """Given nodes that have a session, each with the live turns before it, nearest first, and after it: "3,2,1".
+    @contextmanager
+    def turns(self, *, shared: bool = True) -> Iterator[TurnTable]:
+        """The turns that were read so far, come to where this snapshot is; one of its own where others are ahead.
 
         Args:
-            each: at most so many on either side.
+            shared: False where closed turns are looked at, which stand in no session's order.
         """
-        return self.rows("windows", {"keys": json.dumps(keys), "each": each})
+        from ricordo.store.sqlite.turns import TurnTable
 
-    def traits(self, scope: Scope, keys: Sequence[int]) -> list[Row]:
-        """(key, session, event time, speaker, traits) of nodes, ascending by key; see `ricordo.traits`."""
-        return self.rows("traits_of", self._for(scope, keys=json.dumps(keys)))
+        table = self._kept.turns
+        if shared:
+            with table.lock:
+                if table.follow(self):
+                    try:
+                        yield table
+                    except BaseException:  # it may have been left half done
+                        table.drop(changes=-1, last=0)
+                        raise
+                    return
+        own = TurnTable()
+        own.follow(self)
+        yield own
 
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """What is known of nodes beside their words, by key; what the caller may not see is left out."""

@@ -8,6 +8,8 @@ CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- How often a turn was altered or removed: readers that keep turns look at it.
+INSERT INTO meta VALUES ('turns_changed', '0');
 
 -- Whose memory a row is. Everything that is looked up or counted is keyed by it first.
 CREATE TABLE spaces (
@@ -243,7 +245,8 @@ CREATE TABLE packs (
   shelf    TEXT NOT NULL,
   through  INTEGER NOT NULL,     -- embeddings.id of the last one inside
   removals INTEGER NOT NULL,     -- removals.id up to which it was purged
-  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column, little-endian
+  sketch   BLOB NOT NULL,        -- int64 node keys, uint64 signs: by column. A search of very many begins with these
+  segment  BLOB NOT NULL         -- int64 node keys, float32 scales, int8 rows: by column. All little-endian
 ) STRICT;
 CREATE INDEX packs_by_shelf ON packs (model, space, shelf, through);
 
@@ -324,6 +327,11 @@ WHEN OLD.content IS NOT NEW.content OR OLD.tags IS NOT NEW.tags OR OLD.speaker I
 END;
 CREATE TRIGGER nodes_traits_gone AFTER DELETE ON nodes BEGIN
   DELETE FROM traits WHERE node = OLD.key;
+  UPDATE meta SET value = value + 1 WHERE name = 'turns_changed';
+END;
+CREATE TRIGGER nodes_turns_changed
+AFTER UPDATE OF content, tags, speaker, session, space, event_time, closed_at ON nodes BEGIN
+  UPDATE meta SET value = value + 1 WHERE name = 'turns_changed';
 END;
 
 -- Vectors follow: new words need a new vector, a closed node leaves the live index, a restored or moved one re-enters.

@@ -25,9 +25,19 @@ SELECT t.node,
 FROM traits t WHERE t.node IN (SELECT value FROM json_each(:keys)) AND t.session != 0
 
 -- name: traits_of
--- What ranking reads of its candidates and of the turns around them, by key.
-SELECT node, session, event_time, speaker, traits FROM traits
-WHERE node IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces)) ORDER BY node
+-- What ranking reads of its candidates and of the turns around them, by key. Whose they are is checked by the reader.
+SELECT node, space, session, event_time, speaker, traits FROM traits
+WHERE node IN (SELECT value FROM json_each(:keys)) ORDER BY node
+
+-- name: turns_position
+SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
+
+-- name: sessions_grown
+-- The sessions to which turns came after a given one.
+SELECT DISTINCT session FROM (SELECT session FROM traits WHERE node > :after AND session != 0 LIMIT :most)
+
+-- name: turns_live
+SELECT key FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY key
 
 -- name: weights_of
 -- What is known of memories beside their words, for the best of a search.

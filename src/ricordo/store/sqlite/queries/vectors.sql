@@ -49,6 +49,9 @@ WHERE e.model = :model AND length(w.vectors) > 0 AND e.node IN (SELECT value FRO
 SELECT e.id, e.node, e.vector FROM embeddings e JOIN live_nodes n ON n.key = e.node
 WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after ORDER BY e.id LIMIT :most
 
+-- name: embeddings_of
+SELECT node, vector FROM embeddings WHERE model = :model AND node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
+
 -- name: embeddings_position
 SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0)
 
@@ -79,8 +82,8 @@ SELECT key, removals, through, length(segment) FROM packs WHERE model = :model A
 ORDER BY through
 
 -- name: pack_insert
-INSERT INTO packs (model, space, shelf, through, removals, segment)
-VALUES (:model, :space, :shelf, :through, :removals, :segment)
+INSERT INTO packs (model, space, shelf, through, removals, sketch, segment)
+VALUES (:model, :space, :shelf, :through, :removals, :sketch, :segment)
 
 -- name: shelves_to_pack
 -- Shelves with many vectors that no pack holds yet, and up to where packs go.

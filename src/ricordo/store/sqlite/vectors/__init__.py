@@ -1,6 +1,6 @@
-"""Exact nearest neighbours over int8 vectors in memory. See docs/decisions/0003-exact-int8-vectors.md."""
+"""Nearest neighbours over int8 vectors in memory. See docs/decisions/0003-exact-int8-vectors.md."""
 
-from ricordo.store.sqlite.vectors.codec import decode, encode, pack_segment
-from ricordo.store.sqlite.vectors.index import Room, VectorIndex
+from ricordo.store.sqlite.vectors.codec import decode, encode, pack_segment, sketch_segment
+from ricordo.store.sqlite.vectors.index import SKETCH_FROM, Room, VectorIndex, check_scales
 
-__all__ = ["Room", "VectorIndex", "decode", "encode", "pack_segment"]
+__all__ = ["SKETCH_FROM", "Room", "VectorIndex", "check_scales", "decode", "encode", "pack_segment", "sketch_segment"]

@@ -1,4 +1,4 @@
-"""Up to 65,536 rows of an index in three arrays.
+"""Up to 65,536 rows of an index in a few arrays.
 
 What a reader sees of a block never changes. Rows are written beyond `count`, where no reader looks, and
 become visible with another `Block` over the same arrays; the dead are marked in a copy.
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ricordo.store.sqlite.vectors.kernels import SCRATCH_VALUES, Kernel
 from ricordo.store.sqlite.vectors.keys import is_ascending, overtaken
+from ricordo.store.sqlite.vectors.signs import Distances, Signs, distances, signs_of, words_of
 
 Rows = NDArray[np.intp]
 
@@ -27,11 +28,15 @@ TABLE_ENTRIES_PER_ROW = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Rows `0..count` of `keys` int64, `scales` float32 and `codes` int8[.., dim]; `dead` bool, if any."""
+    """Rows `0..count` of `keys` int64, `scales` float32 and `codes` int8[.., dim]; `dead` bool, if any.
+
+    `signs` uint64[words, ..] by column; no words while the index has none.
+    """
 
     keys: NDArray[np.int64]
     scales: NDArray[np.float32]
     codes: NDArray[np.int8]
+    signs: Signs
     count: int = 0
     dead: NDArray[np.bool_] | None = None
     dead_count: int = 0
@@ -40,12 +45,13 @@ class Block:
     is_ascending: bool = True
 
     @classmethod
-    def with_room(cls, rows: int, dimension: int) -> Block:
+    def with_room(cls, rows: int, dimension: int, words: int) -> Block:
         """An empty block; the system hands out its memory page by page as rows are written."""
         return cls(
             keys=np.empty(rows, np.int64),
             scales=np.empty(rows, np.float32),
             codes=np.empty((rows, dimension), np.int8),
+            signs=np.empty((words, rows), np.uint64),
         )
 
     @property
@@ -59,11 +65,18 @@ class Block:
 
     def enlarged(self, rows: int) -> Block:
         """The same rows in arrays with room for `rows`."""
-        copy = Block.with_room(rows, self.codes.shape[1])
+        copy = Block.with_room(rows, self.codes.shape[1], len(self.signs))
         for old, new in ((self.keys, copy.keys), (self.scales, copy.scales), (self.codes, copy.codes)):
             new[: self.count] = old[: self.count]
+        copy.signs[:, : self.count] = self.signs[:, : self.count]
         dead = None if self.dead is None else np.concatenate([self.dead, np.zeros(rows - len(self.dead), bool)])
-        return replace(self, keys=copy.keys, scales=copy.scales, codes=copy.codes, dead=dead)
+        return replace(self, keys=copy.keys, scales=copy.scales, codes=copy.codes, signs=copy.signs, dead=dead)
+
+    def signed(self) -> Block:
+        """With signs, made from the codes."""
+        signs = np.empty((words_of(self.codes.shape[1]), len(self.keys)), np.uint64)
+        signs[:, : self.count] = signs_of(self.codes[: self.count])
+        return replace(self, signs=signs)
 
     def appended(self, rows: int) -> Block:
         """With the next `rows` rows, already written, in sight; of a key that comes twice the later lives."""
@@ -78,8 +91,7 @@ class Block:
             highest=max(highest, self.highest) if self.count else highest,
             is_ascending=self.is_ascending and follows and is_ascending(new),
         )
-        grown = grown if grown.is_ascending else grown.buried(self.count + overtaken(new))
-        return self._hand_total(grown, np.arange(self.count, count), sign=1)
+        return grown if grown.is_ascending else grown.buried(self.count + overtaken(new))
 
     def buried(self, rows: Rows) -> Block:
         """With `rows`, all alive, marked dead."""
@@ -87,7 +99,18 @@ class Block:
             return self
         dead = np.zeros(len(self.keys), bool) if self.dead is None else self.dead.copy()
         dead[rows] = True
-        return self._hand_total(replace(self, dead=dead, dead_count=self.dead_count + len(rows)), rows, sign=-1)
+        return replace(self, dead=dead, dead_count=self.dead_count + len(rows))
+
+    def living(self) -> Rows:
+        return self.alive(np.arange(self.count))
+
+    def alive(self, rows: Rows) -> Rows:
+        """Those of the rows that are not dead."""
+        return rows if self.dead is None else rows[~self.dead[rows]]
+
+    def write_vectors(self, rows: Rows, to: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors of rows, in `to`, float32[n, dim]."""
+        return np.multiply(self.codes[rows], self.scales[rows, np.newaxis], out=to)
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
@@ -134,18 +157,12 @@ class Block:
             scores[self.dead[: self.count]] = -np.inf
         return scores
 
-    @cached_property
-    def total(self) -> NDArray[np.float64]:
-        """The sum of the live vectors, float64[dim]."""
-        scales = self.scales[: self.count].copy()
+    def distances(self, asked: Signs) -> Distances:
+        """How far the signs of all rows are from those asked; the dead are as far as can be."""
+        found = distances(self.signs[:, : self.count], asked)
         if self.dead is not None:
-            scales[self.dead[: self.count]] = 0
-        total = np.zeros(self.codes.shape[1], np.float64)
-        height = max(1, SCRATCH_VALUES // len(total))
-        for top in range(0, self.count, height):
-            rows = slice(top, min(top + height, self.count))
-            total += scales[rows] @ self.codes[rows].astype(np.float32)
-        return total
+            found[self.dead[: self.count]] = np.iinfo(found.dtype).max
+        return found
 
     @cached_property
     def _order(self) -> Rows | None:
@@ -158,13 +175,6 @@ class Block:
         table = np.zeros(self.highest - self.lowest + 1, np.uint32)
         table[self.keys[: self.count] - self.lowest] = np.arange(self.count)  # of equal keys the last stays
         return table
-
-    def _hand_total(self, heir: Block, rows: Rows, *, sign: int) -> Block:
-        """Spares `heir` summing everything again, if this block's sum is known: it differs by `rows` only."""
-        if "total" in self.__dict__:
-            change = self.scales[rows].astype(np.float64) @ self.codes[rows].astype(np.float64)
-            heir.__dict__["total"] = self.total + sign * change
-        return heir
 
 
 def _gathered_dots(codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: NDArray[np.int8]) -> NDArray[np.float32]:
@@ -185,11 +195,11 @@ def _gathered_dots(codes: NDArray[np.int8], rows: Rows, kernel: Kernel, query: N
 
 def packed(blocks: Sequence[Block]) -> Block:
     """The live rows of some blocks in one block without spare room, ascending by key."""
-    living = [
-        np.arange(block.count) if block.dead is None else np.flatnonzero(~block.dead[: block.count]) for block in blocks
-    ]
+    living = [block.living() for block in blocks]
     keys = np.concatenate([block.keys[rows] for block, rows in zip(blocks, living, strict=True)])
     scales = np.concatenate([block.scales[rows] for block, rows in zip(blocks, living, strict=True)])
     codes = np.concatenate([block.codes[rows] for block, rows in zip(blocks, living, strict=True)])
+    signs = np.concatenate([block.signs[:, rows] for block, rows in zip(blocks, living, strict=True)], axis=1)
     order = np.argsort(keys)
-    return Block(keys=keys[order], scales=scales[order], codes=codes[order]).appended(len(keys))
+    merged = Block(keys=keys[order], scales=scales[order], codes=codes[order], signs=signs[:, order])
+    return merged.appended(len(keys))

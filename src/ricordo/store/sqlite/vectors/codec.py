@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ricordo.errors import InvalidError
+from ricordo.store.sqlite.vectors.signs import signs_of
 
 LARGEST = 127
 # Between these the product of two scales can neither overflow float32 nor vanish, so a score is always finite
@@ -82,8 +83,8 @@ def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
     ids, encoded = np.fromiter(keys, "<i8"), list(rows)
     if len(ids) != len(encoded) or len({len(row) for row in encoded}) > 1:
         raise InvalidError("rows: one row for each key, all of the same length")
-    scales = b"".join(row[:4] for row in encoded)
-    return ids.tobytes() + scales + b"".join(row[4:] for row in encoded)
+    table = np.frombuffer(b"".join(encoded), np.uint8).reshape(len(ids), -1) if encoded else np.empty((0, 4), np.uint8)
+    return ids.tobytes() + table[:, :4].tobytes() + table[:, 4:].tobytes()
 
 
 def unpack_segment(
@@ -101,3 +102,9 @@ def unpack_segment(
     scales = np.frombuffer(segment, "<f4", count=count, offset=8 * count)
     codes = np.frombuffer(segment, np.int8, offset=12 * count).reshape(count, dimension)
     return keys, scales, codes
+
+
+def sketch_segment(segment: bytes, dimension: int) -> bytes:
+    """What is read first of many segments, by column: int64 keys[n], uint64 signs[words, n]; little-endian."""
+    keys, _, codes = unpack_segment(segment, dimension)
+    return keys.tobytes() + signs_of(codes).astype("<u8", copy=False).tobytes()

@@ -1,8 +1,8 @@
-"""The vectors of one space, in memory: exact search over int8 rows."""
+"""The vectors of one shelf, in memory: exact search over int8 rows, of very many only over those that signs choose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,9 @@ from ricordo.errors import InvalidError
 from ricordo.store.sqlite.vectors.blocks import Block, packed
 from ricordo.store.sqlite.vectors.codec import quantise, unpack_segment
 from ricordo.store.sqlite.vectors.kernels import Kernel, fastest
-from ricordo.store.sqlite.vectors.keys import ascending
-from ricordo.store.sqlite.vectors.ranking import Part, best
+from ricordo.store.sqlite.vectors.keys import ascending, is_ascending
+from ricordo.store.sqlite.vectors.ranking import Part, best, nearest
+from ricordo.store.sqlite.vectors.signs import Signs, signs_of, words_of
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -22,42 +23,62 @@ BLOCK_ROWS = 65_536
 FIRST_ROWS = 256
 LARGEST_DIMENSION = 65_536
 
+SKETCH_FROM = 50_000
+"""Above so many live rows a search without conditions looks at signs first."""
+# The nearest by signs that are then scored exactly, for each row that is asked for, and at least. See decision 0003.
+SKETCH_DEPTH = 60
+SKETCH_LEAST = 4_800
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Writable arrays for rows to come: fill all three, then `commit`."""
+    """Writable arrays for rows to come: fill all, then `commit`; signs only where they come before the codes."""
 
     keys: Keys
     scales: Floats
     codes: NDArray[np.int8]
+    signs: Signs
     block: Block
     blocks: tuple[Block, ...]
 
 
 class VectorIndex:
-    """Keys (row ids) and their vectors, quantised to int8; a search looks at every row it may return.
+    """Keys (row ids) and their vectors, quantised to int8.
 
     The score of a row is the dot product of the int8 query and the int8 row, times both scales. It is the
     same number, and ties go to the smaller key, whatever way it is reached: everything or a few keys, after
-    any adds and removals, with any kernel.
+    any adds and removals, with any kernel. Up to `sketch_from` rows, and among given keys, a search looks at
+    every row it may return. Above that it looks at those whose signs are nearest: which these are depends on
+    nothing but the rows there are.
 
     One thread may write (`add`, `extend`, `remove`, `reserve`, `commit`) while others read. A reader works on
     the rows that were there when its call began: a write is seen whole or not at all.
     """
 
-    def __init__(self, dimension: int, *, kernel: Kernel = fastest, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(
+        self,
+        dimension: int,
+        *,
+        kernel: Kernel = fastest,
+        block_rows: int = BLOCK_ROWS,
+        sketch_from: int = SKETCH_FROM,
+    ) -> None:
         """An empty index.
 
         Args:
             dimension: of every vector, 1 to 65,536 (the sum of so many products still fits an int32).
             kernel: how dot products are computed; all give the same answer.
             block_rows: how many rows share an array, the unit of growth and of compaction.
+            sketch_from: above so many live rows signs are kept and looked at first.
         """
         if not 1 <= dimension <= LARGEST_DIMENSION:
             raise InvalidError(f"dimension: expected 1 to {LARGEST_DIMENSION}, got {dimension}")
         self.dimension = dimension
         self._kernel = kernel
         self._block_rows = block_rows
+        self.sketch_from = sketch_from
+        self._words = 0
+        self._is_whole = True
         self._blocks: tuple[Block, ...] = ()
 
     def __len__(self) -> int:
@@ -94,7 +115,7 @@ class VectorIndex:
             InvalidError: the length is not a whole number of rows, or a scale is not a finite number from 0.
         """
         keys, scales, codes = unpack_segment(segment, self.dimension)
-        _check_scales(scales)
+        check_scales(scales)
         done = 0
         while done < len(keys):
             rows = slice(done, done + self._rows_at_once(len(keys) - done))
@@ -116,25 +137,45 @@ class VectorIndex:
             keys=block.keys[span],
             scales=block.scales[span],
             codes=block.codes[span],
+            signs=block.signs[:, span],
             block=block,
             blocks=self._blocks,
         )
 
-    def commit(self, room: Room) -> None:
+    def commit(self, room: Room, *, is_whole: bool = True) -> None:
         """Makes the rows of a room visible, in place of those of the same keys.
+
+        Args:
+            is_whole: False if only keys and signs are there yet. Until the rest is written and `complete` called, the
+                index knows what it holds and answers `sketch`, no other question.
 
         Raises:
             InvalidError: the index was written to since `reserve`, or a scale is not a finite number from 0.
         """
         if room.blocks is not self._blocks:
             raise InvalidError("room: the index has changed since it was reserved")
-        _check_scales(room.scales)
+        if is_whole:
+            check_scales(room.scales)
+            if self._words:
+                room.signs[:] = signs_of(room.codes)
+        self._is_whole = self._is_whole and is_whole
         earlier = [*room.blocks[:-1], room.block] if room.block.count else list(room.blocks)
         blocks = _bury(earlier, room.keys)
         if not room.block.count:
             blocks.append(room.block)
         blocks[-1] = blocks[-1].appended(len(room.keys))
         self._publish(blocks)
+
+    def keep_signs(self) -> None:
+        """Begin to keep signs, as an index that has grown large does by itself."""
+        if not self._words:
+            self._words = words_of(self.dimension)
+            self._publish([block.signed() for block in self._blocks])
+
+    def complete(self) -> None:
+        """All rows that were committed without codes and scales have them now."""
+        self._is_whole = True
+        self._publish(list(self._blocks))
 
     def remove(self, key: int) -> bool:
         """Takes a row out. False if there was none."""
@@ -148,21 +189,13 @@ class VectorIndex:
             self._publish(_bury(list(self._blocks), unwanted))
         return before - len(self)
 
-    def search(
-        self,
-        query: ArrayLike,
-        limit: int,
-        *,
-        among: ArrayLike | None = None,
-        without: ArrayLike | None = None,
-    ) -> Part:
+    def search(self, query: ArrayLike, limit: int, *, among: ArrayLike | None = None) -> Part:
         """The nearest rows.
 
         Args:
             query: float[dimension], of any norm.
             limit: at most this many, from 1.
             among: int64 keys to choose from, in any order, also ones that are not here; None for all.
-            without: int64 keys to leave out.
 
         Returns:
             Keys int64[k] and scores float32[k], best first, equal scores by ascending key.
@@ -173,52 +206,71 @@ class VectorIndex:
         if limit < 1:
             raise InvalidError(f"limit: expected 1 or more, got {limit}")
         codes, scale = quantise(query, self.dimension, field="query")
-        barred = None if without is None else ascending(without)
-        if among is None:
-            return best(self._all_scores(codes, scale, barred), limit)
-        wanted = ascending(among)
-        wanted = wanted if barred is None else np.setdiff1d(wanted, barred, assume_unique=True)
-        places, scores = self._scores_of(codes, scale, wanted)
-        return best([(wanted[places], scores)], limit)
+        if among is not None:
+            wanted = ascending(among)
+            places, scores = self._scores_of(codes, scale, wanted)
+            return best([(wanted[places], scores)], limit)
+        blocks = self._blocks
+        if not self._is_sketched(blocks):
+            parts = [(block.keys[: block.count], block.scores(self._kernel, codes, scale)) for block in blocks]
+            return best(parts, limit)
+        return best([self._likely_scores(blocks, codes, scale, limit)], limit)
 
-    def scores(self, query: ArrayLike, keys: ArrayLike) -> Floats:
-        """The scores of given keys, float32[n] in their order; NaN for a key that is not here.
+    def sketch(self, query: ArrayLike, limit: int) -> Keys:
+        """The keys a search without conditions would score: the nearest by their signs, or all of few. Ascending.
 
         Raises:
             InvalidError: `query` has the wrong shape or a number that is not finite.
         """
-        codes, scale = quantise(query, self.dimension, field="query")
+        codes, _ = quantise(query, self.dimension, field="query")
+        blocks = self._blocks
+        chosen = _nearest_rows(blocks, codes, limit) if self._is_sketched(blocks) else [b.living() for b in blocks]
+        keys = [block.keys[rows] for block, rows in zip(blocks, chosen, strict=True)]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *keys]))
+
+    def present(self, keys: ArrayLike) -> Keys:
+        """Those of the keys that are here, ascending."""
         wanted = ascending(keys)
-        places, scores = self._scores_of(codes, scale, wanted)
-        result = np.full(len(wanted), np.nan, np.float32)
-        result[places] = scores
-        return result[wanted.searchsorted(np.asarray(keys, np.int64))]
+        here = np.zeros(len(wanted), np.bool_)
+        for block in self._blocks:
+            here[block.find(wanted)[0]] = True
+        return wanted[here]
 
     def vectors(self, keys: ArrayLike) -> Floats:
         """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here."""
-        wanted = ascending(keys)
-        result = np.full((len(wanted), self.dimension), np.nan, np.float32)
-        for block in self._blocks:
-            places, rows = block.find(wanted)
-            result[places] = block.codes[rows] * block.scales[rows, np.newaxis]
-        return result[wanted.searchsorted(np.asarray(keys, np.int64))]
+        asked = np.asarray(keys, np.int64)
+        result = np.empty((len(asked), self.dimension), np.float32)
+        result[~self.write_vectors(asked, result)] = np.nan
+        return result
 
-    def mean(self) -> Floats:
-        """The mean of all vectors, float32[dimension]; zeros when there are none.
+    def write_vectors(self, keys: Keys, to: Floats) -> NDArray[np.bool_]:
+        """Write the vectors of given keys, in their order, into float32[n, dimension]. Returns which are here: bool[n].
 
-        The first call reads every row; after that only what changes is summed. Rounding depends on history
-        (by about 1e-7 of the largest vector), unlike the answers of `search`.
+        The rows of the others are left as they are.
         """
-        blocks = self._blocks
-        total = sum((block.total for block in blocks), start=np.zeros(self.dimension, np.float64))
-        return np.asarray(total / max(1, sum(block.live for block in blocks)), np.float32)
-
-    def _all_scores(self, query: NDArray[np.int8], scale: np.float32, barred: Keys | None) -> Iterator[Part]:
+        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")
+        ordered = keys if order is None else keys[order]
+        here = np.zeros(len(keys), np.bool_)
         for block in self._blocks:
-            scores = block.scores(self._kernel, query, scale)
-            if barred is not None:
-                scores[block.find(barred)[1]] = -np.inf
-            yield block.keys[: block.count], scores
+            places, rows = block.find(ordered)
+            places = places if order is None else order[places]
+            if len(rows) == len(keys):  # the usual case: all in one block, written straight to where they belong
+                rows = rows if order is None else rows[np.argsort(places)]
+                block.write_vectors(rows, to)
+            elif len(rows):
+                to[places] = block.write_vectors(rows, np.empty((len(rows), self.dimension), np.float32))
+            here[places] = True
+        return here
+
+    def _is_sketched(self, blocks: Sequence[Block]) -> bool:
+        """Whether so many rows are searched by their signs. Of an index that has only signs so far, `sketch` tells."""
+        return len(blocks) > 0 and len(blocks[0].signs) > 0 and sum(block.live for block in blocks) > self.sketch_from
+
+    def _likely_scores(self, blocks: Sequence[Block], codes: NDArray[np.int8], scale: np.float32, limit: int) -> Part:
+        """The rows with the nearest signs and their scores."""
+        chosen = list(zip(blocks, _nearest_rows(blocks, codes, limit), strict=True))
+        scores = [block.scores(self._kernel, codes, scale, rows) for block, rows in chosen if len(rows)]
+        return np.concatenate([block.keys[rows] for block, rows in chosen]), np.concatenate(scores)
 
     def _scores_of(self, query: NDArray[np.int8], scale: np.float32, wanted: Keys) -> tuple[NDArray[np.intp], Floats]:
         """Places in the ascending keys `wanted` of those that are here, and their scores."""
@@ -240,19 +292,27 @@ class VectorIndex:
         last = self._blocks[-1] if self._blocks else None
         needed = rows + (last.count if last else 0)
         if last is None or needed > self._block_rows:
-            return Block.with_room(self._new_block_rows(rows), self.dimension)
+            return Block.with_room(self._new_block_rows(rows), self.dimension, self._words)
         if needed <= len(last.keys):
             return last
         return last.enlarged(min(self._block_rows, max(needed, 2 * len(last.keys))))
 
     def _new_block_rows(self, rows: int) -> int:
-        """A first block starts small, for an owner with few memories; any further one at full size."""
-        return self._block_rows if self._blocks else min(self._block_rows, max(rows, FIRST_ROWS))
+        """A first block starts small, for an owner with few memories; any further one at full size.
+
+        So does the first where signs are kept: rows whose codes are still to be read must stay where they are.
+        """
+        if self._blocks or self._words:
+            return self._block_rows
+        return min(self._block_rows, max(rows, FIRST_ROWS))
 
     def _publish(self, blocks: list[Block]) -> None:
         """One assignment: readers see all of a write or nothing."""
-        if any(block.is_sparse for block in blocks):
+        if self._is_whole and any(block.is_sparse for block in blocks):
             blocks = self._compacted(blocks)
+        if not self._words and sum(block.live for block in blocks) > self.sketch_from:
+            self._words = words_of(self.dimension)
+            blocks = [block.signed() for block in blocks]
         self._blocks = tuple(blocks)
 
     def _compacted(self, blocks: list[Block]) -> list[Block]:
@@ -268,6 +328,13 @@ class VectorIndex:
         return result
 
 
+def _nearest_rows(blocks: Sequence[Block], codes: NDArray[np.int8], limit: int) -> list[NDArray[np.intp]]:
+    """The rows of each block that a search for `limit` scores exactly."""
+    asked = signs_of(codes[np.newaxis])
+    rows = nearest([block.distances(asked) for block in blocks], max(SKETCH_LEAST, SKETCH_DEPTH * limit))
+    return [block.alive(near) for block, near in zip(blocks, rows, strict=True)]
+
+
 def _bury(blocks: list[Block], keys: Keys) -> list[Block]:
     """The blocks with the rows of `keys` marked dead."""
     if not blocks or keys.min() > max(block.highest for block in blocks):
@@ -276,6 +343,7 @@ def _bury(blocks: list[Block], keys: Keys) -> list[Block]:
     return [block.buried(block.find(wanted)[1]) for block in blocks]
 
 
-def _check_scales(scales: Floats) -> None:
+def check_scales(scales: Floats) -> None:
+    """Raises InvalidError: a scale is not a finite number from 0."""
     if not (np.isfinite(scales) & (scales >= 0)).all():
         raise InvalidError("scales: every scale must be a finite number from 0")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.store.sqlite.vectors.signs import Distances
+
 Part = tuple[NDArray[np.int64], NDArray[np.float32]]
+Rows = NDArray[np.intp]
 
 LOWEST_SCORE = np.finfo(np.float32).min
+
+_SAMPLED_EVERY = 64
 
 
 def best(parts: Iterable[Part], limit: int) -> Part:
@@ -39,3 +44,32 @@ def _floor(scores: NDArray[np.float32], limit: int) -> np.float32:
     if len(scores) <= limit:
         return LOWEST_SCORE
     return max(LOWEST_SCORE, np.partition(scores, -limit)[-limit])
+
+
+def nearest(parts: Sequence[Distances], count: int) -> list[Rows]:
+    """The rows of each part that are among the `count` nearest of all parts, and all that tie with the last of them.
+
+    What comes back depends on nothing but the distances. Counting them all takes ten times as long as comparing them
+    with a limit; so a sample tells where to begin.
+    """
+    count, limit = min(count, sum(map(len, parts))), _likely_limit(parts, count)
+    while True:
+        rows = [(part <= limit).nonzero()[0] for part in parts]
+        if sum(map(len, rows)) >= count:
+            break
+        limit += 2 + limit // 8
+    found = [part[near] for part, near in zip(parts, rows, strict=True)]
+    last = _limit_of(np.concatenate(found), count)
+    return [near[distances <= last] for near, distances in zip(rows, found, strict=True)]
+
+
+def _likely_limit(parts: Sequence[Distances], count: int) -> int:
+    """Within it are `count` rows or more, most likely: what a sample says and three times its error on top."""
+    sample = np.concatenate([part[::_SAMPLED_EVERY] for part in parts])
+    share = count / _SAMPLED_EVERY
+    return _limit_of(sample, int(share + 3 * share**0.5) + 1)
+
+
+def _limit_of(distances: NDArray[np.unsignedinteger], count: int) -> int:
+    """The least distance within which `count` of these are; the greatest there is if they are fewer."""
+    return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))

@@ -1,0 +1,86 @@
+"""Turns kept between searches are the turns a fresh look at the store finds, whatever was written in between."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from tests.store.making import ME, closing, commit, fact, said
+
+from ricordo.store import Store
+from ricordo.store.sqlite.turns import TurnTable
+
+SEEDS = range(6)
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store.open(tmp_path / "me.db", durability="process", reader_threads=2)
+    yield opened
+    opened.close()
+
+
+def around(snapshot, table, keys):
+    """What a search takes of a table: the candidates' rows and their order."""
+    keys = np.array(sorted(keys), np.int64)
+    near = table.near(snapshot, keys, reach=4, within=2)
+    wide = table.near(snapshot, near, reach=2, within=2)
+    turns = table.take(snapshot, np.concatenate([near, np.setdiff1d(wide, near)]), spaces=snapshot.visible(ME))
+    order = [[int(turns.keys[place]) if place >= 0 else None for place in line[: len(near)]]
+             for line in (*turns.before, *turns.after)]  # fmt: skip
+    speakers = [turns.names[place] for place in turns.speakers]
+    plain = turns.keys.tolist(), turns.sessions.tolist(), turns.event_times.tolist(), turns.lengths.tolist()
+    return near.tolist(), order, speakers, plain, turns.counts(["lake", "boat"]).tolist()
+
+
+def both(snapshot, keys, *, whole):
+    with snapshot.turns() as kept:
+        if whole:
+            kept.read_all(snapshot, snapshot.visible(ME))
+        found = around(snapshot, kept, keys)
+    fresh = TurnTable()
+    fresh.follow(snapshot)
+    return found, around(snapshot, fresh, keys)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_kept_turns_are_those_of_a_fresh_look(store, seed):
+    chance = random.Random(seed)
+    alive = []
+    for step in range(40):
+        await _something(store, chance, alive)
+        keys = await store.read(lambda tx: [row[0] for row in tx.connection.execute("SELECT key FROM live_nodes")])
+        wanted = chance.sample(keys, min(len(keys), chance.randint(1, 6)))
+        whole = step == 20
+        kept, fresh = await store.read(lambda tx, wanted=wanted, whole=whole: both(tx, wanted, whole=whole))
+        assert kept == fresh, (seed, step)
+
+
+async def _something(store, chance, alive):
+    """Talk in one of three sessions, not always in order, a fact, or the end of something."""
+    what = chance.random()
+    if what < 0.7 or not alive:
+        session = chance.choice(["a", "b", "c"])
+        talk = [said(chance.choice(["the lake", "a boat", "rain"]), minutes=chance.randint(0, 500), session=session,
+                     speaker=chance.choice(["Ann", "Bob", None])) for _ in range(chance.randint(1, 5))]  # fmt: skip
+        alive += talk
+        await commit(store, add=tuple(talk))
+    elif what < 0.8:
+        await commit(store, add=(fact("a boat on the lake"),))
+    else:
+        await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
+
+
+async def test_an_older_snapshot_gets_a_table_of_its_own(store):
+    await commit(store, add=tuple(said("the lake", minutes=n, session="a") for n in range(5)))
+    first = await store.read(lambda tx: tx._kept)
+    assert first is await store.read(lambda tx: tx._kept), "readers share what they keep"
+
+    def ahead(tx):
+        with tx.turns() as table:
+            table._last += 1
+        with tx.turns() as other:
+            return other is table
+
+    assert not await store.read(ahead)
