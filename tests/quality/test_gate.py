@@ -1,7 +1,7 @@
 """Recall does not get worse unnoticed: 56 questions to the demo conversation, asked as a newcomer's agent would.
 
-The figures are those measured when the questions were first asked (on questions written before); the margin is what
-one or two questions make. Whoever improves recall may raise them.
+The questions were written before any of them was asked. The figures are those first measured; the margin is a little
+more than one question of 56. Whoever improves recall may raise them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tests.quality.asking import Asked, MorningAfter, ask_all, demo, mean_recall
 
 # embedder: recall@5, recall@10, as measured
 MEASURED = {"default": (0.884, 0.920), None: (0.714, 0.777)}
-MARGIN = 0.03
+MARGIN = 0.02
 
 _asked: dict[str | None, list[Asked]] = {}
 
@@ -41,10 +41,18 @@ async def test_as_much_of_the_evidence_comes_first_as_when_it_was_measured(embed
         assert mean_recall(asked, depth) >= measured - MARGIN, f"recall@{depth} fell; missed: {missed}"
 
 
+async def test_it_would_be_noticed_if_the_words_of_a_question_no_longer_counted() -> None:
+    turns, questions = demo()
+    without = {"without_signals": "words, words in context, keywords"}
+    asked = await ask_all(turns, questions, embedder=None, clock=MorningAfter(), settings=without)
+    for depth, measured in zip((5, 10), MEASURED[None], strict=True):
+        assert mean_recall(asked, depth) < measured - MARGIN
+
+
 async def test_russian_questions_are_answered_as_well_as_english_ones() -> None:
     asked = await asked_with("default")
     by_language = {
         language: mean_recall([each for each in asked if each.question.language == language], 10)
         for language in ("en", "ru")
     }
-    assert by_language["ru"] >= by_language["en"] - MARGIN
+    assert by_language["ru"] >= by_language["en"] - 0.03
