@@ -46,6 +46,8 @@ class Memory:
         self.close()
 '''
 
+_INSIDE = ("ricordo.engine", "ricordo.encoding", "ricordo.consolidation", "ricordo.retrieval", "ricordo.store")
+
 _BODIES = {
     "open": """        portal = Portal()
         try:
@@ -71,7 +73,7 @@ def generate(source: str) -> str:
         if isinstance(node, ast.ImportFrom)
         and node.module
         and node.module not in ("__future__", "types")
-        and not node.module.startswith(("ricordo.engine", "ricordo.encoding", "ricordo.retrieval", "ricordo.store"))
+        and not node.module.startswith(_INSIDE)
     ]
     memory = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Memory")
     methods = [

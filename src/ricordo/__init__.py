@@ -11,7 +11,7 @@ from ricordo.errors import (
     StoreError,
     UnavailableError,
 )
-from ricordo.model import Fact, Hit, Message, Node, Results, Scope
+from ricordo.model import Fact, Hit, Message, Node, Results, Review, Scope
 from ricordo.ports import Embedder
 from ricordo.settings import Settings
 
@@ -30,6 +30,7 @@ __all__ = [
     "Node",
     "NotFoundError",
     "Results",
+    "Review",
     "RicordoError",
     "Scope",
     "Settings",

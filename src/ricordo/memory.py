@@ -10,15 +10,19 @@ from types import TracebackType
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.encoding import episodes, facts, sessions
-from ricordo.encoding.text import check_encodable
+from ricordo.consolidation import arrivals, changes, reviews
+from ricordo.encoding import episodes, facts, merging, people, sessions
+from ricordo.encoding.attributes import checked_attributes, checked_tags
+from ricordo.encoding.text import check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting import forget
+from ricordo.ids import new_id
 from ricordo.model import (
     Category,
     Change,
     Commit,
+    Decision,
     Entity,
     EntityType,
     Fact,
@@ -29,17 +33,19 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Profile,
     Reason,
     Report,
     Results,
+    Review,
     Role,
     Scope,
     Stats,
     Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
-from ricordo.retrieval import ask, listing
-from ricordo.retrieval.request import Request, checked_limit, checked_position
+from ricordo.retrieval import ask, listing, profile
+from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
 
@@ -188,9 +194,10 @@ class Memory:
             attributes=attributes,
         )
         (node,) = self._episodes([message])
+        scope = self._scope
         self._opened.store.write_nowait(
-            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message])), None),
-            scope=self._scope, reason=self._reason("add"), at=node.created_at,
+            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message]), scope=scope), None),
+            scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
         return node.id
@@ -205,8 +212,8 @@ class Memory:
         if not messages:
             return []
         nodes = await asyncio.to_thread(self._episodes, messages) if len(messages) > 50 else self._episodes(messages)
-        claimed = _claimed(messages)
-        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed), None))
+        claimed, scope = _claimed(messages), self._scope
+        await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
         return [node.id for node in nodes]
 
@@ -263,6 +270,10 @@ class Memory:
     ) -> Node:
         """Keep a piece of knowledge.
 
+        What is known already, word for word, is reinforced and returned instead of being kept twice. A new value for
+        something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
+        could be true, both stay, the new one stands first in answers, and `review` lists the pair.
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
@@ -287,15 +298,109 @@ class Memory:
             facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
             for fact in facts_
         ]
-        claimed = any(fact.id is not None for fact in facts_)
+        claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
 
-        def decide(tx: Snapshot) -> tuple[Change, facts.Learnt]:
-            learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=claimed)
-            return learnt.change, learnt
+        def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
+            learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
+            arrived = arrivals.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
+            return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
 
-        learnt = await self._write("remember", decide)
+        kept = await self._write("remember", decide)
         engine.backlog.note(len(nodes))
-        return list(learnt.nodes)
+        return kept
+
+    async def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
+        """Say what is right instead. The new version takes the old one's place, with its category, tags and subjects;
+        the old one goes to the archive, and a `supersedes` edge leads back to it.
+
+        Args:
+            evidence: ids of memories that show it.
+
+        Raises:
+            InvalidError: the content cannot be accepted, or is what it was.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed; where a newer version took its place, the hint names that.
+        """
+        text, at = self._text(content), from_ms(self._opened.now())
+        check_choice(origin, facts.ORIGINS, name="origin")
+        fresh = new_id(self._opened.now())
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            old = self._living(tx, id)
+            shown = [forget.found(tx, self._scope, each).id for each in evidence]
+            return changes.correct(
+                old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=origin, evidence=shown
+            )
+
+        return await self._noted("correct", decide)
+
+    async def update(
+        self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
+    ) -> Node:
+        """Alter a memory in place; what is given takes the place of what was there, and `history` keeps that.
+
+        Raises:
+            InvalidError: nothing is given, or a field cannot be accepted.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        text = None if content is None else self._text(content)
+        labels = None if tags is None else checked_tags(tags)
+        values = None if attributes is None else checked_attributes(attributes)
+        return await self._noted(
+            "update", lambda tx: changes.update(self._living(tx, id), content=text, tags=labels, attributes=values)
+        )
+
+    async def confirm(self, id: str) -> Node:
+        """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
+        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id)))
+
+    async def reinforce(self, id: str) -> Node:
+        """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
+
+        Raises:
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        amount, at = self._opened.settings.reinforce_amount, from_ms(self._opened.now())
+        return await self._write("reinforce", lambda tx: changes.reinforce(self._living(tx, id), amount, at=at))
+
+    async def demote(self, id: str) -> Node:
+        """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.
+
+        Raises as `reinforce` does.
+        """
+        amount = self._opened.settings.demote_amount
+        return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
+
+    async def review(self, limit: int = 50) -> Sequence[Review]:
+        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
+        replaced by itself; the latest first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most))
+
+    async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
+        """Decide on a pair that `review` lists.
+
+        Args:
+            item: the review, or its id.
+            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
+                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+
+        Raises:
+            InvalidError: there is no such decision.
+            NotFoundError: there is no review of that id.
+            ConflictError: it is decided already, or one of the facts has gone since.
+        """
+        chosen, at = reviews.checked_decision(decision), from_ms(self._opened.now())
+        wanted = item.id if isinstance(item, Review) else item
+        return await self._noted(
+            "resolve", lambda tx: reviews.resolve(reviews.found(tx, self._scope, wanted), chosen, at=at)
+        )
 
     async def forget(self, id: str, reason: str | None = None) -> None:
         """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
@@ -336,13 +441,77 @@ class Memory:
             InvalidError: a field cannot be accepted.
             ConflictError: one of that name and type is known already.
         """
-        entity = facts.new_entity(
-            name, scope=self._scope, now=self._opened.now(), type=type, aliases=aliases, relation=relation,
-            protected=protected,
-        )  # fmt: skip
-        added = await self._write("add entity", lambda tx: facts.introduce(tx, entity, scope=self._scope))
+        now = self._opened.now()
+        entity = people.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
+        added = await self._write(
+            "add entity", lambda tx: people.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
+        )
         self._opened.backlog.note(1)
         return added
+
+    async def relate(
+        self,
+        target: str,
+        predicate: str,
+        *,
+        source: str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
+    ) -> None:
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+
+        Args:
+            predicate: what `target` is to `source`; "wife" and "жена" are one.
+            source: whose wife, employer, ...; yours when None.
+            valid_from: since when; as long as anybody remembers when None.
+
+        Raises:
+            NotFoundError: nobody is known by one of the names.
+            InvalidError: an argument does not fit.
+        """
+        engine = self._opened
+        start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
+        end = None if valid_until is None else from_ms(engine.instant(valid_until, "valid_until"))
+        now, scope = engine.now(), self._scope
+        await self._write(
+            "relate",
+            lambda tx: people.relate(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
+        )
+        engine.backlog.note(1)
+
+    async def merge(self, keep: str, other: str) -> Entity:
+        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+
+        Args:
+            keep: a name or an id; its name stays.
+            other: a name or an id. `split` or undoing the commit takes it apart again.
+
+        Raises:
+            NotFoundError: one of them is not known.
+            ConflictError: they are one already, or belong to different memories.
+        """
+        now = self._opened.now()
+        return await self._write("merge", lambda tx: merging.merge(tx, keep, other, scope=self._scope, now=now))
+
+    async def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
+        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+
+        Args:
+            entity: a name or an id.
+            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+
+        Raises:
+            NotFoundError: the entity is not known, or not by such a name.
+            InvalidError: no name is given, or none would be left.
+        """
+        engine = self._opened
+        now = engine.now()
+        parted = await self._write("split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now))
+        await engine.store.derive(lambda tx: merging.hand_over(tx, parted))
+        engine.backlog.note(1)
+        return parted.kept, parted.other
 
     # retrieval
 
@@ -432,10 +601,35 @@ class Memory:
         )  # fmt: skip
         return await listing.page(self._asking, request, cursor=cursor)
 
+    async def entity(self, name: str, *, limit: int = 10) -> Profile:
+        """What is known of a person, project, place or other thing.
+
+        Args:
+            name: any of its names, in any script; "my wife"; or its id.
+            limit: the most facts, and the most mentions, it brings.
+
+        Raises:
+            NotFoundError: nobody and nothing goes by that name.
+            InvalidError: it may be one of several.
+        """
+        now, most = self._opened.now(), checked_limit(limit)
+        wanted = checked_name(name)
+        return await self._opened.store.read(lambda tx: profile.profile(tx, self._scope, wanted, now=now, limit=most))
+
+    async def people(self, *, limit: int = 100) -> Sequence[Entity]:
+        """Who is known, those who are named most often first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: profile.known_people(tx, self._scope, most=most))
+
     # time and figures
 
     async def history(self, id: str) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it.
+        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
+        replaced it belong to it.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -514,6 +708,18 @@ class Memory:
     def scope(self) -> Scope:
         """Whose memory this is."""
         return self._scope
+
+    def _text(self, content: str) -> str:
+        return storable(content, name="content", rules=self._opened.rules)
+
+    def _living(self, tx: Snapshot, id: str) -> Node:
+        return changes.living(tx, self._scope, forget.found(tx, self._scope, id))
+
+    async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
+        """Write what may need a new vector."""
+        result = await self._write(verb, decide)
+        self._opened.backlog.note(1)
+        return result
 
     def _reason(self, verb: str, said: str | None = None) -> Reason:
         if said is not None and (not isinstance(said, str) or len(said) > 500):

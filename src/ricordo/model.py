@@ -6,7 +6,7 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ Origin = Literal[
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
+ReviewKind = Literal["replaced", "conflict", "several", "same"]
+Decision = Literal["replace", "keep both", "keep old"]
 Durability = Literal["disk", "process"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 Fusion = Literal["score", "rrf"]
@@ -88,7 +90,8 @@ class Node:
     """A memory: an episode (something said) or a piece of knowledge (fact, procedure, opinion).
 
     `valid_from`/`valid_until` say when it holds in the world; `created_at`/`closed_at` when it was believed.
-    `score` is the reinforcement score, within -10 and 10. `key` is the store's own and means nothing outside.
+    `score` is the reinforcement score, within -10 and 10, `reinforced_at` when it was last raised. `key` is the store's
+    own and means nothing outside.
     """
 
     id: str
@@ -114,6 +117,7 @@ class Node:
     confidence: float = 1.0
     decay_rate: float = 0.1
     score: float = 0.0
+    reinforced_at: datetime | None = None
     key: int = 0
 
     @property
@@ -136,7 +140,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A person, project, place or other thing with a name."""
+    """A person, project, place or other thing with a name.
+
+    `relation` is what it is to the owner ("wife"); `mention_count` how many live memories name it; `merged_into` the id
+    of the entity that took its names and memories over.
+    """
 
     id: str
     type: EntityType
@@ -151,7 +159,73 @@ class Entity:
     protected: bool = False
     mention_count: int = 0
     attributes: Json = field(default_factory=dict)
+    closed_at: datetime | None = None
+    merged_into: str | None = None
     key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """What somebody is to somebody: `target` is the `predicate` of `source`, both by id; no source is the owner.
+
+    `valid_from` is None where it was so as far back as is known; `evidence` holds the ids of memories that say so. The
+    names are filled in where it is read.
+    """
+
+    id: str
+    predicate: str
+    target: str
+    source: str | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    evidence: tuple[str, ...] = ()
+    created_at: datetime
+    owner: str = ""
+    chat: str = ""
+    source_name: str | None = None
+    target_name: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """Another entity that is named together with one, and in how many of the memories looked at."""
+
+    name: str
+    type: EntityType
+    together: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What is known of an entity. `facts` are knowledge about it and `mentions` what merely names it, best first;
+    `first_seen` and `last_seen` span all that ever named it.
+    """
+
+    id: str
+    type: EntityType
+    name: str
+    aliases: tuple[str, ...]
+    relation: str | None
+    relations: tuple[Relation, ...]
+    summary: str | None
+    protected: bool
+    attributes: Json
+    first_seen: datetime
+    last_seen: datetime
+    mention_count: int
+    facts: tuple[Node, ...]
+    mentions: tuple[Node, ...]
+    related: tuple[Related, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMove:
+    """A name, and the memories about those who were called it, pass from one entity to another; ids."""
+
+    alias: str
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +252,32 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+
+    `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    """
+
+    id: str
+    kind: ReviewKind
+    newer: Node
+    older: Node
+    created_at: datetime
+    owner: str = ""
+    chat: str = ""
+    decided_at: datetime | None = None
+    decision: Decision | None = None
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
-    `put` holds nodes as they shall be, `sessions` likewise; `subjects` pairs a node's id with an entity it is about.
+    `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
+    closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
+    `moved_subjects` holds (node, from, to).
     """
 
     add: tuple[Node, ...] = ()
@@ -189,12 +285,20 @@ class Change:
     close: tuple[Closing, ...] = ()
     link: tuple[Edge, ...] = ()
     entities: tuple[Entity, ...] = ()
+    put_entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    put_relations: tuple[Relation, ...] = ()
+    moved_names: tuple[NameMove, ...] = ()
+    moved_subjects: tuple[tuple[str, str, str], ...] = ()
     subjects: tuple[tuple[str, str], ...] = ()
+    subject_names: tuple[tuple[str, str, str], ...] = ()
     sessions: tuple[Session, ...] = ()
+    unlink: tuple[Edge, ...] = ()
+    reviews: tuple[Review, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions)
+        return not any(getattr(self, each.name) for each in fields(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

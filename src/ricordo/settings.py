@@ -54,6 +54,8 @@ class Settings:
     without_signals: str = _setting(
         "", "signals of recall to leave out, by name, with commas between: `person, kind of answer`"
     )
+    reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
+    demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
     provider_timeout_s: float = _setting(
         30.0, "how long a remote embedder may take for one call, in seconds", least=0.1, most=3_600
     )

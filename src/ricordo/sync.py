@@ -11,6 +11,7 @@ from ricordo.memory import Memory as AsyncMemory
 from ricordo.model import (
     Category,
     Commit,
+    Decision,
     Entity,
     EntityType,
     Fact,
@@ -21,8 +22,10 @@ from ricordo.model import (
     NodeType,
     Origin,
     Page,
+    Profile,
     Report,
     Results,
+    Review,
     Role,
     Scope,
     Stats,
@@ -205,6 +208,10 @@ class Memory:
     ) -> Node:
         """Keep a piece of knowledge.
 
+        What is known already, word for word, is reinforced and returned instead of being kept twice. A new value for
+        something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
+        could be true, both stay, the new one stands first in answers, and `review` lists the pair.
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
@@ -235,6 +242,76 @@ class Memory:
     def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
         """Keep several pieces of knowledge as one commit, all or none. Raises as `remember` does."""
         return self._portal.call(self._memory.remember_many(facts_))
+
+    def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
+        """Say what is right instead. The new version takes the old one's place, with its category, tags and subjects;
+        the old one goes to the archive, and a `supersedes` edge leads back to it.
+
+        Args:
+            evidence: ids of memories that show it.
+
+        Raises:
+            InvalidError: the content cannot be accepted, or is what it was.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed; where a newer version took its place, the hint names that.
+        """
+        return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
+
+    def update(
+        self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
+    ) -> Node:
+        """Alter a memory in place; what is given takes the place of what was there, and `history` keeps that.
+
+        Raises:
+            InvalidError: nothing is given, or a field cannot be accepted.
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        return self._portal.call(self._memory.update(id, content=content, tags=tags, attributes=attributes))
+
+    def confirm(self, id: str) -> Node:
+        """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
+        return self._portal.call(self._memory.confirm(id))
+
+    def reinforce(self, id: str) -> Node:
+        """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
+
+        Raises:
+            NotFoundError: there is none of that id.
+            ConflictError: it is closed.
+        """
+        return self._portal.call(self._memory.reinforce(id))
+
+    def demote(self, id: str) -> Node:
+        """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.
+
+        Raises as `reinforce` does.
+        """
+        return self._portal.call(self._memory.demote(id))
+
+    def review(self, limit: int = 50) -> Sequence[Review]:
+        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
+        replaced by itself; the latest first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.review(limit))
+
+    def resolve(self, item: Review | str, *, decision: Decision) -> Review:
+        """Decide on a pair that `review` lists.
+
+        Args:
+            item: the review, or its id.
+            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
+                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+
+        Raises:
+            InvalidError: there is no such decision.
+            NotFoundError: there is no review of that id.
+            ConflictError: it is decided already, or one of the facts has gone since.
+        """
+        return self._portal.call(self._memory.resolve(item, decision=decision))
 
     def forget(self, id: str, reason: str | None = None) -> None:
         """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
@@ -271,6 +348,58 @@ class Memory:
         return self._portal.call(
             self._memory.add_entity(name, type=type, aliases=aliases, relation=relation, protected=protected)
         )
+
+    def relate(
+        self,
+        target: str,
+        predicate: str,
+        *,
+        source: str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
+    ) -> None:
+        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+
+        Args:
+            predicate: what `target` is to `source`; "wife" and "жена" are one.
+            source: whose wife, employer, ...; yours when None.
+            valid_from: since when; as long as anybody remembers when None.
+
+        Raises:
+            NotFoundError: nobody is known by one of the names.
+            InvalidError: an argument does not fit.
+        """
+        return self._portal.call(
+            self._memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
+        )
+
+    def merge(self, keep: str, other: str) -> Entity:
+        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+
+        Args:
+            keep: a name or an id; its name stays.
+            other: a name or an id. `split` or undoing the commit takes it apart again.
+
+        Raises:
+            NotFoundError: one of them is not known.
+            ConflictError: they are one already, or belong to different memories.
+        """
+        return self._portal.call(self._memory.merge(keep, other))
+
+    def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
+        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+
+        Args:
+            entity: a name or an id.
+            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+
+        Raises:
+            NotFoundError: the entity is not known, or not by such a name.
+            InvalidError: no name is given, or none would be left.
+        """
+        return self._portal.call(self._memory.split(entity, names))
 
     def search(
         self,
@@ -379,8 +508,30 @@ class Memory:
             )
         )
 
+    def entity(self, name: str, *, limit: int = 10) -> Profile:
+        """What is known of a person, project, place or other thing.
+
+        Args:
+            name: any of its names, in any script; "my wife"; or its id.
+            limit: the most facts, and the most mentions, it brings.
+
+        Raises:
+            NotFoundError: nobody and nothing goes by that name.
+            InvalidError: it may be one of several.
+        """
+        return self._portal.call(self._memory.entity(name, limit=limit))
+
+    def people(self, *, limit: int = 100) -> Sequence[Entity]:
+        """Who is known, those who are named most often first.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.people(limit=limit))
+
     def history(self, id: str) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it.
+        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
+        replaced it belong to it.
 
         Raises:
             NotFoundError: there is none of that id.

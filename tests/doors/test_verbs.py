@@ -150,6 +150,26 @@ def test_an_entity_is_known_by_its_other_names(cli: Cli) -> None:
     assert cli("entity-add", "Anna Petrova").status == 4
 
 
+def test_people_are_listed_told_of_related_merged_and_split(cli: Cli) -> None:
+    assert "Nobody is known" in cli("people").out
+    cli("entity-add", "Sarah", "--relation", "wife", "--protected")
+    cli("entity-add", "Acme", "--type", "organization")
+    vet = remembered(cli, "Sally is a vet", "--about", "Sally")
+    related = cli("relate", "Acme", "employer", "--source", "Sarah", "--valid-from", "2024-01-01", "--json").json
+    assert [(each["predicate"], each["source_name"]) for each in related["relations"]] == [("employer", "Sarah")]
+    assert [each["name"] for each in cli("people", "--json").json["people"]] == ["Sally", "Sarah"]
+    assert cli("merge", "Sarah", "Sally", "--json").json["aliases"] == ["Sally"]
+    card = cli("entity", "моя жена").out
+    for told in ("Sarah", "wife", "Sally is a vet", "Acme is the employer of Sarah (2024-01-01–)", "protected", "once"):
+        assert told in card
+    assert "Sally" in cli("people").out
+    parted = cli("split", "Sarah", "Sally", "--json").json
+    assert (parted["kept"]["name"], parted["other"]["name"]) == ("Sarah", "Sally")
+    assert [fact["id"] for fact in cli("entity", "Sally", "--json").json["facts"]] == [vet]
+    assert cli("entity", "Nobody").status == 3
+    assert cli("merge", "Sarah", "Sarah").status == 4
+
+
 def test_off_the_record_nothing_is_kept_and_that_is_said(cli: Cli) -> None:
     assert cli("off-record", "--json").json == {"session": None, "on_record": False}
     assert cli("remember", "secret", "--json").json == {"id": None, "kept": False}

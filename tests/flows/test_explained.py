@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import fsum
 from pathlib import Path
@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ricordo import Fact, InvalidError, Memory, Message, Settings
-from ricordo.model import Change, Fusion, Results, SignalName
+from ricordo import ConflictError, Fact, InvalidError, Memory, Message, Settings
+from ricordo.model import Fusion, Results, SignalName
 from ricordo.retrieval.signals import SIGNALS
 from tests.flows.conftest import START
 
@@ -36,6 +36,7 @@ QUESTIONS = (
 )  # fmt: skip
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+conflicting = st.sampled_from(WORDS).map(lambda word: f"Anna works at {word}")  # linked, the newer first
 messages = st.builds(
     lambda text, asks, speaker, session, days: Message(
         text=text + "?" * asks, speaker=speaker, session=session, at=NOW - timedelta(days=days)
@@ -46,7 +47,7 @@ facts = st.builds(
     lambda text, confidence, days: Fact(
         content=text, confidence=confidence, expires=None if days is None else NOW + timedelta(days=days)
     ),
-    texts, st.floats(0.05, 1), st.sampled_from([None, 1, 5]),
+    texts | conflicting, st.floats(0.05, 1), st.sampled_from([None, 1, 5]),
 )  # fmt: skip
 left_out = st.sets(st.sampled_from(get_args(SignalName)), max_size=3).map(lambda names: ", ".join(sorted(names)))
 
@@ -61,14 +62,18 @@ class MovedClock:
         return self.ms
 
 
-async def asked(turns: Sequence[Message], known: Sequence[Fact], *, scores: Sequence[float], options: Settings,
-                limit: int) -> list[Results]:  # fmt: skip
+async def asked(turns: Sequence[Message], known: Sequence[Fact], *, afterwards: Sequence[str | None] = (),
+                options: Settings, limit: int) -> list[Results]:  # fmt: skip
     clock = MovedClock()
     async with Memory.open(":memory:", embedder="hashing", settings=options, clock=clock) as memory:
         await memory.add_many(turns)
-        nodes = await memory.remember_many(known)
-        reinforced = tuple(replace(node, score=score) for node, score in zip(nodes, scores, strict=False))
-        await memory._write("reinforce", lambda tx: (Change(put=reinforced), None))
+        nodes = {node.id: node for node in await memory.remember_many(known)}
+        for node, done in zip(nodes.values(), afterwards, strict=False):
+            with suppress(ConflictError):  # a newer one took its place already
+                if done == "correct":
+                    await memory.correct(node.id, f"{node.content} in Kazan")
+                elif done is not None:
+                    await (memory.reinforce(node.id) if done == "reinforce" else memory.demote(node.id))
         await memory.settle()
         clock.ms += 3 * 86_400_000
         return [await memory.search(question, limit=limit, trace=True) for question in QUESTIONS]
@@ -76,13 +81,13 @@ async def asked(turns: Sequence[Message], known: Sequence[Fact], *, scores: Sequ
 
 @given(
     turns=st.lists(messages, max_size=12), known=st.lists(facts, max_size=6),
-    scores=st.lists(st.floats(-10, 10), max_size=6), fusion=st.sampled_from(get_args(Fusion)), without=left_out,
-    limit=st.integers(1, 12),
+    afterwards=st.lists(st.sampled_from(["reinforce", "demote", "correct", None]), max_size=6),
+    fusion=st.sampled_from(get_args(Fusion)), without=left_out, limit=st.integers(1, 12),
 )  # fmt: skip
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, scores, fusion, without, limit):
+def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, fusion, without, limit):
     options = Settings(durability="process", fusion=fusion, without_signals=without)
-    for results in asyncio.run(asked(turns, known, scores=scores, options=options, limit=limit)):
+    for results in asyncio.run(asked(turns, known, afterwards=afterwards, options=options, limit=limit)):
         assert results.trace is not None
         assert results.trace.hits == tuple((hit.id, hit.why) for hit in results.hits)
         assert [hit.score for hit in results.hits] == sorted((hit.score for hit in results.hits), reverse=True)
@@ -100,7 +105,7 @@ def test_every_signal_has_its_name_in_the_settings_and_they_are_weighed_as_one()
 async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
     turns = [Message(text=text, speaker="Bo") for text in ("tea and cake", "tea", "a dog in the garden")]
     options = Settings(durability="process", fusion="rrf")
-    results = (await asked(turns, [], scores=[], options=options, limit=3))[0]
+    results = (await asked(turns, [], options=options, limit=3))[0]
     shares = [share for hit in results.hits for share in hit.why if share.strategy in SIGNALS]
     assert shares
     for share in shares:

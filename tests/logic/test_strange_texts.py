@@ -8,21 +8,21 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.logic.strange import strange_text
 
-from ricordo.encoding.mentions import names_in
+from ricordo.encoding.mentions import runs_in
 from ricordo.encoding.secrets import redact
 from ricordo.encoding.text import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.retrieval.hits import excerpt
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.times import find_interval
-from ricordo.words import index_terms, name_key, question_terms
+from ricordo.words import index_terms, name_key, question_terms, same_name_key
 
 DICE = random.Random(20)
 TEXTS = [strange_text(DICE) for _ in range(400)]
 NOW = 1_780_000_000_000
 
 
-@pytest.mark.parametrize("function", [index_terms, question_terms, name_key, names_in, redact])
+@pytest.mark.parametrize("function", [index_terms, question_terms, name_key, same_name_key, runs_in, redact])
 def test_a_function_of_text_takes_any_text(function):
     for text in TEXTS:
         function(text)

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ricordo.embedding.words import embed_with_words
-from ricordo.encoding.mentions import Unlinked, candidates, mentions
+from ricordo.encoding.mentions import candidates, mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import linking, models
+from ricordo.words.kinship import stems_of
 
 _log = logging.getLogger("ricordo.backlog")
 
@@ -121,6 +122,7 @@ class Backlog:
             self._lacking(snapshot, 1)
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
             or linking.new_names(snapshot)
+            or linking.new_relations(snapshot)
         )
 
     async def close(self) -> None:
@@ -185,7 +187,7 @@ class Backlog:
         return (
             bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
-            or bool(linking.new_names(snapshot))
+            or bool(linking.new_names(snapshot) or linking.new_relations(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
             or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))
         )
@@ -199,6 +201,7 @@ class Backlog:
         steps: tuple[Callable[[], object], ...] = (
             self._link,
             self._link_new_names,
+            self._link_new_relations,
             self._embed,
             self._centre,
             self._change_model,
@@ -214,13 +217,19 @@ class Backlog:
             texts = await self._store.read(lambda tx, space=space: linking.unlinked(tx, space, _LINK_BATCH))  # type: ignore[misc]
             if texts:
                 found = True
-                await self._link_texts(space, texts, through=texts[-1][0])
+                await self._link_texts(space, texts, through=texts[-1].key)
         return found
 
-    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
-        names = candidates(text for _, text in texts)
-        known = await self._store.read(lambda tx: linking.known_names(tx, space, names))
-        pairs = mentions([Unlinked(key=key, text=text) for key, text in texts], known)
+    async def _link_texts(self, space: int, texts: list[linking.Text], *, through: int | None) -> None:
+        keys, sounds = candidates(text.text for text in texts)
+        known, holders, owner = await self._store.read(
+            lambda tx: (
+                linking.known_names(tx, space, keys, sounds),
+                linking.holders_of(tx, space),
+                linking.owner_of(tx, space),
+            )
+        )
+        pairs = mentions(texts, known, holders=holders, owner=owner)
 
         def write(tx: Snapshot) -> None:
             linking.put_links(tx, pairs)
@@ -232,16 +241,26 @@ class Backlog:
     async def _link_new_names(self) -> bool:
         """Older memories are searched for the names that were learnt since."""
         fresh = await self._store.read(linking.new_names)
-        for space, folded, name, _, _ in fresh:
-            texts = await self._store.read(
-                lambda tx, space=space, name=name: linking.holders(tx, space, name, most=100_000)  # type: ignore[misc]
-            )
-            del folded
-            for start in range(0, len(texts), _LINK_BATCH):
-                await self._link_texts(space, texts[start : start + _LINK_BATCH], through=None)
+        for space, _, name, _, _ in fresh:
+            await self._link_holding(space, name)
         if fresh:
             await self._store.derive(lambda tx: linking.mark_names(tx, fresh[-1][4]))
         return bool(fresh)
+
+    async def _link_new_relations(self) -> bool:
+        """Older memories are searched for "my wife" once it is known who that is."""
+        fresh = await self._store.read(linking.new_relations)
+        for space, predicate, _ in fresh:
+            for words in stems_of(predicate):
+                await self._link_holding(space, words)
+        if fresh:
+            await self._store.derive(lambda tx: linking.mark_relations(tx, fresh[-1][2]))
+        return bool(fresh)
+
+    async def _link_holding(self, space: int, words: str) -> None:
+        texts = await self._store.read(lambda tx: linking.texts_with(tx, space, words, most=100_000))
+        for start in range(0, len(texts), _LINK_BATCH):
+            await self._link_texts(space, texts[start : start + _LINK_BATCH], through=None)
 
     async def _embed(self) -> bool:
         """One batch of what lacks a vector."""

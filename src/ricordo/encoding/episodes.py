@@ -8,6 +8,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes
+from ricordo.encoding.people import overhear
 from ricordo.encoding.text import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError
 from ricordo.ids import checked_id, new_id
@@ -51,8 +52,9 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
     )
 
 
-def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str]) -> Change:
-    """What is new among the episodes of one caller. An id that is known with the same words is the same message again.
+def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str], scope: Scope) -> Change:
+    """What is new among the episodes of one caller, and the relations the owner says outright in them. An id that is
+    known with the same words is the same message again.
 
     Args:
         claimed: the ids that callers brought; ours are fresh and need no look.
@@ -70,7 +72,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
             raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get fresh ones")
         if node.id not in known and not is_silent(node.session, silent):
             fresh.setdefault(node.id, node)
-    return Change(add=tuple(fresh.values()))
+    return overhear(snapshot, Change(add=tuple(fresh.values())), scope=scope)
 
 
 def check_same(snapshot: Snapshot, node: Node, known: Mapping[str, tuple[int, str]]) -> None:

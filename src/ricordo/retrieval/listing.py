@@ -45,7 +45,8 @@ def _position(cursor: str | None) -> int | None:
 
 
 def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
-    """Every version of a node, oldest first: its before-images, then itself.
+    """Every version of a node, oldest first: its before-images and itself, and so of each node that it replaced or
+    that replaced it.
 
     Raises:
         NotFoundError: there is none of that id.
@@ -53,6 +54,8 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     node = snapshot.node(scope, node_id)
     if node is None:
         raise NotFoundError(f"there is no memory {node_id}")
+    found = [pair for each in snapshot.lineage(scope, node) for pair in snapshot.versions(each)]
+    found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(
         Version(
             content=was.content,
@@ -61,7 +64,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
             closed_reason=was.closed_reason,
             node=was,
         )
-        for was, commit in snapshot.versions(node)
+        for was, commit in found
     )
 
 

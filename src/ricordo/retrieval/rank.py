@@ -29,12 +29,16 @@ _SPREAD_DEPTH = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate: its place in the pool, its score, and by what factors that was arrived at from the signals."""
+    """A candidate: its place in the pool, its score, and how that was arrived at from the signals.
+
+    `factors` multiply it; `moved` is what it won or lost by changing places with another version of itself.
+    """
 
     key: int
     place: int
     score: float
     factors: Mapping[str, float] = field(default_factory=dict)
+    moved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,8 @@ class Ranking:
             change = _change(score, factor)
             told.append(Share(strategy=name, rank=None, raw=factor, share=change))
             score += change
+        if candidate.moved:
+            told.append(Share(strategy="newer", rank=None, raw=candidate.moved, share=candidate.moved))
         return tuple(told)
 
 
@@ -151,7 +157,7 @@ def _change(score: float, factor: float) -> float:
 
 def factors(known: Weights, *, now: int) -> dict[str, float]:
     """The factors of a memory that differ from one."""
-    days = max(0.0, (now - known.created_at) / _DAY_MS)
+    days = max(0.0, (now - known.since) / _DAY_MS)
     every = {
         "confidence": known.confidence,
         "reinforcement": exp(known.score * 0.2),

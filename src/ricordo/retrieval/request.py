@@ -76,6 +76,16 @@ def checked_limit(limit: int) -> int:
     return limit
 
 
+def checked_name(name: str) -> str:
+    """Raises:
+    InvalidError: it is no text, or blank.
+    """
+    checked = _text("name", name)
+    if checked is None:
+        raise InvalidError("name must be text that is not blank")
+    return checked
+
+
 def checked_position(position: int | None, *, name: str) -> int | None:
     """Raises:
     InvalidError: it is no whole number from 1 that a store can count to.

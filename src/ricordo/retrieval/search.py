@@ -21,8 +21,10 @@ from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure
+from ricordo.retrieval.succession import in_succession
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
+from ricordo.store.sqlite.snapshot import Weights
 
 T = TypeVar("T")
 
@@ -118,9 +120,18 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     plan = look.plan
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
-    return sorted(
+    weighed = sorted(
         (weigh(each, known[each.key], now=plan.now) for each in alive), key=lambda each: (-each.score, -each.key)
     )
+    return weighed if plan.query.archived else _newest_first(look.snapshot, weighed, known)
+
+
+def _newest_first(snapshot: Snapshot, weighed: list[Ranked], known: Mapping[int, Weights]) -> list[Ranked]:
+    """What was replaced gives its place to its live successor, and what is in conflict stands newest first."""
+    closed = [each.key for each in weighed if not known[each.key].is_live]
+    successors = {key: newest for key in closed if (newest := snapshot.successor(key))}
+    links = snapshot.succession([*(each.key for each in weighed), *successors.values()])
+    return in_succession(weighed, links=links, successors=successors) if links or successors else weighed
 
 
 def _is_over(expires_at: int | None, plan: Plan) -> bool:

@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from typing import NamedTuple
 
 import Stemmer
 
@@ -134,6 +135,55 @@ def _name_stem(stem: str) -> str:
     if len(stem) > 3 and stem.endswith("е"):
         return stem[:-1]
     return _UNEVEN_NAMES.get(stem, stem)
+
+
+class Token(NamedTuple):
+    """A word of a text as names are looked for: its term, and itself folded but not stemmed.
+
+    `follows` is whether it goes on in a sentence, so that a capital letter means something.
+    """
+
+    term: str
+    written: str
+    is_capital: bool
+    follows: bool
+
+
+_ENDS = re.compile(r"[.!?:\n…。！？]")
+
+
+def name_tokens(text: str) -> list[Token]:
+    """The words of a text in order. Chinese, Japanese and Korean come in pairs of characters, as in `name_terms`."""
+    tokens: list[Token] = []
+    end = 0
+    for found in _WORD.finditer(text):
+        word = found.group()
+        is_capital = word[0].isupper()
+        follows = end > 0 and not _ENDS.search(text, end, found.start())
+        end = found.end()
+        bare = fold_word(word.lower())
+        if bare.isascii():
+            tokens.append(Token(bare, bare, is_capital, follows))
+            continue
+        terms = name_terms(word)
+        whole = len(terms) == 1
+        tokens.extend(Token(term, bare if whole else term, is_capital, follows) for term in terms)
+    return tokens
+
+
+def raw_words(text: str) -> list[str]:
+    """The words of a text in lower case, not folded."""
+    return _WORD.findall(text.lower())
+
+
+@lru_cache(maxsize=16_384)
+def fold_word(word: str) -> str:
+    """One lower-case word without its accents, possessive ending and apostrophes."""
+    bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))
+    if bare.isascii():
+        return bare
+    bare = unicodedata.normalize("NFKC", bare).casefold()
+    return _without_accents(bare, _script(bare))
 
 
 @lru_cache(maxsize=4_096)

@@ -14,7 +14,7 @@ from ricordo.doors.cli.ids import whole_id
 from ricordo.doors.cli.screen import Answer, dim, one_line, shown
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import NotFoundError
-from ricordo.model import Category, EntityType, Node, NodeType, Role
+from ricordo.model import Category, Node, NodeType, Role
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -52,13 +52,13 @@ async def remember(
     id: Annotated[str | None, typer.Option(metavar="ID", help="Your own id. [default: a fresh one]")] = None,
 ) -> Answer:
     """Keep a piece of knowledge."""
-    text = _given_text(text)
+    text = given_text(text)
     async with door.open(makes=True) as memory:
         node = await memory.remember(
             text, type=type, category=category, about=about or (), tags=tag or (), expires=expires,
             confidence=confidence, valid_from=valid_from, session=session, origin="cli", id=id,
         )  # fmt: skip
-        return await _kept(door, memory, node.id, given=text)
+        return await kept(door, memory, node.id, given=text)
 
 
 @verb("add", panel=_PANEL)
@@ -72,19 +72,19 @@ async def add(
     id: Annotated[str | None, typer.Option(metavar="ID", help="Your own id; the same again is stored once.")] = None,
 ) -> Answer:
     """Record one message of a conversation."""
-    text = _given_text(text)
+    text = given_text(text)
     async with door.open(makes=True) as memory:
         added = await memory.add(text, role=role, speaker=speaker, session=session, at=at, id=id)
-        return await _kept(door, memory, added, given=text)
+        return await kept(door, memory, added, given=text)
 
 
-def _given_text(text: str) -> str:
+def given_text(text: str) -> str:
     if text != "-":
         return text
     return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
 
 
-async def _kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answer:
+async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answer:
     """Say what was kept, as it was kept: off the record it was not at all, and credentials are left out."""
     try:
         node = await memory.get(node_id)
@@ -94,16 +94,29 @@ async def _kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answ
             show=lambda out: out.print("Not kept: this is off the record. `ricordo on-record` ends that."),
         )
     await door.settle(memory)
-    if node.content.strip() != given.strip():
+    replaced = await _replaced(memory, node)
+    is_repeated = node.reinforced_at is not None
+    if not is_repeated and node.content.strip() != given.strip():
         door.notice("A credential in it was left out. The setting `secrets` decides on that.")
 
     def show(out: Console) -> None:
         kind = f"Remembered as {_a(node.category)}: " if node.category else "Recorded: "
+        kind = "Known already: " if is_repeated else kind
         out.print(Text.assemble((kind, "green"), one_line(node.content, most=100), (f"  {shown(node.id)}", "dim")))
+        if replaced:
+            out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can take that back)"))
         if node.type != "episodic":
             door.hint('Ask for it in your own words: ricordo search "..."')
 
     return Answer(data=node, show=show)
+
+
+async def _replaced(memory: Memory, node: Node) -> str:
+    """What a rule let a fresh fact replace, or ""."""
+    if node.type == "episodic" or node.reinforced_at is not None:
+        return ""
+    earlier = [version for version in await memory.history(node.id) if version.node.id != node.id]
+    return earlier[-1].content if earlier else ""
 
 
 def _a(name: str) -> str:
@@ -125,7 +138,7 @@ async def forget(
         node = await memory.get(whole)
     return Answer(
         data=node,
-        show=lambda out: _say(out, "Forgotten", node, then=f"`ricordo restore {node.id}` brings it back."),
+        show=lambda out: say(out, "Forgotten", node, then=f"`ricordo restore {node.id}` brings it back."),
     )
 
 
@@ -135,37 +148,13 @@ async def restore(door: Door, id: MemoryId) -> Answer:
     async with door.open() as memory:
         node = await memory.restore(await whole_id(memory, id))
         await door.settle(memory)
-    return Answer(data=node, show=lambda out: _say(out, "Restored", node))
+    return Answer(data=node, show=lambda out: say(out, "Restored", node))
 
 
-def _say(out: Console, verb: str, node: Node, *, then: str = "") -> None:
+def say(out: Console, verb: str, node: Node, *, then: str = "") -> None:
     out.print(Text.assemble((f"{verb}: ", "green"), one_line(node.content)))
     if then:
         out.print(dim(then))
-
-
-@verb("entity-add", panel=_PANEL)
-async def entity_add(
-    door: Door,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
-    type: Annotated[
-        EntityType,
-        typer.Option(metavar="TYPE", help="person, project, organization, place, concept or tool."),
-    ] = "person",
-    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name. Repeatable.")] = None,
-    relation: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to you: sister, employer.")] = None,
-) -> Answer:
-    """Make a person or thing known, so that what names it is linked to it."""
-    async with door.open(makes=True) as memory:
-        entity = await memory.add_entity(name, type=type, aliases=alias or (), relation=relation)
-        await door.settle(memory)
-    names = f" (also {', '.join(entity.aliases)})" if entity.aliases else ""
-    return Answer(
-        data=entity,
-        show=lambda out: out.print(
-            Text.assemble(("Known now: ", "green"), one_line(f"{entity.name}, {entity.type}{names}"))
-        ),
-    )
 
 
 @verb("end-session", panel=_PANEL)

@@ -43,6 +43,7 @@ _MEANS = {
     "confidence": "how sure it is",
     "reinforcement": "how often it was confirmed or demoted",
     "recency": "how long ago it was recorded",
+    "newer": "it changed places with an older or a newer version of itself",
 }
 _STAGES = {
     "unknown": "Unknown", "left out": "Left out", "not found": "Not among the candidates",
@@ -222,7 +223,7 @@ def _measured(share: Share) -> str:
     """A signal's own measure; of a factor what it multiplies by."""
     if share.strategy in _SIGNALS:
         return f"{share.raw:.3f}"
-    return "" if share.strategy == "same session" else f"x {share.raw:.3f}"
+    return "" if share.strategy in ("same session", "newer") else f"x {share.raw:.3f}"
 
 
 def _beside(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) -> Table:

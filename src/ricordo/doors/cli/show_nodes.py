@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
 from ricordo.ids import handle_of
-from ricordo.model import Node, Version
+from ricordo.model import Node, Review, Version
 
 
 def minute(at: datetime | None, zone: ZoneInfo) -> str:
@@ -69,7 +69,8 @@ def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("tags", ", ".join(node.tags)),
         ("attributes", json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else ""),
         ("came from", node.origin),
-        ("how sure", f"{node.confidence:.0%}"),
+        ("how sure", f"{node.confidence:.0%}" + (", for good" if node.decay_rate == 0 else "")),
+        ("score", f"{node.score:+g}" if node.score else ""),
         ("happened", minute(node.event_time, zone)),
         ("recorded", minute(node.created_at, zone)),
         ("true since", minute(node.valid_from, zone) if node.valid_from != node.event_time else ""),
@@ -77,6 +78,27 @@ def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("expires", minute(node.expires_at, zone)),
         ("closed", closed),
     ]
+
+
+def reviews(out: Console, found: Sequence[Review]) -> None:
+    """A pair of lines for each question, the newer fact first."""
+    if not found:
+        out.print("Nothing to decide.")
+        return
+    lines = plain_table("id", "what", "memory")
+    for review in found:
+        handle = Text(one_line(handle_of(review.id)), style="dim")
+        lines.add_row(handle, _SAID[review.kind], Text(one_line(review.newer.content)))
+        lines.add_row("", "before:", Text(one_line(review.older.content), style="dim"))
+    out.print(lines)
+
+
+_SAID = {
+    "replaced": "replaced by a rule",
+    "conflict": "may conflict",
+    "several": "may both hold",
+    "same": "said twice",
+}
 
 
 def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:

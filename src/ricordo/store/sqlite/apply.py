@@ -7,24 +7,39 @@ from datetime import datetime
 
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
-from ricordo.model import Change, Closing, Entity, Node, Reason, Scope, Session
+from ricordo.model import (
+    Change,
+    Closing,
+    Edge,
+    Entity,
+    NameMove,
+    Node,
+    Reason,
+    Relation,
+    Review,
+    Scope,
+    Session,
+)
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import (
     Row,
+    alias_row,
     chain,
+    closed_edge_row,
     digest,
     edge_row,
     entity_row,
     node_row,
+    relation_row,
+    review_row,
     sealed,
     session_row,
     shelf_of,
 )
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
-from ricordo.words import name_key
 
 
 @dataclass(slots=True)
@@ -35,9 +50,11 @@ class _Rows:
     grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
-            "session_insert": [], "entity_insert": [], "alias_insert": [], "node_insert": [], "node_index": [],
-            "node_index_closed": [], "node_traits": [], "node_update": [], "session_update": [],
-            "subject_insert": [], "edge_put": [],
+            "session_insert": [], "entity_insert": [], "entity_update": [], "alias_delete": [], "alias_insert": [],
+            "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [],
+            "node_update": [], "session_update": [],
+            "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
+            "edge_put": [], "edge_close": [], "review_put": [],
         }
     )  # fmt: skip
 
@@ -68,8 +85,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     writer = _Writer(snapshot, scope)
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     writer.commit = previous + 1
-    for entity in change.entities:
-        writer.entity(entity)
+    writer.entities(change)
     for node in change.add:
         writer.new_node(node, at)
     for node in change.put:
@@ -79,11 +95,14 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for session in change.sessions:
         space = writer.space(session.owner, session.chat)
         writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
-    for node_id, entity_id in change.subjects:
-        writer.subject(node_id, entity_id)
+    writer.names_and_relations(change)
     for edge in change.link:
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
+    for edge in change.unlink:
+        writer.closed_edge(edge, at)
+    for review in change.reviews:
+        writer.review(review)
     space = writer.home()
     values = (
         writer.commit,
@@ -176,19 +195,90 @@ class _Writer:
         if node is not None and node.is_live:
             self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
 
+    def entities(self, change: Change) -> None:
+        """Entities come first: nodes are about them."""
+        for entity in change.entities:
+            self.entity(entity)
+        for entity in change.put_entities:
+            self.altered_entity(entity)
+
+    def names_and_relations(self, change: Change) -> None:
+        """What links entities to names, to each other and to the nodes that are there by now."""
+        for move in change.moved_names:
+            self.moved_name(move)
+        for relation in (*change.relations, *change.put_relations):
+            self.relation(relation)
+        for node_id, source, target in change.moved_subjects:
+            self.moved_subject(node_id, source, target)
+        used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
+        for node_id, entity_id in change.subjects:
+            self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
+
     def entity(self, entity: Entity) -> None:
         space = self.space(entity.owner, entity.chat)
         key = self._next_key("entity_last_key")
         self._entity_keys[entity.id] = key
-        self.rows.add("entity_insert", entity_row(entity, key=key, space=space, commit=self.commit))
+        self.rows.add("entity_insert", entity_row(entity, key=key, space=space, merged_into=None, commit=self.commit))
         for alias in dict.fromkeys((entity.name, *entity.aliases)):
-            self.rows.add("alias_insert", sealed((space, name_key(alias), key, alias, self.commit)))
+            self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
 
-    def subject(self, node_id: str, entity_id: str) -> None:
-        entity = self._entity_keys.get(entity_id) or self.snapshot.value("entity_place", {"id": entity_id})
-        if entity is None:
-            raise NotFoundError(f"there is no entity {entity_id}")
-        self.rows.add("subject_insert", sealed((self.key_of(node_id), entity, self.commit)))
+    def altered_entity(self, entity: Entity) -> None:
+        """The entity as it shall be. Its new names are added; none are taken away (see `moved_name`)."""
+        space, key = self.space(entity.owner, entity.chat), self.entity_key(entity.id)
+        into = None if entity.merged_into is None else self.entity_key(entity.merged_into)
+        self.rows.add("entity_update", entity_row(entity, key=key, space=space, merged_into=into, commit=self.commit))
+        known = {row[0] for row in self.snapshot.rows("aliases_of_entity", {"entity": key})}
+        for alias in dict.fromkeys((entity.name, *entity.aliases)):
+            if alias not in known and into is None:
+                self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
+
+    def moved_name(self, move: NameMove) -> None:
+        source, target = self.entity_key(move.source), self.entity_key(move.target)
+        (space,) = self.snapshot.rows("alias_space", {"entity": source, "alias": move.alias})[0]
+        gone = alias_row(move.alias, entity=source, space=space, commit=self.commit)
+        self.rows.by_statement["alias_delete"].append(gone[:4])
+        self.rows.add("alias_insert", alias_row(move.alias, entity=target, space=space, commit=self.commit))
+
+    def relation(self, relation: Relation) -> None:
+        space = self.space(relation.owner, relation.chat)
+        source = None if relation.source is None else self.entity_key(relation.source)
+        target = self.entity_key(relation.target)
+        key = relation.key or self._next_key("relation_last_key")
+        row = relation_row(relation, key=key, space=space, source=source, target=target, commit=self.commit)
+        self.rows.add("relation_update" if relation.key else "relation_insert", row)
+
+    def entity_key(self, entity_id: str) -> int:
+        """The key of an entity of this change or of the store."""
+        if entity_id not in self._entity_keys:
+            key = self.snapshot.value("entity_place", {"id": entity_id})
+            if key is None:
+                raise NotFoundError(f"there is no entity {entity_id}")
+            self._entity_keys[entity_id] = int(key)
+        return self._entity_keys[entity_id]
+
+    def subject(self, node_id: str, entity_id: str, *, name: str) -> None:
+        row = (self.key_of(node_id), self.entity_key(entity_id), name, self.commit)
+        self.rows.add("subject_insert", sealed(row))
+
+    def moved_subject(self, node_id: str, source: str, target: str) -> None:
+        """A memory is about another entity than was thought; the name it used stays."""
+        node, was = self.key_of(node_id), self.entity_key(source)
+        name = self.snapshot.value("subject_name", {"node": node, "entity": was}) or ""
+        self.rows.by_statement["subject_delete"].append((node, was))
+        self.subject(node_id, target, name=name)
+
+    def closed_edge(self, edge: Edge, at: datetime) -> None:
+        """Closing an edge that is not there, or closed, is no change."""
+        ends = {"source": self.key_of(edge.source), "type": edge.type, "target": self.key_of(edge.target)}
+        for row in self.snapshot.rows("edge_of", ends):
+            self.rows.add("edge_close", closed_edge_row(row, at=to_ms(at), commit=self.commit))
+
+    def review(self, review: Review) -> None:
+        space = self.space(review.owner, review.chat)
+        key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
+        newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
+        row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
+        self.rows.add("review_put", row)
 
     def key_of(self, node_id: str) -> int:
         """The key of a node of this change or of the store."""

@@ -14,7 +14,7 @@ import apsw
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
 from ricordo.traits import traits_of
-from ricordo.words import index_terms
+from ricordo.words import index_terms, statement_line
 
 APPLICATION_ID = 0x52434F52
 """`RCOR`: tells our files from those of other programs."""
@@ -74,6 +74,7 @@ def add_functions(connection: apsw.Connection) -> None:
     connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
     connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
+    connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
 
 
 def _char_count(*values: apsw.SQLiteValue) -> int:
@@ -91,6 +92,10 @@ def _traits_of(*values: apsw.SQLiteValue) -> bytes:
     """`traits_of` for the triggers of the schema."""
     content, tags, speaker = values
     return traits_of(str(content), all_terms(str(content), str(tags), None if speaker is None else str(speaker)))
+
+
+def _statement_line(*values: apsw.SQLiteValue) -> str:
+    return statement_line(str(values[0]))
 
 
 def all_terms(content: str, tags: str, speaker: str | None) -> list[str]:

@@ -21,9 +21,12 @@ _SEALED = {
     "session": "session_rows_all",
     "entity": "entity_rows_all",
     "name of entity": "alias_rows_all",
+    "relation": "relation_rows_all",
     "subject of": "subject_rows_all",
     "edge from": "edge_rows_all",
+    "review": "review_rows_all",
 }
+_COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
@@ -37,6 +40,7 @@ def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
         "row seals": lambda: _seals(snapshot),
         "commit chain": lambda: _chain(snapshot),
         "full text": lambda: _full_text(snapshot),
+        "slots": lambda: _slots(snapshot),
         "counts": lambda: _counts(snapshot),
         "embeddings": lambda: _embeddings(snapshot),
         "permissions": lambda: _permissions(path),
@@ -107,9 +111,14 @@ def _full_text(snapshot: Snapshot) -> tuple[str, str]:
     return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
 
 
+def _slots(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.value("slots_off")
+    return (f"{off} facts out of step", "rebuild the index") if off else ("in step", "")
+
+
 def _counts(snapshot: Snapshot) -> tuple[str, str]:
-    off = snapshot.rows("counts_off")
-    return (f"{len(off)} shelves off", "rebuild the index") if off else ("right", "")
+    off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
+    return (", ".join(off), "rebuild the index") if off else ("right", "")
 
 
 def _embeddings(snapshot: Snapshot) -> tuple[str, str]:

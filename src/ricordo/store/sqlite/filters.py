@@ -41,8 +41,9 @@ _FRAGMENTS: Mapping[str, str] = {
     "types": "n.type IN (SELECT value FROM json_each(:types))",
     "categories": "n.category IN (SELECT value FROM json_each(:categories))",
     "entity": (
-        "n.key IN (SELECT node FROM subjects WHERE entity = :entity"
-        " UNION SELECT node FROM found_mentions WHERE entity = :entity)"
+        "n.key IN (SELECT node FROM subjects WHERE entity IN (SELECT key FROM entities WHERE key = :entity"
+        " OR merged_into = :entity) UNION SELECT node FROM found_mentions WHERE entity IN (SELECT key FROM entities"
+        " WHERE key = :entity OR merged_into = :entity))"
     ),
     "tags": (
         "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t WHERE t.value NOT IN (SELECT value FROM json_each(n.tags)))"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ricordo.store.sqlite import faults
+from ricordo.store.sqlite.rows import Row
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words import index_terms
 
 _MARK = "aliases linked through commit"
+_RELATIONS_MARK = "relations linked through commit"
 
 
 def spaces_with_names(snapshot: Snapshot) -> list[int]:
@@ -17,18 +20,60 @@ def spaces_with_names(snapshot: Snapshot) -> list[int]:
     return [row[0] for row in snapshot.rows("spaces_with_aliases")]
 
 
-def unlinked(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, str]]:
-    """(node key, text with its speaker) of nodes that have not been searched for names, oldest first."""
-    rows = snapshot.rows("unlinked", {"space": space, "most": most})
-    return [(key, f"{speaker}: {content}" if speaker else content) for key, _, content, speaker in rows]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What linking needs of a node. `said_by_owner` is whether "my wife" in it is the owner's."""
+
+    key: int
+    text: str
+    role: str | None
+    origin: str
+    speaker: str | None
+    at: int
 
 
-def known_names(snapshot: Snapshot, space: int, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Which of these folded names are known in a space, and who goes by them."""
-    found: dict[str, tuple[int, ...]] = {}
-    for name, entity in snapshot.rows("alias_hits", {"space": space, "names": json.dumps(names)}):
-        found[name] = (*found.get(name, ()), entity)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who is something to the owner, and when; Unix milliseconds."""
+
+    predicate: str
+    entity: int
+    start: int | None
+    end: int | None
+
+
+def unlinked(snapshot: Snapshot, space: int, most: int) -> list[Text]:
+    """Nodes that have not been searched for names, oldest first."""
+    return [_text(row) for row in snapshot.rows("unlinked", {"space": space, "most": most})]
+
+
+def _text(row: Row) -> Text:
+    key, content, speaker, role, origin, at = row
+    text = f"{speaker}: {content}" if speaker else content
+    return Text(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
+
+
+def known_names(
+    snapshot: Snapshot, space: int, keys: Sequence[str], sounds: Sequence[str]
+) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Which of these folded names and sounds are known in a space: to the names as written and who goes by them."""
+    found: dict[str, tuple[tuple[str, int], ...]] = {}
+    values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
+    for key, alias, entity in snapshot.rows("names_known", values):
+        found[key] = (*found.get(key, ()), (alias, entity))
     return found
+
+
+def holders_of(snapshot: Snapshot, space: int) -> list[Holder]:
+    """Who is what to the owner of a space, the last one said last."""
+    rows = snapshot.rows("relations_in_space", {"space": space})
+    return [Holder(predicate=predicate, entity=entity, start=start, end=end) for predicate, entity, start, end in rows]
+
+
+def owner_of(snapshot: Snapshot, space: int) -> str:
+    """Whose space it is; "" where it is a chat's."""
+    owner: str = snapshot.rows("space_owner", {"space": space})[0][0]
+    return owner
 
 
 def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
@@ -37,15 +82,20 @@ def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
     return [(space, folded, name, entity, commit) for space, folded, name, entity, commit in rows]
 
 
-def holders(snapshot: Snapshot, space: int, name: str, most: int) -> list[tuple[int, str]]:
-    """(node key, text) of the live nodes that hold every word of a name."""
-    terms = index_terms(name)
+def new_relations(snapshot: Snapshot) -> list[tuple[int, str, int]]:
+    """Relations to owners learnt since older nodes were last searched: (space, predicate, commit)."""
+    rows = snapshot.rows("relations_since", {"seq": int(snapshot.meta(_RELATIONS_MARK) or 0)})
+    return [(space, predicate, commit) for space, predicate, commit in rows]
+
+
+def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[Text]:
+    """The live nodes that hold every word."""
+    terms = index_terms(words)
     if not terms:
         return []
     lists = [snapshot.space_postings(space, term, most=most) for term in terms]
     shared = set(lists[0]).intersection(*lists[1:])
-    rows = snapshot.rows("node_contents", {"keys": json.dumps(sorted(shared))})
-    return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]
+    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(sorted(shared))})]
 
 
 def put_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
@@ -63,3 +113,20 @@ def mark_linked(snapshot: Snapshot, space: int, through: int) -> None:
 def mark_names(snapshot: Snapshot, commit: int) -> None:
     """Older nodes have been searched for all names learnt up to a commit."""
     snapshot.rows("meta_put", {"name": _MARK, "value": str(commit)})
+
+
+def mark_relations(snapshot: Snapshot, commit: int) -> None:
+    """Older nodes have been searched for all relations learnt up to a commit."""
+    snapshot.rows("meta_put", {"name": _RELATIONS_MARK, "value": str(commit)})
+
+
+def drop_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
+    """Take mentions back: (node key, entity key)."""
+    for node, entity in pairs:
+        snapshot.rows("found_mention_delete", {"node": node, "entity": entity})
+
+
+def mentions_of(snapshot: Snapshot, entity: int) -> list[tuple[int, str]]:
+    """(node key, text with its speaker) of all nodes in which an entity's name was found."""
+    rows = snapshot.rows("mentions_of_entity", {"entity": entity})
+    return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]

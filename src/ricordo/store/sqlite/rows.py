@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Session
+from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Session
+from ricordo.words import name_key, same_name_key
 
 Row = tuple[Any, ...]
 
@@ -55,7 +56,7 @@ def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | Non
         to_ms(node.event_time), to_ms(node.created_at),
         to_ms(node.valid_from), _optional_ms(node.valid_until), _optional_ms(node.expires_at),
         _optional_ms(node.closed_at), node.closed_reason, float(node.confidence), float(node.decay_rate),
-        float(node.score), commit,
+        float(node.score), _optional_ms(node.reinforced_at), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
@@ -68,15 +69,15 @@ def node_of(row: Row) -> Node:
     """A node from the columns of the statements that begin `node_` (see nodes.sql)."""
     (key, node_id, type_, category, content, origin, role, speaker, tags, attributes, event_time, created_at,
      valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate, score,
-     owner, chat, session, about) = row  # fmt: skip
+     reinforced_at, owner, chat, session, about) = row  # fmt: skip
     return Node(
         key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
         speaker=speaker, tags=_list(tags), attributes=json.loads(attributes) if attributes != "{}" else {},
         event_time=from_ms(event_time), created_at=from_ms(created_at), valid_from=from_ms(valid_from),
         valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
         closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
-        decay_rate=decay_rate, score=score, owner=owner, chat=chat, session=session,
-        about=_list(about),
+        decay_rate=decay_rate, score=score, reinforced_at=_optional_at(reinforced_at), owner=owner, chat=chat,
+        session=session, about=_list(about),
     )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def former_node(node: Node, before: dict[str, Any]) -> Node:
     columns = (
         "id", "type", "category", "content", "source_type", "source_role", "speaker", "tags", "attributes",
         "event_time", "created_at", "valid_from", "valid_until", "expires_at", "closed_at", "closed_reason",
-        "confidence", "decay_rate", "score",
+        "confidence", "decay_rate", "score", "reinforced_at",
     )  # fmt: skip
     values = (before[name] for name in columns)
     return node_of((node.key, *values, node.owner, node.chat, node.session, _encode(node.about)))
@@ -133,23 +134,73 @@ def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> R
     return (*values, seal(values))
 
 
-def entity_row(entity: Entity, *, key: int, space: int, commit: int) -> Row:
+def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
+    """What `edge_close` takes for an edge from the columns of `edge_of`."""
+    return (*row[:3], at, commit, seal((*row, at, commit)))
+
+
+def review_row(review: Review, *, key: int, space: int, newer: int, older: int, commit: int) -> Row:
+    """The columns of `reviews` in the order of its table, sealed."""
+    values = (
+        review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
+        review.decision, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
+    """A review from the columns of `review_by_id`; its two facts are read apart."""
+    key, review_id, kind, newer, older, created_at, decided_at, decision, owner, chat = row
+    return Review(
+        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
+        decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
+    )  # fmt: skip
+
+
+def entity_row(entity: Entity, *, key: int, space: int, merged_into: int | None, commit: int) -> Row:
     """The columns of `entities` in the order of its table, sealed."""
     values = (
-        entity.id, space, entity.type, entity.name, entity.relation, entity.summary, int(entity.protected),
-        _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated), None, commit,
+        entity.id, space, entity.type, entity.name, entity.summary, int(entity.protected),
+        _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated),
+        _optional_ms(entity.closed_at), merged_into, commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
 def entity_of(row: Row) -> Entity:
     """An entity from the columns of the statements that begin `entity_` (see entities.sql)."""
-    (key, entity_id, type_, name, relation, summary, protected, attributes, first_seen, last_updated,
-     owner, chat, aliases, mentions) = row  # fmt: skip
+    (key, entity_id, type_, name, relation, summary, protected, attributes, first_seen, last_updated, closed_at,
+     merged_into, owner, chat, aliases, mentions) = row  # fmt: skip
     return Entity(
         key=key, id=entity_id, type=type_, name=name, relation=relation, summary=summary, protected=bool(protected),
         attributes=json.loads(attributes), first_seen=from_ms(first_seen), last_updated=from_ms(last_updated),
-        owner=owner, chat=chat, aliases=tuple(json.loads(aliases)), mention_count=mentions,
+        closed_at=_optional_at(closed_at), merged_into=merged_into,
+        owner=owner, chat=chat, aliases=_list(aliases), mention_count=mentions,
+    )  # fmt: skip
+
+
+def alias_row(alias: str, *, entity: int, space: int, commit: int) -> Row:
+    """The columns of `aliases` in the order of its table, sealed."""
+    return sealed((space, name_key(alias), entity, alias, same_name_key(alias), commit))
+
+
+def relation_row(relation: Relation, *, key: int, space: int, source: int | None, target: int, commit: int) -> Row:
+    """The columns of `relations` in the order of its table, sealed."""
+    values = (
+        relation.id, space, source, relation.predicate, target, _optional_ms(relation.valid_from),
+        _optional_ms(relation.valid_until), _encode(relation.evidence), to_ms(relation.created_at), None, commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def relation_of(row: Row) -> Relation:
+    """A relation from the columns of the statements that begin `relation_` (see entities.sql)."""
+    (key, relation_id, predicate, source, source_name, target, target_name, valid_from, valid_until, evidence,
+     created_at, owner, chat) = row  # fmt: skip
+    return Relation(
+        key=key, id=relation_id, predicate=predicate, source=source, source_name=source_name, target=target,
+        target_name=target_name, valid_from=_optional_at(valid_from), valid_until=_optional_at(valid_until),
+        evidence=_list(evidence), created_at=from_ms(created_at), owner=owner, chat=chat,
     )  # fmt: skip
 
 

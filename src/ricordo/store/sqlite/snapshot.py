@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from ricordo.model import Commit, Entity, Node, Scope, Session
+from ricordo.model import Commit, Entity, Node, Review, Scope, Session
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, node_of, session_of
+from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, node_of, review_of, session_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,17 +27,22 @@ if TYPE_CHECKING:
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
+# On either side of a statement. What shares a frame with it stands next to it.
+_NEIGHBOURS = 3
 # A deadline is looked at every few milliseconds.
 _STEPS_BETWEEN_LOOKS = 50_000
 
 
 class Weights(NamedTuple):
-    """What the score of a memory is multiplied by. Instants are Unix milliseconds."""
+    """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
+    or learnt.
+    """
 
     confidence: float
     score: float
-    created_at: int
+    since: int
     expires_at: int | None
+    is_live: bool
 
 
 class Kept:
@@ -164,6 +169,53 @@ class Snapshot:
         found: int | None = self.value("superseded_by", {"key": key})
         return found
 
+    def lineage(self, scope: Scope, node: Node) -> list[Node]:
+        """A node with all that it replaced and all that replaced it, step by step, in no order."""
+        keys = {key for (key,) in self.rows("lineage", {"key": node.key})} - {node.key}
+        return [node, *self.nodes(scope, keys).values()] if keys else [node]
+
+    def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
+        """Pairs (newer, older) in which nodes stand: one replaced the other, or is to stand before it."""
+        rows = self.rows("succession", {"keys": json.dumps([int(key) for key in keys])})
+        return [(newer, older) for newer, older in rows]
+
+    # statements and reviews
+
+    def statements_near(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
+        """(key, content) of the live facts of exactly these subjects whose statements are most like a line.
+
+        Args:
+            subjects: ids of entities; one that is not stored yet has no facts.
+            line: what `statement_line` makes of the statement.
+        """
+        space = self.space(owner, chat)
+        keys = [self.value("entity_place", {"id": each}) for each in subjects]
+        if space is None or None in keys:
+            return []
+        first = line.partition(" ")[0]
+        values = {
+            "space": space, "subjects": ",".join(map(str, sorted(keys))), "line": line, "most": _NEIGHBOURS,
+            "first": first, "after": f"{first}!",  # "!" comes right after a blank
+        }  # fmt: skip
+        return [(key, content) for key, content in self.rows("slots_near", values)]
+
+    def subjects(self, key: int) -> list[str]:
+        """The ids of the entities a node is about."""
+        return [entity_id for (entity_id,) in self.rows("subjects_of", {"node": key})]
+
+    def reviews(self, scope: Scope, *, most: int) -> list[Review]:
+        """Open questions, those about live conflicts first, then the latest first."""
+        rows = self.rows("reviews_open", self._for(scope, most=most))
+        nodes = self.nodes(scope, {key for row in rows for key in row[3:5]})
+        return [review_of(row, nodes) for row in rows]
+
+    def review(self, scope: Scope, review_id: str) -> Review | None:
+        """A question by its id, decided or not; None when there is none this caller may see."""
+        if not isinstance(review_id, str) or not review_id.isprintable():
+            return None
+        rows = self.rows("review_by_id", self._for(scope, id=review_id))
+        return review_of(rows[0], self.nodes(scope, rows[0][3:5])) if rows else None
+
     def session(self, scope: Scope, session_id: str) -> Session | None:
         """A session by its id."""
         rows = self.rows("session_row", self._for(scope, session=session_id))
@@ -232,8 +284,12 @@ class Snapshot:
     # names
 
     def entities(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
-        """Live entities that go by one of the folded names, oldest first."""
-        return [entity_of(row) for row in self.rows("entity_by_alias", self._for(scope, names=json.dumps(names)))]
+        """Live entities that go by one of the folded names, oldest first. Whom a name as written means, with its
+        cases and spellings, is `people.named`.
+        """
+        rows = self.rows("names_like", self._for(scope, keys=json.dumps(names), sounds="[]"))
+        values = self._for(scope, keys=json.dumps([key for _, key in rows]))
+        return [entity_of(row) for row in self.rows("entities_by_key", values)]
 
     # time
 

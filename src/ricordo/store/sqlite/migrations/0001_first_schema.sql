@@ -1,8 +1,8 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, subjects): every row carries the commit that wrote it and a
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews): every row carries the commit that wrote it and a
 -- seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes.
--- Derived (full text, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
+-- Derived (full text, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
 
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
@@ -78,6 +78,7 @@ CREATE TABLE nodes (
   confidence    REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
   decay_rate    REAL NOT NULL,
   score         REAL NOT NULL DEFAULT 0 CHECK (score BETWEEN -10 AND 10),
+  reinforced_at INTEGER,         -- when it last proved useful: age counts from here
   commit_seq    INTEGER NOT NULL REFERENCES commits,
   seal          BLOB NOT NULL,
   CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
@@ -113,17 +114,19 @@ CREATE TABLE entities (
   space          INTEGER NOT NULL REFERENCES spaces,
   type           TEXT NOT NULL CHECK (type IN ('person', 'project', 'organization', 'place', 'concept', 'tool')),
   canonical_name TEXT NOT NULL,
-  relation       TEXT,
   summary        TEXT,
   protected      INTEGER NOT NULL DEFAULT 0,
   attributes     TEXT NOT NULL DEFAULT '{}',
   first_seen     INTEGER NOT NULL,
   last_updated   INTEGER NOT NULL,
   closed_at      INTEGER,
+  merged_into    INTEGER REFERENCES entities,  -- whose names, memories and relations its own are since it was merged
   commit_seq     INTEGER NOT NULL REFERENCES commits,
-  seal           BLOB NOT NULL
+  seal           BLOB NOT NULL,
+  CHECK (merged_into IS NULL OR closed_at IS NOT NULL)
 ) STRICT;
 CREATE INDEX entities_by_space ON entities (space) WHERE closed_at IS NULL;
+CREATE INDEX entities_merged ON entities (merged_into) WHERE merged_into IS NOT NULL;
 
 -- Every name an entity goes by, its canonical one included, folded the way text is.
 CREATE TABLE aliases (
@@ -131,22 +134,75 @@ CREATE TABLE aliases (
   folded     TEXT NOT NULL,
   entity     INTEGER NOT NULL REFERENCES entities,
   alias      TEXT NOT NULL,
+  sound      TEXT NOT NULL,      -- roughly the same for the same name in another script
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL,
-  PRIMARY KEY (space, folded, entity)
+  PRIMARY KEY (space, folded, entity, alias)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX aliases_of ON aliases (entity);
+CREATE INDEX aliases_by_sound ON aliases (space, sound);
 CREATE INDEX aliases_by_commit ON aliases (commit_seq);
+
+-- What somebody is to somebody: the owner's wife is Sarah, Sarah works at Acme.
+CREATE TABLE relations (
+  key         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id          TEXT NOT NULL UNIQUE,
+  space       INTEGER NOT NULL REFERENCES spaces,
+  source      INTEGER REFERENCES entities,  -- NULL: the owner of the space
+  predicate   TEXT NOT NULL,
+  target      INTEGER NOT NULL REFERENCES entities,
+  valid_from  INTEGER,                      -- NULL: always, as far as we know
+  valid_until INTEGER,
+  evidence    TEXT NOT NULL DEFAULT '[]',   -- ids of the memories that say so
+  created_at  INTEGER NOT NULL,
+  closed_at   INTEGER,
+  commit_seq  INTEGER NOT NULL REFERENCES commits,
+  seal        BLOB NOT NULL
+) STRICT;
+CREATE INDEX relations_of_owner ON relations (space, predicate) WHERE source IS NULL;
+CREATE INDEX relations_by_source ON relations (source) WHERE source IS NOT NULL;
+CREATE INDEX relations_by_target ON relations (target);
+CREATE INDEX relations_by_commit ON relations (commit_seq);
 
 -- Whom a memory is about, as somebody said.
 CREATE TABLE subjects (
   node       INTEGER NOT NULL REFERENCES nodes,
   entity     INTEGER NOT NULL REFERENCES entities,
+  name       TEXT NOT NULL DEFAULT '',  -- the name that was used, folded; '' where none was
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL,
   PRIMARY KEY (node, entity)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX subjects_back ON subjects (entity, node);
+
+-- What waits for somebody's word: two facts that may not hold together, or that a rule let one replace the other.
+-- While a 'conflict' or a 'same' is open, `newer` stands before `older` in an answer.
+CREATE TABLE reviews (
+  key        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL UNIQUE,
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same')),
+  newer      INTEGER NOT NULL REFERENCES nodes,
+  older      INTEGER NOT NULL REFERENCES nodes,
+  created_at INTEGER NOT NULL,
+  decided_at INTEGER,
+  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old')),
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL,
+  CHECK ((decided_at IS NULL) = (decision IS NULL))
+) STRICT;
+CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
+CREATE INDEX reviews_newer ON reviews (newer);
+CREATE INDEX reviews_older ON reviews (older);
+
+-- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
+CREATE TABLE slots (
+  node     INTEGER PRIMARY KEY REFERENCES nodes ON DELETE CASCADE,
+  space    INTEGER NOT NULL,
+  subjects TEXT NOT NULL,        -- keys of entities, ascending, separated by commas
+  line     TEXT NOT NULL
+) STRICT;
+CREATE INDEX slots_by_line ON slots (space, subjects, line);
 
 -- Names found in a text by rule. Derived.
 CREATE TABLE found_mentions (
@@ -155,6 +211,15 @@ CREATE TABLE found_mentions (
   PRIMARY KEY (node, entity)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX found_mentions_back ON found_mentions (entity, node);
+
+-- How many live memories name an entity, as subject or in passing, and the span of all that ever did. Kept by triggers:
+-- counting a hundred thousand takes longer than anybody should wait for a profile.
+CREATE TABLE entity_counts (
+  entity   INTEGER PRIMARY KEY REFERENCES entities,
+  nodes    INTEGER NOT NULL,
+  first_at INTEGER NOT NULL,
+  last_at  INTEGER NOT NULL
+) STRICT;
 
 -- What still waits to have its mentions looked for is what lies above this mark, per space.
 CREATE TABLE linked (
@@ -318,6 +383,40 @@ CREATE TRIGGER nodes_deleted_closed AFTER DELETE ON nodes WHEN OLD.closed_at IS 
   DELETE FROM archive_fts WHERE rowid = OLD.key;
 END;
 
+-- Counts of entities follow what is linked to them, and what becomes of it.
+CREATE TRIGGER subjects_counted AFTER INSERT ON subjects
+WHEN NOT EXISTS (SELECT 1 FROM found_mentions WHERE node = NEW.node AND entity = NEW.entity) BEGIN
+  INSERT INTO entity_counts SELECT NEW.entity, closed_at IS NULL, event_time, event_time FROM nodes WHERE key = NEW.node
+    ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, first_at = min(first_at, excluded.first_at),
+      last_at = max(last_at, excluded.last_at);
+END;
+CREATE TRIGGER subjects_uncounted AFTER DELETE ON subjects
+WHEN NOT EXISTS (SELECT 1 FROM found_mentions WHERE node = OLD.node AND entity = OLD.entity) BEGIN
+  UPDATE entity_counts SET nodes = nodes - 1
+    WHERE entity = OLD.entity AND EXISTS (SELECT 1 FROM live_nodes WHERE key = OLD.node);
+END;
+CREATE TRIGGER mentions_counted AFTER INSERT ON found_mentions
+WHEN NOT EXISTS (SELECT 1 FROM subjects WHERE node = NEW.node AND entity = NEW.entity) BEGIN
+  INSERT INTO entity_counts SELECT NEW.entity, closed_at IS NULL, event_time, event_time FROM nodes WHERE key = NEW.node
+    ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, first_at = min(first_at, excluded.first_at),
+      last_at = max(last_at, excluded.last_at);
+END;
+CREATE TRIGGER mentions_uncounted AFTER DELETE ON found_mentions
+WHEN NOT EXISTS (SELECT 1 FROM subjects WHERE node = OLD.node AND entity = OLD.entity) BEGIN
+  UPDATE entity_counts SET nodes = nodes - 1
+    WHERE entity = OLD.entity AND EXISTS (SELECT 1 FROM live_nodes WHERE key = OLD.node);
+END;
+CREATE TRIGGER nodes_uncounted AFTER UPDATE OF closed_at ON nodes
+WHEN OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL BEGIN
+  UPDATE entity_counts SET nodes = nodes - 1 WHERE entity IN (
+    SELECT entity FROM subjects WHERE node = NEW.key UNION SELECT entity FROM found_mentions WHERE node = NEW.key);
+END;
+CREATE TRIGGER nodes_counted AFTER UPDATE OF closed_at ON nodes
+WHEN OLD.closed_at IS NOT NULL AND NEW.closed_at IS NULL BEGIN
+  UPDATE entity_counts SET nodes = nodes + 1 WHERE entity IN (
+    SELECT entity FROM subjects WHERE node = NEW.key UNION SELECT entity FROM found_mentions WHERE node = NEW.key);
+END;
+
 -- Traits follow the row, also while it is closed: the archive is searched, too.
 CREATE TRIGGER nodes_traits_outdated AFTER UPDATE OF content, tags, speaker, session, space, event_time ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.tags IS NOT NEW.tags OR OLD.speaker IS NOT NEW.speaker
@@ -356,6 +455,32 @@ CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
 END;
 
+-- Slots follow, too. Whom a new fact is about comes after it, by the triggers of `subjects`.
+CREATE TRIGGER nodes_slot_added AFTER INSERT ON nodes WHEN NEW.shelf = 'k' AND NEW.closed_at IS NULL BEGIN
+  INSERT INTO slots SELECT NEW.key, NEW.space, '', statement_line(NEW.content)
+    WHERE statement_line(NEW.content) != '';
+END;
+CREATE TRIGGER nodes_slot_moves AFTER UPDATE OF content, shelf, space, closed_at ON nodes
+WHEN OLD.content IS NOT NEW.content OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space
+  OR OLD.closed_at IS NOT NEW.closed_at BEGIN
+  DELETE FROM slots WHERE node = NEW.key;
+  INSERT INTO slots SELECT NEW.key, NEW.space, coalesce((SELECT group_concat(entity) FROM
+      (SELECT entity FROM subjects WHERE node = NEW.key ORDER BY entity)), ''), statement_line(NEW.content)
+    WHERE NEW.closed_at IS NULL AND NEW.shelf = 'k' AND statement_line(NEW.content) != '';
+END;
+CREATE TRIGGER subjects_slot_added AFTER INSERT ON subjects BEGIN
+  UPDATE slots SET subjects = (SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = NEW.node ORDER BY entity)) WHERE node = NEW.node;
+END;
+CREATE TRIGGER subjects_slot_changed AFTER UPDATE ON subjects BEGIN
+  UPDATE slots SET subjects = (SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = NEW.node ORDER BY entity)) WHERE node = NEW.node;
+END;
+CREATE TRIGGER subjects_slot_gone AFTER DELETE ON subjects BEGIN
+  UPDATE slots SET subjects = coalesce((SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = OLD.node ORDER BY entity)), '') WHERE node = OLD.node;
+END;
+
 -- Before-images. Inserts cost nothing.
 CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'nodes', OLD.key, json_object(
@@ -365,7 +490,7 @@ CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
     'event_time', OLD.event_time, 'created_at', OLD.created_at, 'valid_from', OLD.valid_from,
     'valid_until', OLD.valid_until, 'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at,
     'closed_reason', OLD.closed_reason, 'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate,
-    'score', OLD.score, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'score', OLD.score, 'reinforced_at', OLD.reinforced_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;  -- a row altered twice in one commit keeps its first before-image
 END;
 CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
@@ -373,6 +498,13 @@ CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
     json_object('predicate', OLD.predicate, 'weight', OLD.weight, 'confidence', OLD.confidence,
     'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
     'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'reviews', OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER sessions_history_update BEFORE UPDATE ON sessions BEGIN
@@ -385,8 +517,29 @@ END;
 CREATE TRIGGER entities_history_update BEFORE UPDATE ON entities BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'entities', OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
-    'relation', OLD.relation, 'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes,
+    'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes,
     'first_seen', OLD.first_seen, 'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at,
+    'merged_into', OLD.merged_into, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER relations_history_update BEFORE UPDATE ON relations BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'relations', OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'source', OLD.source, 'predicate', OLD.predicate, 'target', OLD.target,
+    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
+    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+-- Names and subjects move to another entity when one is split: the row goes, and one like it comes. A row that goes
+-- has no commit number of its own to leave its before-image under: it is that of the commit being written.
+CREATE TRIGGER aliases_history_delete BEFORE DELETE ON aliases BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'aliases',
+    OLD.space || '>' || OLD.folded || '>' || OLD.entity || '>' || OLD.alias, json_object(
+    'space', OLD.space, 'folded', OLD.folded, 'entity', OLD.entity, 'alias', OLD.alias, 'sound', OLD.sound,
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER subjects_history_delete BEFORE DELETE ON subjects BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'subjects', OLD.node || '>' || OLD.entity, json_object(
+    'node', OLD.node, 'entity', OLD.entity, 'name', OLD.name, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;

@@ -1,26 +1,145 @@
--- name: entity_by_alias
--- Live entities of these spaces that go by one of the folded names. Mentions are counted past their view: SQLite would
--- walk both of its tables for each entity.
-SELECT e.key, e.id, e.type, e.canonical_name, e.relation, e.summary, e.protected, e.attributes, e.first_seen,
-  e.last_updated, s.owner, s.chat,
-  (SELECT json_group_array(alias) FROM aliases WHERE entity = e.key AND alias != e.canonical_name),
-  (SELECT count(*) FROM (
-    SELECT node FROM subjects WHERE entity = e.key UNION SELECT node FROM found_mentions WHERE entity = e.key))
-FROM live_entities e JOIN spaces s ON s.key = e.space
-WHERE e.key IN (SELECT entity FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces))
-  AND folded IN (SELECT value FROM json_each(:names)))
+-- name: entities_by_key
+-- Live entities, oldest first. An entity's names and counts are its own and those of all that were merged into it; what it
+-- is to the owner comes from the relations that hold.
+SELECT e.key, e.id, e.type, e.canonical_name,
+  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r INDEXED BY relations_by_target
+    WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND r.source IS NULL
+      AND r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL)),
+  e.summary, e.protected, e.attributes, e.first_seen, e.last_updated, e.closed_at,
+  (SELECT id FROM entities WHERE key = e.merged_into), s.owner, s.chat,
+  (SELECT json_group_array(DISTINCT alias) FROM aliases
+    WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND alias != e.canonical_name),
+  (SELECT coalesce(sum(nodes), 0) FROM entity_counts
+    WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key))
+FROM entities e CROSS JOIN spaces s ON s.key = e.space
+WHERE e.key IN (SELECT value FROM json_each(:keys)) AND e.space IN (SELECT value FROM json_each(:spaces))
 ORDER BY e.key
 
--- name: alias_hits
--- Which of these folded names are known in a space, and whose they are.
-SELECT folded, entity FROM aliases WHERE space = :space AND folded IN (SELECT value FROM json_each(:names))
+-- name: names_like
+-- Names that could be the one sought, by how they are folded or by how they sound, and whose they are now.
+SELECT a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded IN (SELECT value FROM json_each(:keys))
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+UNION
+SELECT a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.sound IN (SELECT value FROM json_each(:sounds))
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+
+-- name: names_known
+-- The same for the names of texts of one space, each with the key it was found by.
+SELECT a.folded, a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space = :space AND a.folded IN (SELECT value FROM json_each(:keys))
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+UNION
+SELECT a.sound, a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+WHERE a.space = :space AND a.sound IN (SELECT value FROM json_each(:sounds))
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+
+-- name: entity_key_by_id
+-- The live entity of an id, or the one it was merged into.
+SELECT coalesce(merged_into, key) FROM entities
+WHERE id = :id AND space IN (SELECT value FROM json_each(:spaces)) AND (closed_at IS NULL OR merged_into IS NOT NULL)
+
+-- name: entity_members
+-- An entity and all that were merged into it, the oldest merged one first.
+SELECT key FROM entities WHERE key = :entity
+UNION ALL
+SELECT key FROM entities WHERE merged_into = :entity
+
+-- name: people_listed
+-- Who is named most often comes first.
+SELECT e.key FROM live_entities e WHERE e.space IN (SELECT value FROM json_each(:spaces)) AND e.type = 'person'
+ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
+  WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
+LIMIT :most
+
+-- name: entity_span
+-- When the first and the last of all that ever named an entity happened.
+SELECT min(first_at), max(last_at) FROM entity_counts
+WHERE entity IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity)
+
+-- name: relations_of_owner
+-- What somebody is to the owner of a space, the newest first; ended ones too.
+SELECT r.key, r.id, r.predicate, NULL, NULL, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence, r.created_at,
+  s.owner, s.chat
+FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
+  JOIN spaces s ON s.key = r.space
+WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.closed_at IS NULL AND t.closed_at IS NULL
+ORDER BY r.key DESC
+
+-- name: relations_of_entity
+-- What an entity is to others and others to it, the newest first; ended ones too.
+SELECT r.key, r.id, r.predicate, x.id, x.canonical_name, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence,
+  r.created_at, s.owner, s.chat
+FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
+  LEFT JOIN entities p ON p.key = r.source LEFT JOIN entities x ON x.key = coalesce(p.merged_into, p.key)
+  JOIN spaces s ON s.key = r.space
+WHERE r.closed_at IS NULL AND t.closed_at IS NULL AND x.key IS NOT t.key AND r.key IN (
+  SELECT key FROM relations WHERE target IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity)
+  UNION
+  SELECT key FROM relations WHERE source IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity))
+ORDER BY r.key DESC
+
+-- name: relations_in_space
+-- Who is what to the owner of a space: for the linking of "my wife". The last one said comes last.
+SELECT r.predicate, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
+FROM relations r JOIN entities o ON o.key = r.target
+WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL
+  AND (o.closed_at IS NULL OR o.merged_into IS NOT NULL)
+ORDER BY r.key
+
+-- name: relations_since
+-- Relations to owners that were learnt after a commit: older memories have not been searched for them yet.
+SELECT space, predicate, commit_seq FROM relations
+WHERE commit_seq > :seq AND source IS NULL AND closed_at IS NULL AND valid_until IS NULL ORDER BY commit_seq
+
+-- name: subjects_latest
+-- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
+-- somebody with a hundred thousand of them may all be closed.
+SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
+WHERE n.type != 'episodic' AND (n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :most
+
+-- name: mentions_latest
+-- The latest live memories that name one entity without being about it; likewise bounded.
+SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
+WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = walked.node AND s.entity = :entity)
+  AND (n.expires_at IS NULL OR n.expires_at > :now)
+ORDER BY n.key DESC LIMIT :most
+
+-- name: named_together
+-- Who else these memories name, the most often first.
+SELECT e.canonical_name, e.type, count(DISTINCT walked.node) FROM (
+    SELECT node, entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
+    UNION SELECT node, entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))) AS walked
+  JOIN entities o ON o.key = walked.entity JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
+WHERE e.key != :entity AND e.closed_at IS NULL GROUP BY e.key ORDER BY 3 DESC, e.key LIMIT :most
+
+-- name: subjects_of_entity
+-- The memories about an entity, closed ones too, each with the name it used: for a split, which is rare and may walk.
+SELECT n.id, x.name, n.content FROM subjects x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
+
+-- name: mentions_of_entity
+SELECT n.key, n.content, n.speaker FROM found_mentions x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
 
 -- name: aliases_since
 -- Names that were learnt after a commit: older memories have not been searched for them yet.
 SELECT space, folded, alias, entity, commit_seq FROM aliases WHERE commit_seq > :seq ORDER BY commit_seq
 
+-- name: aliases_of_entity
+SELECT alias FROM aliases WHERE entity = :entity
+
+-- name: alias_space
+SELECT space FROM aliases WHERE entity = :entity AND alias = :alias
+
 -- name: entity_insert
 INSERT INTO entities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: entity_update
+UPDATE entities SET (id, space, type, canonical_name, summary, protected, attributes, first_seen, last_updated, closed_at,
+  merged_into, commit_seq, seal) = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+WHERE key = ?1
 
 -- name: entity_place
 SELECT key FROM entities WHERE id = :id
@@ -29,18 +148,41 @@ SELECT key FROM entities WHERE id = :id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entities'), 0)
 
 -- name: alias_insert
-INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: alias_delete
+DELETE FROM aliases WHERE space = ? AND folded = ? AND entity = ? AND alias = ?
+
+-- name: relation_insert
+INSERT INTO relations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: relation_update
+UPDATE relations SET (id, space, source, predicate, target, valid_from, valid_until, evidence, created_at, closed_at,
+  commit_seq, seal) = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+WHERE key = ?1
+
+-- name: relation_last_key
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'relations'), 0)
 
 -- name: subject_insert
-INSERT INTO subjects VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO subjects VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: subject_delete
+DELETE FROM subjects WHERE node = ? AND entity = ?
+
+-- name: subject_name
+SELECT name FROM subjects WHERE node = :node AND entity = :entity
 
 -- name: found_mention_insert
 -- The node may have been erased since it was read.
 INSERT INTO found_mentions SELECT key, :entity FROM nodes WHERE key = :node ON CONFLICT DO NOTHING
 
+-- name: found_mention_delete
+DELETE FROM found_mentions WHERE node = :node AND entity = :entity
+
 -- name: unlinked
 -- Nodes whose names have not been looked for, oldest first, in spaces that know any names.
-SELECT n.key, n.space, n.content, n.speaker FROM nodes n
+SELECT n.key, n.content, n.speaker, n.source_role, n.source_type, n.event_time FROM nodes n
 WHERE n.space = :space AND n.key > coalesce((SELECT through FROM linked WHERE space = :space), 0)
 ORDER BY n.key LIMIT :most
 
@@ -49,3 +191,6 @@ INSERT INTO linked VALUES (:space, :through) ON CONFLICT DO UPDATE SET through =
 
 -- name: spaces_with_aliases
 SELECT DISTINCT space FROM aliases
+
+-- name: space_owner
+SELECT owner, chat FROM spaces WHERE key = :space

@@ -2,8 +2,9 @@
 -- One node by its public id, if the caller may see it. Closed ones too.
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
-  n.confidence, n.decay_rate, n.score, s.owner, s.chat, ss.session_id,
-  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+  n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
+  (SELECT json_group_array(DISTINCT e.canonical_name) FROM subjects x JOIN entities o ON o.key = x.entity
+    JOIN entities e ON e.key = coalesce(o.merged_into, o.key) WHERE x.node = n.key)
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
 
@@ -11,8 +12,9 @@ WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
 -- The nodes behind index entries, in no order. The caller got the keys through its own spaces.
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
-  n.confidence, n.decay_rate, n.score, s.owner, s.chat, ss.session_id,
-  (SELECT json_group_array(e.canonical_name) FROM subjects x JOIN entities e ON e.key = x.entity WHERE x.node = n.key)
+  n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
+  (SELECT json_group_array(DISTINCT e.canonical_name) FROM subjects x JOIN entities o ON o.key = x.entity
+    JOIN entities e ON e.key = coalesce(o.merged_into, o.key) WHERE x.node = n.key)
 FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
 
@@ -25,7 +27,7 @@ SELECT key, space, shelf, session FROM nodes WHERE id = :id
 SELECT id, space, content FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: node_insert
-INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: node_index
 -- The terms of a new node, in the same transaction.
@@ -45,8 +47,8 @@ ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + exclud
 -- The whole row as it shall be: closing, restoring and altering are one statement.
 UPDATE nodes SET (id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags,
   attributes, event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence,
-  decay_rate, score, commit_seq, seal)
-  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)
+  decay_rate, score, reinforced_at, commit_seq, seal)
+  = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)
 WHERE key = ?1
 
 -- name: node_last_key
@@ -56,12 +58,12 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'nodes'), 0)
 -- For `doctor`: the sealed columns of every node.
 SELECT id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags, attributes,
   event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate,
-  score, commit_seq, seal
+  score, reinforced_at, commit_seq, seal
 FROM nodes
 
 -- name: node_contents
 -- What a background job needs of the nodes it was given.
-SELECT key, content, speaker FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
+SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: session_by_id
 SELECT key FROM sessions WHERE space = :space AND session_id = :session
@@ -85,7 +87,8 @@ WHERE key = ?1
 -- name: edge_put
 INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET predicate = excluded.predicate, weight = excluded.weight,
-  confidence = excluded.confidence, evidence = excluded.evidence, closed_at = NULL,
+  confidence = excluded.confidence, valid_from = excluded.valid_from, valid_until = excluded.valid_until,
+  evidence = excluded.evidence, created_at = excluded.created_at, closed_at = NULL,
   commit_seq = excluded.commit_seq, seal = excluded.seal
 
 -- name: superseded_by

@@ -45,20 +45,31 @@ SELECT DISTINCT space, shelf FROM (
   GROUP BY space, shelf)
 WHERE nodes != 0 OR chars != 0
 
+-- name: entity_counts_off
+-- For `doctor`: entities whose count does not agree with the live memories linked to them.
+SELECT entity FROM (
+  SELECT m.entity, 1 AS nodes FROM mentions m JOIN live_nodes n ON n.key = m.node
+  UNION ALL SELECT entity, -nodes FROM entity_counts)
+GROUP BY entity HAVING sum(nodes) != 0
+
 -- name: session_rows_all
 -- For `doctor`, like those below: the sealed columns of every row, the seal last.
 SELECT space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal FROM sessions
 
 -- name: entity_rows_all
-SELECT id, space, type, canonical_name, relation, summary, protected, attributes, first_seen, last_updated, closed_at,
-  commit_seq, seal
+SELECT id, space, type, canonical_name, summary, protected, attributes, first_seen, last_updated, closed_at,
+  merged_into, commit_seq, seal
 FROM entities
 
 -- name: alias_rows_all
-SELECT space, folded, entity, alias, commit_seq, seal FROM aliases
+SELECT space, folded, entity, alias, sound, commit_seq, seal FROM aliases
+
+-- name: relation_rows_all
+SELECT id, space, source, predicate, target, valid_from, valid_until, evidence, created_at, closed_at, commit_seq, seal
+FROM relations
 
 -- name: subject_rows_all
-SELECT node, entity, commit_seq, seal FROM subjects
+SELECT node, entity, name, commit_seq, seal FROM subjects
 
 -- name: edge_rows_all
 SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at,

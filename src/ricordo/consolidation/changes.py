@@ -1,0 +1,106 @@
+"""What somebody does to a memory on purpose: correct, update, confirm, reinforce, demote. Pure, but for `living`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.errors import ConflictError, InvalidError
+from ricordo.model import Change, Edge, Json, Node, Origin, Scope
+from ricordo.store import Snapshot
+
+_MOST_SCORE = 10.0
+
+
+def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
+    """The node, if it lives.
+
+    Raises:
+        ConflictError: it is closed; the hint names what took its place, or the way back.
+    """
+    if node.is_live:
+        return node
+    hint = "`restore` brings it back"
+    if node.closed_reason in ("superseded", "merged"):
+        key = snapshot.successor(node.key)
+        successor = None if key is None else snapshot.nodes(scope, [key]).get(key)
+        hint = f"its present version is {successor.id}" if successor else "`history` shows what became of it"
+    raise ConflictError(f"{node.id} was {node.closed_reason}", hint=hint)
+
+
+def correct(old: Node, content: str, *, subjects: Sequence[str], at: datetime, new_id: str, origin: Origin,
+            evidence: Sequence[str]) -> tuple[Change, Node]:  # fmt: skip
+    """A new version takes a live node's place and all that is known of it but its words.
+
+    Args:
+        subjects: ids of the entities it is about.
+        evidence: ids of memories that show the correction is right; the new version itself where there are none.
+
+    Raises:
+        InvalidError: the words are the same.
+    """
+    if content == old.content:
+        raise InvalidError("content is what it was", hint="there is nothing to correct; `confirm` says it is right")
+    new = replace(
+        old, id=new_id, key=0, content=content, created_at=at, valid_from=at, confidence=1.0,
+        origin=old.origin if old.type == "episodic" else origin,
+    )  # fmt: skip
+    change = Change(
+        add=(new,),
+        put=(superseded(old, by=None, at=at),),
+        link=(supersedes(new, old, evidence),),
+        subjects=tuple((new_id, each) for each in subjects),
+    )
+    return change, new
+
+
+def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
+    """The old version, closed. What a newer fact replaced was true until then; what was wrong never was."""
+    until = old.valid_until
+    if by is not None:
+        until = by.valid_from if until is None else min(until, by.valid_from)
+    return replace(old, closed_at=at, closed_reason="superseded", valid_until=until)
+
+
+def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
+    """The edge from a version to the one it replaced."""
+    return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
+
+
+def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None,
+           attributes: Json | None) -> tuple[Change, Node]:  # fmt: skip
+    """Alter a live node in place; its history keeps what it was.
+
+    Raises:
+        InvalidError: nothing is given.
+    """
+    if content is None and tags is None and attributes is None:
+        raise InvalidError("nothing to change is given", hint="give content, tags or attributes")
+    altered = replace(
+        node,
+        content=node.content if content is None else content,
+        tags=node.tags if tags is None else tags,
+        attributes=node.attributes if attributes is None else attributes,
+    )
+    return _put(node, altered)
+
+
+def confirm(node: Node) -> tuple[Change, Node]:
+    """Sure from now on, and it never fades."""
+    return _put(node, replace(node, confidence=1.0, decay_rate=0.0))
+
+
+def reinforce(node: Node, amount: float, *, at: datetime) -> tuple[Change, Node]:
+    """It proved useful: it counts for more, and its age counts from now."""
+    return _put(node, replace(node, score=min(_MOST_SCORE, node.score + amount), reinforced_at=at))
+
+
+def demote(node: Node, amount: float) -> tuple[Change, Node]:
+    """It was of no use: it counts for less. It is never closed by that."""
+    return _put(node, replace(node, score=max(-_MOST_SCORE, node.score - amount)))
+
+
+def _put(node: Node, altered: Node) -> tuple[Change, Node]:
+    """What is as it was needs no commit."""
+    return (Change(), node) if altered == node else (Change(put=(altered,)), altered)

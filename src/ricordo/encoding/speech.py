@@ -1,0 +1,26 @@
+"""Whose words they are: what decides whether "my wife" is the owner's."""
+
+from __future__ import annotations
+
+from ricordo.words import same_name_key
+
+_TRUSTED = frozenset(("user", "cli", "rpc", "conversation"))
+_SELF = frozenset(("me", "user", "i", "human", "я", "owner"))
+
+
+def is_persons_word(role: str | None, origin: str) -> bool:
+    """Whether a person said this, and neither an assistant nor a tool nor a page."""
+    return role == "user" and origin in _TRUSTED
+
+
+def is_owners_word(role: str | None, origin: str, speaker: str | None, *, owner: str) -> bool:
+    """Whether the owner of a memory said this: a user's turn or statement that names no other speaker.
+
+    Args:
+        owner: whose memory it is; "" for a group's, where nobody's word is the owner's.
+    """
+    if not owner or not is_persons_word(role, origin):
+        return False
+    if speaker is None or speaker.casefold() in _SELF:
+        return True
+    return same_name_key(speaker) == same_name_key(owner) != ""

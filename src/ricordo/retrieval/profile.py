@@ -1,0 +1,50 @@
+"""What is known of an entity. However much that is, only the latest of it is read: counts are kept, not counted."""
+
+from __future__ import annotations
+
+from math import exp
+
+from ricordo.model import Entity, Profile, Scope
+from ricordo.retrieval.names import entity_meant
+from ricordo.store import Snapshot
+from ricordo.store.sqlite import people
+
+# The best of so many of the latest facts are shown.
+_FACTS_READ = 200
+_MENTIONS_READ = 60
+_RELATED = 8
+
+
+def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int) -> Profile:
+    """Everything about one entity, with at most `limit` facts and mentions.
+
+    Raises:
+        NotFoundError: nobody and nothing goes by that name.
+        InvalidError: it may be one of several.
+    """
+    entity = entity_meant(snapshot, scope, name)
+    about = people.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
+    named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
+    rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
+    nodes = snapshot.nodes(scope, [*best, *rest])
+    both = [sketch.key for sketch in (*about, *named)]
+    first, last = people.span(snapshot, entity)
+    return Profile(
+        id=entity.id, type=entity.type, name=entity.name, aliases=entity.aliases, relation=entity.relation,
+        relations=people.relations(snapshot, entity.key), summary=entity.summary, protected=entity.protected,
+        attributes=entity.attributes, first_seen=first, last_seen=last, mention_count=entity.mention_count,
+        facts=tuple(nodes[key] for key in best if key in nodes),
+        mentions=tuple(nodes[key] for key in rest if key in nodes),
+        related=people.named_together(snapshot, entity.key, both, most=_RELATED),
+    )  # fmt: skip
+
+
+def _worth(fact: people.Sketch) -> float:
+    """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
+    return fact.confidence * exp(0.2 * fact.score)
+
+
+def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
+    """People, those who are named most often first."""
+    return tuple(people.listed(snapshot, scope, most=most))

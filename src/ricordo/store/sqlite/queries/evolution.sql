@@ -1,0 +1,81 @@
+-- name: slots_near
+-- The facts of one subject whose statements stand next to a line: those that share the longest beginning with it. What
+-- does not even share the first word (up to :after) is left out.
+SELECT n.key, n.content FROM (
+  SELECT node FROM (SELECT node FROM slots
+    WHERE space = :space AND subjects = :subjects AND line >= :line AND line < :after ORDER BY line LIMIT :most)
+  UNION ALL
+  SELECT node FROM (SELECT node FROM slots
+    WHERE space = :space AND subjects = :subjects AND line < :line AND line >= :first ORDER BY line DESC LIMIT :most)
+) JOIN nodes n ON n.key = node
+
+-- name: subjects_of
+SELECT e.id FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :node ORDER BY e.key
+
+-- name: slots_off
+-- For `doctor`: facts whose slot is not what they say, or slots of what is no live fact.
+SELECT (SELECT count(*) FROM live_nodes n LEFT JOIN slots s ON s.node = n.key
+    WHERE n.shelf = 'k' AND coalesce(s.line, '') != statement_line(n.content))
+  + (SELECT count(*) FROM slots s WHERE NOT EXISTS (SELECT 1 FROM live_nodes n WHERE n.key = s.node AND n.shelf = 'k'))
+
+-- name: succession
+-- Pairs (newer, older) in which these nodes stand: facts that replaced one another, and open conflicts.
+WITH asked (key) AS (SELECT value FROM json_each(:keys))
+SELECT source, target FROM edges
+  WHERE source IN (SELECT key FROM asked) AND relation_type = 'supersedes' AND closed_at IS NULL
+UNION SELECT source, target FROM edges
+  WHERE target IN (SELECT key FROM asked) AND relation_type = 'supersedes' AND closed_at IS NULL
+UNION SELECT newer, older FROM reviews
+  WHERE newer IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
+UNION SELECT newer, older FROM reviews
+  WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
+
+-- name: lineage
+-- What a node replaced and what replaced it, in each direction step by step. UNION and a depth, as everywhere.
+WITH RECURSIVE
+  older (node, depth) AS (
+    SELECT :key, 0
+    UNION
+    SELECT e.target, older.depth + 1 FROM older JOIN edges e ON e.source = older.node
+    WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND older.depth < 100),
+  newer (node, depth) AS (
+    SELECT :key, 0
+    UNION
+    SELECT e.source, newer.depth + 1 FROM newer JOIN edges e ON e.target = newer.node
+    WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND newer.depth < 100)
+SELECT node FROM older UNION SELECT node FROM newer
+
+-- name: edge_of
+SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at
+FROM edges WHERE source = :source AND relation_type = :type AND target = :target AND closed_at IS NULL
+
+-- name: edge_close
+UPDATE edges SET closed_at = ?4, commit_seq = ?5, seal = ?6 WHERE source = ?1 AND relation_type = ?2 AND target = ?3
+
+-- name: review_put
+INSERT INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET decided_at = excluded.decided_at, decision = excluded.decision,
+  commit_seq = excluded.commit_seq, seal = excluded.seal
+
+-- name: review_place
+SELECT key FROM reviews WHERE id = :id
+
+-- name: review_last_key
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'reviews'), 0)
+
+-- name: review_by_id
+SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, s.owner, s.chat
+FROM reviews r JOIN spaces s ON s.key = r.space
+WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: reviews_open
+-- What can still be decided, the latest first: where one of the two has gone since, there is no question left.
+SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, s.owner, s.chat
+FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer JOIN nodes o ON o.key = r.older
+WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL AND n.closed_at IS NULL
+  AND (o.closed_reason IS 'superseded' OR r.kind != 'replaced') AND (o.closed_at IS NULL OR r.kind = 'replaced')
+ORDER BY r.kind = 'replaced', r.kind = 'several', r.key DESC LIMIT :most
+
+-- name: review_rows_all
+-- For `doctor`: the sealed columns of every review.
+SELECT id, space, kind, newer, older, created_at, decided_at, decision, commit_seq, seal FROM reviews

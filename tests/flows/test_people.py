@@ -1,0 +1,378 @@
+"""Who is who: names in every script, what people are to the owner, two that are one and one that is two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ricordo import ConflictError, Fact, InvalidError, Message, NotFoundError, Scope
+from tests.flows.conftest import DAY, HandClock
+
+
+async def ids(memory: Any, entity: str) -> set[str]:
+    return {node.id for node in (await memory.list(entity=entity)).nodes}
+
+
+async def test_my_wife_sarah_and_my_boss_end_in_one_entity(memory: Any) -> None:
+    tulips = await memory.remember("She loves tulips", about=["my wife"])
+    said = await memory.add("By the way, my wife is Sarah.")
+    await memory.add("It is a small firm: Sarah is my boss, too")
+    await memory.add("My boss is Sarah")
+    strict = await memory.remember("She is strict about deadlines", about=["my boss"])
+    sarah = await memory.entity("Sarah")
+    assert sarah.name == "Sarah"
+    assert {relation.predicate for relation in sarah.relations} == {"wife", "boss"}
+    assert {fact.id for fact in sarah.facts} == {tulips.id, strict.id}
+    for name in ("my wife", "my boss", "моей жене", "Сара", "Сарой", "wife", "МОЯ НАЧАЛЬНИЦА"):
+        assert (await memory.entity(name)).id == sarah.id
+    assert {each.name for each in await memory.people()} == {"Sarah"}
+    boss = next(each for each in sarah.relations if each.predicate == "boss")
+    assert boss.evidence != ()
+    assert (await memory.get(boss.evidence[0])).content == "My boss is Sarah"
+    await memory.settle(20)
+    assert said in await ids(memory, "my wife")
+
+
+@pytest.mark.parametrize(
+    ("said", "relation", "name"),
+    [
+        ("my wife is Sarah", "wife", "Sarah"),
+        ("Sarah is my wife", "wife", "Sarah"),
+        ("моя жена — Сара", "wife", "Сара"),
+        ("Моего брата зовут Йонасом", "brother", "Йонас"),
+        ("My older sister Anna lives in Rome", "sister", "Anna"),
+    ],
+)
+async def test_a_relation_said_outright_is_learnt_with_its_evidence(
+    memory: Any, said: str, relation: str, name: str
+) -> None:
+    message = await memory.add(said)
+    found = await memory.entity(f"my {relation}")
+    assert (found.name, found.relation) == (name, relation)
+    assert [(each.predicate, each.source, each.evidence) for each in found.relations] == [(relation, None, (message,))]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(text="My wife's name was Sarah"),
+        Message(text="Is my wife Sarah?"),
+        Message(text="My wife is not Sarah"),
+        Message(text='Tom said "my wife is Sarah"'),
+        Message(text="My wife is German"),
+        Message(text="Tom's wife is Sarah"),
+        Message(text="my wife is Sarah", role="assistant"),
+        Message(text="my wife is Sarah", role="tool", origin="tool_result"),
+        Message(text="my wife is Sarah", speaker="Tom"),
+        Message(text="my wife is Sarah", origin="web"),
+    ],
+    ids=lambda message: f"{message.text} ({message.role}, {message.speaker}, {message.origin})",
+)
+async def test_what_is_not_said_outright_by_the_owner_teaches_nothing(memory: Any, message: Message) -> None:
+    await memory.add_many([message])
+    assert await memory.people() == ()
+    with pytest.raises(NotFoundError):
+        await memory.entity("my wife")
+
+
+async def test_in_a_group_only_the_owner_by_name_has_a_wife_of_theirs(memory: Any) -> None:
+    ann = memory.scoped(Scope(owner="ann", chat="team"))
+    await ann.add_many([Message(text="my husband is Tom"), Message(text="my husband is Bob", speaker="Eve")])
+    assert await ann.people() == ()
+    await ann.add("my husband is Tom", speaker="Ann")
+    assert [each.name for each in await ann.people()] == ["Tom"]
+    assert await memory.scoped(Scope(owner="eve", chat="team")).people() == ()
+
+
+async def test_what_another_speaker_says_of_their_own_is_theirs(memory: Any) -> None:
+    await memory.add_entity("Tom")
+    for _ in range(2):
+        await memory.add("My wife is Sarah", speaker="Tom")
+    await memory.add("My wife is Eve", speaker="Nobody known")
+    await memory.add("My wife is Anna")
+    assert (await memory.entity("my wife")).name == "Anna"
+    assert [(each.predicate, each.source_name) for each in (await memory.entity("Sarah")).relations] == [
+        ("wife", "Tom")
+    ]
+    assert {each.name for each in await memory.people()} == {"Tom", "Sarah", "Anna"}
+
+
+async def test_nobody_elses_people_and_relations_resolve(memory: Any) -> None:
+    other = memory.scoped(Scope(owner="eve"))
+    await memory.remember("My wife is Sarah")
+    sarah = await memory.entity("Sarah")
+    for name in ("Sarah", "my wife", "Сара", sarah.id):
+        with pytest.raises(NotFoundError):
+            await other.entity(name)
+        with pytest.raises(NotFoundError):
+            await other.search("anything", entity=name)
+    assert await other.people() == ()
+    theirs = await other.remember("Likes rain", about=["my wife"])
+    assert (await memory.entity("my wife")).facts[0].id != theirs.id
+    assert (await other.entity("my wife")).id != sarah.id
+    await other.add("My wife is Sarah")
+    assert (await other.entity("Sarah")).id != sarah.id
+    with pytest.raises(NotFoundError):
+        await other.merge("Sarah", sarah.id)
+
+
+async def test_a_new_wife_ends_the_relation_to_the_one_before(memory: Any, clock: HandClock) -> None:
+    await memory.add("My wife is Sarah")
+    clock.ms += 400 * DAY
+    await memory.add("My wife is Anna")
+    assert (await memory.entity("my wife")).name == "Anna"
+    former = await memory.entity("Sarah")
+    assert former.relation is None
+    assert [each.valid_until is None for each in former.relations] == [False]
+
+
+async def test_who_was_only_my_wife_gets_her_name_and_keeps_no_claim_to_the_place(
+    memory: Any, clock: HandClock
+) -> None:
+    first = await memory.remember("Loves tulips", about=["my wife"])
+    assert first.about == ("my wife",)
+    nodes = await memory.remember_many(
+        [
+            Fact(content="Sarah sings", about=["Sarah"]),
+            Fact(content="My wife is Sarah"),
+            Fact(content="Sarah is my boss"),
+        ]
+    )
+    assert nodes[1].about == ("Sarah",)
+    assert {each.id for each in (await memory.entity("my wife")).facts} == {first.id, *(node.id for node in nodes)}
+    assert (await memory.get(first.id)).about == ("Sarah",)
+    clock.ms += DAY
+    await memory.remember("My wife is Anna")
+    later = await memory.add("Dinner with my wife")
+    theirs = await memory.add("Dinner with my wife", speaker="Tom")
+    await memory.settle(20)
+    assert (await memory.entity("my wife")).name == "Anna"
+    assert later in await ids(memory, "Anna")
+    assert not {later, theirs} & await ids(memory, "Sarah")
+    assert (await memory.doctor()).ok
+
+
+async def test_of_several_brothers_none_is_guessed(memory: Any) -> None:
+    await memory.add_many([Message(text="My brother is Tom"), Message(text="My brother is Max")])
+    for name in ("Tom", "Max"):
+        assert (await memory.entity(name)).relation == "brother"
+    with pytest.raises(InvalidError, match="Tom, Max"):
+        await memory.entity("my brother")
+    with pytest.raises(InvalidError, match="Tom, Max"):
+        await memory.remember("He moved to Oslo", about=["my brother"])
+
+
+async def test_my_wife_in_a_message_is_linked_before_and_after_it_is_known_who_that_is(memory: Any) -> None:
+    before = await memory.add("I cooked for my wife")
+    theirs = await memory.add("I cooked for my wife as well", speaker="Tom")
+    await memory.add("My wife is Sarah")
+    after = await memory.add("Подарил моей жене цветы")
+    await memory.settle(20)
+    linked = await ids(memory, "Sarah")
+    assert {before, after} <= linked
+    assert theirs not in linked
+
+
+@pytest.mark.parametrize(
+    ("known", "written"),
+    [
+        ("Jonas", "Йонас"),
+        ("Сара", "Sarah"),
+        ("Юлия", "Julia"),
+        ("Julia", "Yulia"),
+        ("Сара", "Сары"),
+        ("Сергей", "Сергеем"),
+        ("Анна Петрова", "Анне Петровой"),
+        ("Павел", "Павлу"),
+        ("Ελένη", "Eleni"),
+        ("王伟", "Wang Wei"),
+        ("さくら", "Sakura"),
+        ("שרה", "שרה"),
+        ("김민준", "김민준"),
+        ("José", "jose"),
+    ],
+)
+async def test_a_name_is_recognised_in_another_script_case_or_spelling(memory: Any, known: str, written: str) -> None:
+    fact = await memory.remember("Likes long walks", about=[known])
+    profile = await memory.entity(written)
+    assert (profile.name, [each.id for each in profile.facts]) == (known, [fact.id])
+    again = await memory.remember("Plays the viola", about=[written])
+    assert again.about == (known,)
+    assert len(await memory.people()) == 1
+
+
+async def test_texts_in_another_script_or_case_are_linked(memory: Any) -> None:
+    await memory.add_entity("Jonas")
+    await memory.add_entity("Сара")
+    await memory.add_entity("王伟")
+    named = await memory.add_many(
+        [Message(text="Вчера видел Йонаса"), Message(text="Ужинали с Сарой"), Message(text="我和王伟去了公园")]
+    )
+    await memory.add_many([Message(text="Nothing about anybody"), Message(text="Сарай сгорел")])
+    await memory.settle(20)
+    assert [await ids(memory, name) for name in ("Jonas", "Сара", "王伟")] == [{each} for each in named]
+
+
+async def test_a_word_at_the_beginning_of_a_sentence_is_no_name_because_it_sounds_like_one(memory: Any) -> None:
+    await memory.add_entity("Mary")
+    named = await memory.add("Then I saw Marry, as she spells it")
+    await memory.add("Marry me! Let us marry.")
+    await memory.settle(20)
+    assert await ids(memory, "Mary") == {named}
+
+
+async def test_two_who_are_known_are_never_taken_for_each_other(memory: Any) -> None:
+    names = ["Александр", "Александра", "Alexandra", "Jonas", "Йонас", "Мария", "Мара", "Виктор", "Виктория"]
+    for name in names:
+        await memory.add_entity(name)
+    facts = await memory.remember_many([Fact(content=f"{name} reads", about=[name]) for name in names])
+    assert [fact.about for fact in facts] == [(name,) for name in names]
+    for name, fact in zip(names, facts, strict=True):
+        assert [each.id for each in (await memory.entity(name)).facts] == [fact.id]
+
+
+async def test_her_own_name_is_no_case_of_his(memory: Any) -> None:
+    await memory.add_entity("Александр")
+    node = await memory.remember("Александра любит лыжи", about=["Александра"])
+    assert node.about == ("Александра",)
+    assert len(await memory.people()) == 2
+
+
+async def test_a_plain_statement_is_about_whom_it_begins_with(memory: Any) -> None:
+    await memory.add_entity("Anna")
+    await memory.add_entity("Сара")
+    plain = await memory.remember("Anna lives in Paris")
+    russian = await memory.remember("Сара живёт в Риге")
+    for other in (
+        "Anna's sister lives in Rome",
+        "Anna Karenina is a novel",
+        "Сестра Сары живёт в Осло",
+        "Bob knows Anna",
+    ):
+        assert (await memory.remember(other)).about == ()
+    assert (plain.about, russian.about) == (("Anna",), ("Сара",))
+    await memory.settle(20)
+    profile = await memory.entity("Anna")
+    assert [fact.id for fact in profile.facts] == [plain.id]
+    assert {node.content for node in profile.mentions} >= {"Anna's sister lives in Rome", "Bob knows Anna"}
+
+
+async def test_merging_brings_names_facts_relations_and_mentions_together(memory: Any) -> None:
+    one = await memory.remember("Sarah bakes bread", about=["Sarah"])
+    two = await memory.remember("Runs marathons", about=["Sally"])
+    await memory.add("My boss is Sally")
+    said = await memory.add("I met Sally at the bakery")
+    await memory.settle(20)
+    commits = len(await memory.log())
+    merged = await memory.merge("Sarah", "Sally")
+    assert len(await memory.log()) == commits + 1
+    assert (merged.name, merged.aliases, merged.relation) == ("Sarah", ("Sally",), "boss")
+    profile = await memory.entity("Sally")
+    assert (profile.name, profile.aliases, profile.relation) == ("Sarah", ("Sally",), "boss")
+    assert {fact.id for fact in profile.facts} == {one.id, two.id}
+    assert {one.id, two.id, said} <= await ids(memory, "Sarah")
+    assert (await memory.get(two.id)).about == ("Sarah",)
+    assert (await memory.entity("my boss")).name == "Sarah"
+    assert [(each.name, each.mention_count) for each in await memory.people()] == [("Sarah", profile.mention_count)]
+    later = await memory.remember("Sally moved to Leeds", about=["Sally"])
+    assert later.about == ("Sarah",)
+    with pytest.raises(ConflictError):
+        await memory.merge("Sarah", "Sally")
+    assert (await memory.doctor()).ok
+
+
+async def test_a_merge_is_taken_apart_by_a_split_and_facts_follow_the_name_they_used(memory: Any) -> None:
+    one = await memory.remember("Bakes bread", about=["Sarah"])
+    two = await memory.remember("Runs marathons", about=["Sally"])
+    before = await memory.entity("Sally")
+    await memory.merge("Sarah", "Sally")
+    three = await memory.remember("Moved to Leeds", about=["Sally"])
+    said = await memory.add("I met Sally at the bakery")
+    await memory.settle(20)
+    kept, other = await memory.split("Sarah", ["Sally"])
+    assert (kept.name, other.name, other.id) == ("Sarah", "Sally", before.id)
+    await memory.settle(20)
+    assert await ids(memory, "Sarah") == {one.id}
+    assert await ids(memory, "Sally") == {two.id, three.id, said}
+    assert (await memory.get(three.id)).about == ("Sally",)
+    assert (await memory.doctor()).ok
+
+
+async def test_an_alias_is_split_off_into_somebody_new(memory: Any) -> None:
+    await memory.add_entity("Alexander", aliases=["Alex", "Sascha"])
+    full = await memory.remember("Alexander plays chess", about=["Alexander"])
+    short = await memory.remember("Alex plays tennis", about=["Alex"])
+    said = await memory.add("Yesterday Alex called")
+    await memory.settle(20)
+    kept, other = await memory.split("Alexander", ["Alex"])
+    await memory.settle(20)
+    assert (kept.aliases, other.name, other.aliases) == (("Sascha",), "Alex", ())
+    assert await ids(memory, "Alexander") == {full.id}
+    assert await ids(memory, "Alex") == {short.id, said}
+    with pytest.raises(InvalidError, match="own name"):
+        await memory.split("Alexander", ["Alexander"])
+    with pytest.raises(NotFoundError):
+        await memory.split("Alexander", ["Alex"])
+    with pytest.raises(InvalidError):
+        await memory.split("Alexander", [])
+    assert (await memory.doctor()).ok
+
+
+async def test_merging_never_crosses_memories(memory: Any) -> None:
+    ann = memory.scoped(Scope(owner="ann", chat="team"))
+    await memory.scoped(Scope(owner="", chat="team")).add_entity("Tom")
+    await ann.add_entity("Thomas")
+    with pytest.raises(ConflictError, match="different memories"):
+        await ann.merge("Thomas", "Tom")
+
+
+async def test_a_profile_tells_who_somebody_is(memory: Any, clock: HandClock) -> None:
+    await memory.add_entity("Sarah", aliases=["Sal"], relation="жена", protected=True)
+    await memory.add_entity("Acme", type="organization")
+    await memory.relate("Acme", "employer", source="Sarah", valid_from="2024-01-01")
+    await memory.add("Sarah likes it at Acme", at="2025-03-01")
+    loved = await memory.remember("Sarah loves tulips", about=["Sarah", "Acme"])
+    dropped = await memory.remember("Sarah hates tulips", about=["Sarah"], expires="2026-01-05")
+    clock.ms += 10 * DAY
+    forgotten = await memory.remember("Sarah paints", about=["Sarah"])
+    await memory.forget(forgotten.id)
+    await memory.settle(20)
+    sarah = await memory.entity("sal")
+    assert (sarah.name, sarah.type, sarah.aliases, sarah.relation, sarah.protected) == (
+        "Sarah", "person", ("Sal",), "wife", True,
+    )  # fmt: skip
+    assert [(each.predicate, each.source_name, each.target_name) for each in sarah.relations] == [
+        ("employer", "Sarah", "Acme"),
+        ("wife", None, "Sarah"),
+    ]
+    assert [fact.id for fact in sarah.facts] == [loved.id]
+    assert dropped.id not in {fact.id for fact in sarah.facts}
+    assert sarah.mention_count == 3
+    assert sarah.first_seen.isoformat() == "2025-02-28T23:00:00+00:00"
+    assert (sarah.last_seen - sarah.first_seen).days > 300
+    assert [(each.name, each.together) for each in sarah.related] == [("Acme", 2)]
+
+
+async def test_a_label_for_a_relation_is_kept_as_it_is(memory: Any) -> None:
+    entity = await memory.add_entity("Kim", relation="Sparring partner")
+    assert entity.relation == "sparring partner"
+    assert (await memory.entity("Kim")).relation == "sparring partner"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\0", "\ud800", 7, "x" * 600, "!?"])
+async def test_a_name_that_is_none_is_refused_or_unknown(memory: Any, name: Any) -> None:
+    with pytest.raises((InvalidError, NotFoundError)):
+        await memory.entity(name)
+    with pytest.raises((InvalidError, NotFoundError)):
+        await memory.merge(name, "Sarah")
+
+
+async def test_the_unknown_is_said_to_be_unknown(memory: Any) -> None:
+    await memory.add_entity("Sarah")
+    for call in (
+        memory.entity("Nobody"), memory.merge("Sarah", "Nobody"), memory.split("Nobody", ["x"]),
+        memory.relate("Nobody", "wife"),
+    ):  # fmt: skip
+        with pytest.raises(NotFoundError, match="nobody"):
+            await call
