@@ -178,7 +178,8 @@ def asks_for_a_list(text: str) -> bool:
 
 
 _LIST = re.compile(
-    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
+    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
+    r"|\bwhat (?:has|have) \w+"
     r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
     r"|вид(?:ы|ов)|перечисл\w+)\b",
     re.IGNORECASE,
