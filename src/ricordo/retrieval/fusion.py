@@ -33,11 +33,11 @@ def fuse(values: Mapping[str, Floats], weights: Mapping[str, float], *, fusion: 
 
 def _by_rank(measured: Floats) -> NDArray[np.float64]:
     """(k + 1) / (k + rank), so that the first gets 1; 0 for those the signal does not speak for."""
-    found = (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + ranks(measured))
+    found = (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + _ranks(measured))
     return np.where(measured > 0, found, 0.0)
 
 
-def ranks(measured: Floats) -> NDArray[np.intp]:
+def _ranks(measured: Floats) -> NDArray[np.intp]:
     """1 for the best; equal ones share the better place."""
     ascending = np.sort(measured)
     return 1 + len(measured) - np.searchsorted(ascending, measured, side="right")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Share
-from ricordo.retrieval.fusion import ranks
 from ricordo.retrieval.pool import Pool
 from ricordo.store.sqlite.snapshot import Weights
 
@@ -65,7 +64,7 @@ class Ranking:
         told = [
             Share(
                 strategy=name,
-                rank=int(ranks(measured)[place]) if measured[place] > 0 else None,
+                rank=1 + int(np.count_nonzero(measured > measured[place])) if measured[place] > 0 else None,
                 raw=float(measured[place]),
                 share=float(self.shares[name][place]),
             )
