@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
@@ -96,16 +97,19 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
 
 
 _WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|month|year|time)|how long ago|"
-    r"когда|какого числа|во сколько|в каком (?:году|месяце))\b",
+    r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
+    r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
+    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
     re.I,
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b",
+    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
     re.I,
 )
+# "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
+    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
+    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
     re.I,
 )
 
@@ -142,7 +146,7 @@ class Signal:
     value: Callable[[Pool, Plan], Floats]
 
 
-SIGNALS: Mapping[str, Signal] = {
+SIGNALS: Mapping[SignalName, Signal] = {
     "words in context": Signal(weight=9, value=words_in_context),
     "words": Signal(weight=2, value=words_alone),
     "keywords": Signal(weight=3, value=keywords),
@@ -157,10 +161,14 @@ SIGNALS: Mapping[str, Signal] = {
 
 _SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
 
+WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
+"""What each signal counts; those above zero add up to 1."""
 
-def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, float32[size]; all weights together count as 1."""
-    return {name: signal.weight / _SCALE * signal.value(pool, plan) for name, signal in signals.items()}
+
+def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
+    """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
+    without = plan.weighing.without
+    return {name: signal.value(pool, plan) for name, signal in SIGNALS.items() if name not in without}
 
 
 def asks_for_a_list(text: str) -> bool:
@@ -169,7 +177,9 @@ def asks_for_a_list(text: str) -> bool:
 
 
 _LIST = re.compile(
-    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
-    r"|\b(?:kinds?|types?|all|both|каки[ех]|всех|оба|обе|виды)\b",
+    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
+    r"|\bwhat (?:has|have) \w+"
+    r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
+    r"|вид(?:ы|ов)|перечисл\w+)\b",
     re.IGNORECASE,
 )
