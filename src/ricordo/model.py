@@ -38,7 +38,7 @@ SecretsPolicy = Literal["redact", "refuse", "keep"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
-    "own experience", "asks",
+    "own experience", "asks", "session",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]

@@ -20,7 +20,7 @@ from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
-from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure
+from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -112,6 +112,8 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     spread = asks_for_a_list(look.plan.query.text)
     values = measure(pool, look.plan)
     shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
+    if not spread and "session" not in look.plan.weighing.without:
+        values["session"], shares["session"] = session(pool, shares)
     return rank(pool, values, shares, most=most, spread=spread)
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _K1 = 1.2
 _B = 0.75
 
+# How much of what the best of a session are above the middle each of its turns gains, and how many count as the best.
+_SESSION = 0.25
+_SESSION_DEPTH = 3
+
 # How much of an answer the turn before and after may give in a turn's stead.
 _PREVIOUS = 0.9
 _NEXT = 0.7
@@ -169,6 +173,27 @@ def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
     """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
     without = plan.weighing.without
     return {name: signal.value(pool, plan) for name, signal in SIGNALS.items() if name not in without}
+
+
+def session(pool: Pool, shares: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """How well the session of each candidate answers by its three best turns, and what that adds to the score.
+
+    What is asked mostly stands in one conversation. A question for several things is another matter: `asks_for_a_list`.
+
+    Args:
+        shares: what the other signals gave.
+
+    Returns:
+        float32[size] twice: by how much the best three stand above the middle of all, and a quarter of it.
+    """
+    totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
+    _, places = np.unique(pool.turns.sessions[: pool.size], return_inverse=True)
+    order = np.lexsort((-totals, places))
+    ordered = places[order]
+    rank = np.arange(len(order)) - ordered.searchsorted(ordered)
+    above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - np.median(totals), 0), 0)
+    measured = np.bincount(ordered, weights=above)[places] / _SESSION_DEPTH
+    return np.asarray(measured, np.float32), np.asarray(_SESSION * measured, np.float32)
 
 
 def asks_for_a_list(text: str) -> bool:

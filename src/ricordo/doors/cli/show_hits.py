@@ -39,6 +39,7 @@ _MEANS = {
     "replies": "comes after a question",
     "own experience": "the one who is named speaks of themselves",
     "asks": "is itself a question",
+    "session": "other turns of its conversation answer well",
     "same session": "better ones of its conversation come before it",
     "confidence": "how sure it is",
     "reinforcement": "how often it was confirmed or demoted",
