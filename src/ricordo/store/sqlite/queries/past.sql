@@ -1,0 +1,83 @@
+-- name: schema_columns
+-- Every table's columns in order, and each one's place in the primary key (0: none).
+SELECT t.name, c.name, c.pk FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
+WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
+
+-- name: schema_unique
+-- What no two rows of a table share, apart from its key.
+SELECT t.name, i.name, c.name FROM main.sqlite_schema AS t, pragma_index_list(t.name, 'main') AS i,
+  pragma_index_info(i.name, 'main') AS c
+WHERE t.type = 'table' AND i.origin = 'u' ORDER BY t.name, i.name, c.seqno
+
+-- name: schema_references
+SELECT t.name, f."from", f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+WHERE t.type = 'table'
+
+-- name: schema_views
+SELECT name, sql FROM main.sqlite_schema WHERE type = 'view' ORDER BY rowid
+
+-- name: commits_of_run
+-- The commits of a run that this caller may see.
+SELECT seq FROM commits WHERE run_id = :run AND space IN (SELECT value FROM json_each(:spaces)) ORDER BY seq
+
+-- name: commits_visible
+-- Which of these commits this caller may see.
+SELECT seq FROM commits
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND space IN (SELECT value FROM json_each(:spaces))
+
+-- name: commit_at
+-- The last commit of these spaces whose own time is not after an instant. By number: clocks go backwards.
+SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND at <= :at
+ORDER BY seq DESC LIMIT 1
+
+-- name: history_touched
+-- The rows a commit replaced or removed, and those it wrote that were replaced since.
+SELECT tbl, row, before FROM history WHERE seq = :seq
+UNION ALL
+SELECT tbl, row, before FROM history WHERE made = :seq
+
+-- name: history_of_row
+-- All former versions of one row, oldest first.
+SELECT seq, before FROM history WHERE tbl = :table AND row = :row ORDER BY seq
+
+-- name: history_spanning
+-- The versions that held right after a commit and were replaced or removed since: one for each row at most, since a
+-- row's versions follow one another without a gap.
+SELECT tbl, row, before FROM main.history WHERE seq > :commit AND made <= :commit
+
+-- name: to_link_of
+-- Nodes whose names are to be looked for again.
+SELECT l.id, n.key, n.content, n.speaker FROM to_link l JOIN nodes n ON n.key = l.node
+WHERE n.space = :space ORDER BY l.id LIMIT :most
+
+-- name: to_link_spaces
+SELECT DISTINCT n.space FROM to_link l JOIN nodes n ON n.key = l.node
+
+-- name: to_link_done
+-- Those of nodes that have gone, too.
+DELETE FROM to_link WHERE id <= :through AND id IN (SELECT value FROM json_each(:ids))
+  OR NOT EXISTS (SELECT 1 FROM nodes WHERE key = to_link.node)
+
+-- name: to_link_put
+INSERT INTO to_link (node) SELECT value FROM json_each(:nodes)
+
+-- name: links_drop
+DELETE FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))
+
+-- name: nodes_index_again
+-- Nodes that came back enter the index of the living, or the archive's, as new ones do.
+INSERT INTO nodes_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
+WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NULL
+
+-- name: nodes_archive_again
+INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
+WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NOT NULL
+
+-- name: nodes_count_again
+INSERT INTO shelves SELECT space, shelf, count(*), sum(char_count(content)) FROM nodes
+WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NULL GROUP BY space, shelf
+ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + excluded.chars
+
+-- name: nodes_lack_vectors
+-- Tells whoever makes vectors to look at these again.
+INSERT INTO removals (node, model) SELECT value, NULL FROM json_each(:nodes)
