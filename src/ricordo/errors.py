@@ -3,6 +3,7 @@
 Each class carries a stable `code`; doors map codes to exit and HTTP statuses and never match text.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -39,11 +40,15 @@ class NotFoundError(RicordoError):
 
 
 class ConflictError(RicordoError):
-    """The store has moved on: what the caller builds on is no longer so."""
+    """The store has moved on: what the caller builds on is no longer so. `commits` are the changes in the way."""
 
     code = "conflict"
     http_status = 409
     exit_status = 4
+
+    def __init__(self, message: str, *, hint: str = "", commits: Sequence[int] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.commits = tuple(commits)
 
 
 class DeniedError(RicordoError):

@@ -14,7 +14,7 @@ from ricordo.encoding import episodes, facts, sessions
 from ricordo.encoding.text import check_encodable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.forgetting import forget
+from ricordo.forgetting import forget, undo
 from ricordo.model import (
     Category,
     Change,
@@ -447,6 +447,28 @@ class Memory:
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
         return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=below, most=most))
+
+    async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
+        """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
+        change itself and can be undone.
+
+        Args:
+            commit_or_run: the number of a change, as `log` shows it, or the id of a run: all changes of it.
+            with_later: take back the later changes that build on it, too.
+
+        Raises:
+            NotFoundError: there is no such change or run.
+            ConflictError: later changes build on it (`error.commits` lists them), it is undone already, or what it
+                touched was erased.
+        """
+
+        def decide(tx: Snapshot) -> tuple[Change, int]:
+            return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.next_commit()
+
+        also = " and what builds on it" if with_later else ""
+        number = await self._write("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
+        self._opened.backlog.note(1)
+        return await self._opened.store.read(lambda tx: tx.made_commit(number))
 
     async def stats(self) -> Stats:
         """What this memory holds."""

@@ -6,7 +6,7 @@ Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -173,10 +173,27 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowId:
+    """A row of one of the store's truth tables."""
+
+    table: str
+    key: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowState:
+    """A row as it shall be, column by column; None: it shall not be there. What an undo consists of."""
+
+    row: RowId
+    values: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
     `put` holds nodes as they shall be, `sessions` likewise; `subjects` pairs a node's id with an entity it is about.
+    `rows` takes rows back to what they were, whatever they hold.
     """
 
     add: tuple[Node, ...] = ()
@@ -186,10 +203,11 @@ class Change:
     entities: tuple[Entity, ...] = ()
     subjects: tuple[tuple[str, str], ...] = ()
     sessions: tuple[Session, ...] = ()
+    rows: tuple[RowState, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.add or self.put or self.close or self.link or self.entities or self.subjects or self.sessions)
+        return not any(getattr(self, each.name) for each in fields(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +217,12 @@ class Reason:
     actor: str
     origin: str
     reason: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` names the run it was part of."""
 
     seq: int
     at: datetime
@@ -211,6 +230,7 @@ class Commit:
     origin: str
     reason: str
     hash: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

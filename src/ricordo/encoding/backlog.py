@@ -120,6 +120,7 @@ class Backlog:
         return bool(
             self._lacking(snapshot, 1)
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or linking.spaces_to_link(snapshot)
             or linking.new_names(snapshot)
         )
 
@@ -185,6 +186,7 @@ class Backlog:
         return (
             bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or linking.spaces_to_link(snapshot)
             or bool(linking.new_names(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
             or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))
@@ -198,6 +200,7 @@ class Backlog:
         """Some of everything. Returns whether there may be more."""
         steps: tuple[Callable[[], object], ...] = (
             self._link,
+            self._link_again,
             self._link_new_names,
             self._embed,
             self._centre,
@@ -217,10 +220,28 @@ class Backlog:
                 await self._link_texts(space, texts, through=texts[-1][0])
         return found
 
-    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
+    async def _link_again(self) -> bool:
+        """What was altered or came back, and what had a name that is none any more."""
+        spaces = await self._store.read(linking.spaces_to_link)
+        for space in spaces:
+            noted = await self._store.read(lambda tx, space=space: linking.to_link(tx, space, _LINK_BATCH))  # type: ignore[misc]
+            texts = {key: text for _, key, text in noted}
+            pairs = await self._pairs(space, list(texts.items()))
+            await self._store.derive(
+                lambda tx, noted=noted, texts=texts, pairs=pairs: linking.link_again(  # type: ignore[misc]
+                    tx, [note for note, _, _ in noted], list(texts), pairs
+                )
+            )
+        return bool(spaces)
+
+    async def _pairs(self, space: int, texts: list[tuple[int, str]]) -> list[tuple[int, int]]:
+        """(node key, entity key) of who is named where."""
         names = candidates(text for _, text in texts)
         known = await self._store.read(lambda tx: linking.known_names(tx, space, names))
-        pairs = mentions([Unlinked(key=key, text=text) for key, text in texts], known)
+        return mentions([Unlinked(key=key, text=text) for key, text in texts], known)
+
+    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
+        pairs = await self._pairs(space, texts)
 
         def write(tx: Snapshot) -> None:
             linking.put_links(tx, pairs)

@@ -11,6 +11,7 @@ from ricordo.model import Change, Closing, Entity, Node, Reason, Scope, Session
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import stored_terms
 from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.restoring import put_back, restored_rows
 from ricordo.store.sqlite.rows import (
     Row,
     chain,
@@ -78,7 +79,9 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for edge in change.link:
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
-    space = writer.home()
+    restored = restored_rows(snapshot, change.rows, commit=writer.commit)
+    writer.rows.seals += [each.seal for each in restored if each.seal is not None]
+    space = next((each.space for each in restored if each.space is not None), None) or writer.home()
     values = (
         writer.commit,
         space,
@@ -86,6 +89,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         reason.actor,
         reason.origin,
         reason.reason,
+        reason.run_id,
         digest(writer.rows.seals),
     )
     snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
@@ -98,6 +102,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
     snapshot.connection.executemany(sql("shelf_grew"), grown)
+    put_back(snapshot, restored)
     return writer.commit
 
 

@@ -23,6 +23,24 @@ def unlinked(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, str]]
     return [(key, f"{speaker}: {content}" if speaker else content) for key, _, content, speaker in rows]
 
 
+def spaces_to_link(snapshot: Snapshot) -> list[int]:
+    """Spaces with nodes that are to be searched again."""
+    return [row[0] for row in snapshot.rows("to_link_spaces")]
+
+
+def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int, str]]:
+    """(note, node key, text with its speaker) of nodes that are to be searched again, in the order they were noted."""
+    rows = snapshot.rows("to_link_of", {"space": space, "most": most})
+    return [(note, key, f"{speaker}: {content}" if speaker else content) for note, key, content, speaker in rows]
+
+
+def link_again(snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
+    """Put the links of nodes that were searched again in place of those they had."""
+    snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
+    put_links(snapshot, pairs)
+    snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
+
+
 def known_names(snapshot: Snapshot, space: int, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Which of these folded names are known in a space, and who goes by them."""
     found: dict[str, tuple[int, ...]] = {}
@@ -38,7 +56,7 @@ def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
 
 
 def holders(snapshot: Snapshot, space: int, name: str, most: int) -> list[tuple[int, str]]:
-    """(node key, text) of the live nodes that hold every word of a name."""
+    """(node key, text) of the nodes that hold every word of a name."""
     terms = index_terms(name)
     if not terms:
         return []

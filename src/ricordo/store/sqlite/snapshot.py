@@ -151,10 +151,10 @@ class Snapshot:
         return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
 
     def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
-        """The live nodes of one space that hold a term, ascending; at most `most` of them."""
+        """The nodes of one space that hold a term, closed ones too; at most `most` of either."""
         match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
-        text = self.rows("live_postings", {"match": match, "most": most})[0][1]
-        return _numbers(text)
+        lists = (self.rows(name, {"match": match, "most": most})[0][1] for name in ("live_postings", "archive_postings"))
+        return [key for text in lists for key in _numbers(text)]
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
@@ -184,6 +184,14 @@ class Snapshot:
         """A commit by its number."""
         rows = self.rows("commit_by_seq", {"seq": seq})
         return commit_of(rows[0]) if rows else None
+
+    def made_commit(self, seq: int) -> Commit:
+        """A commit that was just made."""
+        return commit_of(self.rows("commit_by_seq", {"seq": seq})[0])
+
+    def next_commit(self) -> int:
+        """The number the next commit gets. Certain only while writing: nobody else then can."""
+        return int((self.rows("commit_last") or [(0, b"")])[0][0]) + 1
 
     def commit_of_node(self, key: int) -> Commit:
         """The commit that wrote a node's present row."""

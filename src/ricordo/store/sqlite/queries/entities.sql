@@ -35,8 +35,9 @@ INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 INSERT INTO subjects VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: found_mention_insert
--- The node may have been erased since it was read.
-INSERT INTO found_mentions SELECT key, :entity FROM nodes WHERE key = :node ON CONFLICT DO NOTHING
+-- Either may have gone since they were read.
+INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = :node AND e.key = :entity
+ON CONFLICT DO NOTHING
 
 -- name: unlinked
 -- Nodes whose names have not been looked for, oldest first, in spaces that know any names.

@@ -55,7 +55,7 @@ SELECT DISTINCT n.space FROM to_link l JOIN nodes n ON n.key = l.node
 
 -- name: to_link_done
 -- Those of nodes that have gone, too.
-DELETE FROM to_link WHERE id <= :through AND id IN (SELECT value FROM json_each(:ids))
+DELETE FROM to_link WHERE id IN (SELECT value FROM json_each(:ids))
   OR NOT EXISTS (SELECT 1 FROM nodes WHERE key = to_link.node)
 
 -- name: to_link_put
