@@ -38,7 +38,7 @@ from ricordo.model import (
     Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
-from ricordo.retrieval import ask, listing
+from ricordo.retrieval import ask, listing, past
 from ricordo.retrieval.request import Request, checked_limit, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
@@ -358,6 +358,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 10,
         trace: bool = False,
@@ -369,6 +370,8 @@ class Memory:
                 "any" for everything.
             where: keys and values the attributes must have.
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
+            as_of: look among what was known at a time, or right after a change of that number, as it was then; the
+                order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
             trace: say how the answer came about.
 
@@ -378,7 +381,7 @@ class Memory:
         """
         request = Request(
             text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, archived=archived, limit=limit, trace=trace,
+            after=after, before=before, as_of=as_of, archived=archived, limit=limit, trace=trace,
         )  # fmt: skip
         return await ask.search(self._asking, request)
 
@@ -386,21 +389,28 @@ class Memory:
         """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
         return await ask.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
 
-    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None) -> str | None:
+    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None,
+                      as_of: datetime | str | int | None = None) -> str | None:  # fmt: skip
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
             budget: the most tokens it may have.
             session: the conversation at hand: what was said in it is known to the agent and left out.
+            as_of: from what was known at that time, as in `search`.
 
         Raises:
             InvalidError: an argument does not fit.
         """
-        return await ask.context(self._asking, prompt, budget=budget, session=session)
+        return await ask.context(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
-    async def get(self, id: str) -> Node:
-        """A memory by its id, closed ones too. Raises NotFoundError if there is none."""
-        return await self._opened.store.read(lambda tx: forget.found(tx, self._scope, id))
+    async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
+        """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
+
+        Raises:
+            NotFoundError: there is none, or there was none then.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        return await past.read(self._asking, lambda tx: forget.found(tx, self._scope, id), as_of)
 
     async def list(
         self,
@@ -413,6 +423,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 50,
         cursor: str | None = None,
@@ -425,19 +436,20 @@ class Memory:
         """
         request = Request(
             type=type, category=category, entity=entity, tag=tag, where=where, session=session, after=after,
-            before=before, archived=archived, limit=limit,
+            before=before, as_of=as_of, archived=archived, limit=limit,
         )  # fmt: skip
         return await listing.page(self._asking, request, cursor=cursor)
 
     # time and figures
 
-    async def history(self, id: str) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it.
+    async def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
+        """Every version of a memory, oldest first, each with the commit that made it; `as_of` a time, up to then.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is none of that id, or was none then.
+            InvalidError: `as_of` is no time and no change's number.
         """
-        return await self._opened.store.read(lambda tx: listing.history(tx, self._scope, id))
+        return await past.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """The latest changes, newest first; `before` a sequence number goes further back.

@@ -222,7 +222,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` names the run it was part of."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id`: the run it was part of."""
 
     seq: int
     at: datetime

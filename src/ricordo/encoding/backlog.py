@@ -186,7 +186,7 @@ class Backlog:
         return (
             bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
-            or linking.spaces_to_link(snapshot)
+            or bool(linking.spaces_to_link(snapshot))
             or bool(linking.new_names(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
             or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))

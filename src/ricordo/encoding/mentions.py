@@ -7,7 +7,7 @@ that is also a function word ("Will", "May") counts only where it is capitalised
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.words import function_words, name_terms
@@ -36,7 +36,7 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys(runs))
 
 
-def mentions(nodes: Sequence[Unlinked], known: dict[str, tuple[int, ...]]) -> list[tuple[int, int]]:
+def mentions(nodes: Sequence[Unlinked], known: Mapping[str, tuple[int, ...]]) -> list[tuple[int, int]]:
     """Pairs (node key, entity key): which node names whom. Pure.
 
     Args:
@@ -49,6 +49,11 @@ def mentions(nodes: Sequence[Unlinked], known: dict[str, tuple[int, ...]]) -> li
         if name in known and is_name_here(name, node.text)
         for entity in known[name]
     ]
+
+
+def mentions_in(texts: Sequence[tuple[int, str]], known: Mapping[str, tuple[int, ...]]) -> list[tuple[int, int]]:
+    """`mentions` of (node key, text)s."""
+    return mentions([Unlinked(key=key, text=text) for key, text in texts], known)
 
 
 def is_name_here(name: str, text: str) -> bool:

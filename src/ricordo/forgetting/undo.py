@@ -64,7 +64,9 @@ def _check_later(ledger: Ledger, scope: Scope, commit_or_run: int | str, asked: 
     ConflictError: the later commits may not be undone, or were not meant to be.
     """
     if _is_undone(ledger, asked):
-        raise ConflictError(f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=later)
+        raise ConflictError(
+            f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=later
+        )
     mine = ledger.visible(scope, later)
     if len(mine) < len(later):  # a private memory about somebody of the group
         raise ConflictError(f"{commit_or_run} cannot be undone: others build on it", commits=sorted(mine))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Page, Scope, Stats, Version
+from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
@@ -28,12 +29,16 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
     def read(snapshot: Snapshot) -> Page:
         entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
         nodes = snapshot.listed(
-            asking.scope, plan.filter(entity), now=asking.now, before_key=before, limit=query.limit + 1
+            asking.scope,
+            plan.filter(entity),
+            now=snapshot.current(asking.now),
+            before_key=before,
+            limit=query.limit + 1,
         )
         more = len(nodes) > query.limit
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
-    return await asking.store.read(read)
+    return await past.read(asking, read, request.as_of)
 
 
 def _position(cursor: str | None) -> int | None:

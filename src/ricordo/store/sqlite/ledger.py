@@ -116,13 +116,3 @@ def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Imag
     where = " AND ".join(f'"{name}" = ?' for name in table.key)
     found = connection.execute(f'SELECT {named} FROM "{table.name}" WHERE {where}', row.key).fetchone()
     return None if found is None else dict(zip(table.columns, found, strict=True))
-
-
-def visible_commit(snapshot: Snapshot, scope: Scope, at: int) -> tuple[int, int]:
-    """The last commit this caller may see whose own time is not after an instant: (number, its time); 0 for none."""
-    values = {"spaces": json.dumps(snapshot.visible(scope)), "at": at}
-    rows = snapshot.rows("commit_at", values)
-    return rows[0] if rows else (0, at)
-
-
-

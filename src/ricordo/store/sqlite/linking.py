@@ -34,7 +34,9 @@ def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int, s
     return [(note, key, f"{speaker}: {content}" if speaker else content) for note, key, content, speaker in rows]
 
 
-def link_again(snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
+def link_again(
+    snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> None:
     """Put the links of nodes that were searched again in place of those they had."""
     snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
     put_links(snapshot, pairs)

@@ -110,5 +110,11 @@ def _key(each: Restored) -> tuple[Any, ...]:
 def _index_again(snapshot: Snapshot, nodes: Sequence[int]) -> None:
     """New rows are indexed by the statements beside their INSERT, not by triggers (see the schema)."""
     values = {"nodes": json.dumps(nodes)}
-    for statement in ("nodes_index_again", "nodes_archive_again", "nodes_count_again", "nodes_lack_vectors", "to_link_put"):
+    for statement in (
+        "nodes_index_again",
+        "nodes_archive_again",
+        "nodes_count_again",
+        "nodes_lack_vectors",
+        "to_link_put",
+    ):
         snapshot.connection.execute(sql(statement), values)

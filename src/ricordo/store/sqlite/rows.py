@@ -103,9 +103,7 @@ def former_node(node: Node, before: dict[str, Any]) -> Node:
 def commit_of(row: Row) -> Commit:
     """A commit from (seq, at, actor, origin, reason, run id, hash)."""
     seq, at, actor, origin, reason, run_id, hashed = row
-    return Commit(
-        seq=seq, at=from_ms(at), actor=actor, origin=origin, reason=reason, run_id=run_id, hash=hashed.hex()
-    )
+    return Commit(seq=seq, at=from_ms(at), actor=actor, origin=origin, reason=reason, run_id=run_id, hash=hashed.hex())
 
 
 def session_of(row: Row) -> Session:

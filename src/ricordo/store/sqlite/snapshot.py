@@ -39,6 +39,10 @@ class Snapshot:
         """The first column of the first row of a named statement, or None."""
         return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
 
+    def current(self, now: int) -> int:
+        """The instant that counts as now to this snapshot, in Unix milliseconds."""
+        return now
+
     # whose
 
     def space(self, owner: str, chat: str) -> int | None:
@@ -153,7 +157,9 @@ class Snapshot:
     def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
         """The nodes of one space that hold a term, closed ones too; at most `most` of either."""
         match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
-        lists = (self.rows(name, {"match": match, "most": most})[0][1] for name in ("live_postings", "archive_postings"))
+        lists = (
+            self.rows(name, {"match": match, "most": most})[0][1] for name in ("live_postings", "archive_postings")
+        )
         return [key for text in lists for key in _numbers(text)]
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:

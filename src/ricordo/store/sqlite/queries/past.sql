@@ -30,6 +30,11 @@ WHERE seq IN (SELECT value FROM json_each(:seqs)) AND space IN (SELECT value FRO
 SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND at <= :at
 ORDER BY seq DESC LIMIT 1
 
+-- name: commit_upto
+-- The last commit of these spaces up to a number.
+SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq <= :seq
+ORDER BY seq DESC LIMIT 1
+
 -- name: history_touched
 -- The rows a commit replaced or removed, and those it wrote that were replaced since.
 SELECT tbl, row, before FROM history WHERE seq = :seq
@@ -81,3 +86,53 @@ ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + exclud
 -- name: nodes_lack_vectors
 -- Tells whoever makes vectors to look at these again.
 INSERT INTO removals (node, model) SELECT value, NULL FROM json_each(:nodes)
+
+-- name: past_altered
+-- What of the past today's indexes do not hold. Only what was replaced or removed since can be among it.
+SELECT p.key, p.content, p.speaker, p.tags, p.space FROM temp.past_nodes p LEFT JOIN main.nodes n ON n.key = p.key
+WHERE n.key IS NULL OR n.content IS NOT p.content OR n.speaker IS NOT p.speaker OR n.tags IS NOT p.tags
+  OR n.space IS NOT p.space
+
+-- name: past_links_table
+CREATE TEMP TABLE IF NOT EXISTS past_links (node INTEGER, entity INTEGER, PRIMARY KEY (node, entity)) WITHOUT ROWID
+
+-- name: past_altered_table
+CREATE TEMP TABLE IF NOT EXISTS past_altered (node INTEGER PRIMARY KEY)
+
+-- name: past_altered_insert
+INSERT INTO temp.past_altered VALUES (?)
+
+-- name: past_renamed_table
+CREATE TEMP TABLE IF NOT EXISTS past_renamed (entity INTEGER PRIMARY KEY)
+
+-- name: past_renamed_fill
+-- Entities of then whose names are others today.
+INSERT INTO temp.past_renamed SELECT DISTINCT entity FROM (
+  SELECT entity FROM (SELECT space, folded, entity FROM temp.aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
+  UNION ALL
+  SELECT entity FROM (SELECT space, folded, entity FROM main.aliases EXCEPT SELECT space, folded, entity FROM temp.aliases)
+) WHERE entity IN (SELECT key FROM temp.entities)
+
+-- name: past_link_insert
+INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING
+
+-- name: past_names
+SELECT space, folded, entity FROM temp.aliases
+
+-- name: past_renamed_names
+SELECT space, folded, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
+
+-- name: past_links_view
+CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
+  SELECT node, entity FROM main.found_mentions AS f
+  WHERE NOT EXISTS (SELECT 1 FROM temp.past_altered a WHERE a.node = f.node)
+    AND NOT EXISTS (SELECT 1 FROM temp.past_renamed r WHERE r.entity = f.entity)
+    AND f.node IN (SELECT key FROM temp.nodes) AND f.entity IN (SELECT key FROM temp.entities)
+  UNION ALL SELECT node, entity FROM temp.past_links
+
+-- name: past_closed_since
+-- Of these nodes those that are closed today, and so are not in the index of the living.
+SELECT key FROM main.nodes WHERE key IN (SELECT value FROM json_each(:keys)) AND closed_at IS NOT NULL
+
+-- name: vectors_of
+SELECT node, vector FROM embeddings WHERE model = :model AND node IN (SELECT value FROM json_each(:keys))
