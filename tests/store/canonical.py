@@ -1,5 +1,5 @@
 """All that a store holds as truth, in a form in which equal stores are equal: no keys of the store's own, no seals, no
-commit numbers, rows in order. The tables are those the schema makes out to be truth, so that a new one is in it at once.
+commit numbers, rows in order. The tables are those the schema makes out to be truth: a new one is in it at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = {
     "spaces": "SELECT key, json_array(owner, chat) FROM spaces",
     "nodes": "SELECT key, id FROM nodes",
     "entities": "SELECT key, id FROM entities",
-    "sessions": "SELECT ss.key, json_array(s.owner, s.chat, session_id) FROM sessions ss JOIN spaces s ON s.key = ss.space",
+    "sessions": "SELECT ss.key, json_array(owner, chat, session_id) FROM sessions ss JOIN spaces s ON s.key = ss.space",
     "commits": "SELECT seq, seq FROM commits",
 }
 """What a reference to a row stands for."""

@@ -52,6 +52,8 @@ async def test_undoing_a_commit_gives_the_truth_from_before_it_and_undoing_that_
             undone = await memory.undo(made)
             dumps[undone.seq] = canonical(path)
             assert dumps[undone.seq] == dumps[before], undone
+            if step % 3 == 1:
+                await memory.settle(20)  # what came back after it was given up is made again
             back = await memory.undo(undone.seq)
             dumps[back.seq] = canonical(path)
             assert dumps[back.seq] == dumps[made], back
@@ -199,6 +201,28 @@ async def test_a_run_is_undone_as_one(tmp_path, memory):
     assert [node.content for node in (await memory.list()).nodes] == ["three"]
     with pytest.raises(NotFoundError):
         await memory.scoped(Scope(owner="eve")).undo("run-1")
+
+
+async def test_a_name_that_is_taken_back_links_nothing_any_more(tmp_path, memory):
+    """Rows of any truth table can be written and taken back, even where no method does so yet."""
+    from tests.store.making import NOON, WHY
+
+    from ricordo.model import Change, RowId, RowState
+
+    await memory.add_entity("Katharina")
+    node = await memory.remember("Kathi is late, Katharina said")
+    other = await memory.remember("Kathi is late")
+    (space, entity) = rows(tmp_path / "m.db", "SELECT space, key FROM entities")[0]
+    alias = {"space": space, "folded": "kathi", "entity": entity, "alias": "Kathi"}
+    change = Change(rows=(RowState(row=RowId(table="aliases", key=(space, "kathi", entity)), values=alias),))
+    await memory._engine.store.write(lambda _: (change, None), scope=Scope(owner="me"), reason=WHY, at=NOON)
+    await memory.settle(20)
+    assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id, other.id}
+    made = (await memory.log(1))[0].seq
+    await memory.undo(made)
+    await check_derived(memory, tmp_path / "m.db")
+    assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id}
+    assert {each.id for each in (await memory.list(entity="Kathi", as_of=made)).nodes} == {node.id, other.id}
 
 
 @pytest.mark.parametrize("odd", [True, 1.5, None, b"1"])

@@ -122,7 +122,7 @@ def commit_of(today: Snapshot, scope: Scope, when: When) -> tuple[int, int]:
     """The number of the commit meant, 0 for before all of them, and the instant that counts as now then.
 
     Order is by number. A clock that goes back may have shown an instant twice; then the later of the two moments is
-    meant: the last commit whose own time is not after it, with all that were made before it, whatever their clocks said.
+    meant: the last commit whose own time is not after it, with all made before it, whatever their clocks said.
     """
     values = {"spaces": json.dumps(today.visible(scope))}
     if when.commit is None:
