@@ -126,6 +126,16 @@ async def test_a_session_stays_while_others_speak_in_it(memory):
     assert (await memory.list()).nodes == ()
 
 
+async def test_what_comes_back_is_found_by_meaning_again(tmp_path, memory):
+    await memory.remember("I like tea")
+    undone = await memory.undo(1)
+    await memory.settle(20)
+    await memory.remember("I like coffee")
+    await memory.settle(20)
+    await memory.undo(undone.seq)
+    await check_derived(memory, tmp_path / "m.db")
+
+
 async def test_undoing_twice_is_said_to_be_done_already(memory):
     await memory.remember("I like tea")
     await memory.undo(1)
