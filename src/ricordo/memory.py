@@ -21,6 +21,7 @@ from ricordo.model import (
     Commit,
     Entity,
     EntityType,
+    Explanation,
     Fact,
     ImportReport,
     Json,
@@ -38,7 +39,7 @@ from ricordo.model import (
     Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
-from ricordo.retrieval import ask, listing, past
+from ricordo.retrieval import ask, listing, observing, past
 from ricordo.retrieval.request import Request, checked_limit, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
@@ -459,6 +460,42 @@ class Memory:
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
         return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=below, most=most))
+
+    async def timeline(
+        self,
+        *,
+        entity: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
+        limit: int = 50,
+    ) -> Sequence[Node]:
+        """What happened, in order of event time: messages and knowledge, the latest `limit` of the span.
+
+        Args:
+            entity: only what is linked to this person or thing.
+            after, before: a time or an expression, as in `search`.
+            as_of: from what was known at that time, as in `search`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            NotFoundError: nobody is known by the name given as `entity`.
+        """
+        request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
+        return await observing.timeline(self._asking, request)
+
+    async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
+        """Why a memory is here and what becomes of it: its change and run, what it rests on, what it replaced and what
+        replaced it, its versions and links, and when it fades.
+
+        Raises:
+            NotFoundError: there is none of that id, or was none at `as_of`.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        now = self._opened.now()
+        return await past.read(
+            self._asking, lambda tx: observing.explain(tx, self._scope, id, now=tx.current(now)), as_of
+        )
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a

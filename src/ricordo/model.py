@@ -32,6 +32,7 @@ EntityType = Literal["person", "project", "organization", "place", "concept", "t
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
 Durability = Literal["disk", "process"]
+Fading = Literal["never", "sinks", "closes"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 
 Json = Mapping[str, Any]
@@ -245,6 +246,28 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Where a memory came from, what became of it, and what will.
+
+    `made` is the change that first recorded it (with its run), `sources` what it rests on; `supersedes` is what it took
+    the place of, the latest first, `superseded_by` what took its, the first first. `retention` is what is left of it,
+    from 0 to its confidence; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says.
+    """
+
+    node: Node
+    made: Commit | None
+    versions: tuple[Version, ...]
+    sources: tuple[Node, ...]
+    supersedes: tuple[Node, ...]
+    superseded_by: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    mentions: tuple[str, ...]
+    retention: float
+    fades_at: datetime | None
+    fading: Fading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     """What one signal gave one hit: its rank among that signal's candidates and its part of the score."""
 
@@ -319,16 +342,21 @@ class Page:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
-    the one that comes and `next_embedded` how many memories it has.
+    the one that comes and `next_embedded` how many memories it has. `orphans` are memories that nothing links to
+    anything: no conversation, nobody, no other memory.
     """
 
     nodes: Mapping[str, int]
     categories: Mapping[str, int]
     closed: int
     edges: Mapping[str, int]
+    edges_per_node: float
+    orphans: int
     entities: int
     sessions: int
     sessions_waiting: int
+    last_consolidation: datetime | None
+    last_decay: datetime | None
     embedder: str | None
     embedded: int
     embedding_missing: int

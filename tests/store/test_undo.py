@@ -12,8 +12,9 @@ from tests.store.making import raw, rows
 from tests.store.test_past import SEEDS
 
 from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope
-from ricordo.encoding.mentions import mentions_in
+from ricordo.encoding.linker import links
 from ricordo.model import Reason
+from ricordo.store import Snapshot
 from ricordo.store.sqlite.truth import truth_of
 
 STEPS = 40
@@ -25,12 +26,12 @@ async def check_derived(memory: Any, path: Any) -> None:
     report = await memory.doctor()
     assert report.ok, report
     assert rows(path, "SELECT count(*) FROM live_nodes WHERE key NOT IN (SELECT node FROM embeddings)") == [(0,)]
-    names: dict[int, dict[str, tuple[int, ...]]] = {}
-    for space, folded, entity in rows(path, "SELECT space, folded, entity FROM aliases"):
-        names.setdefault(space, {}).setdefault(folded, ())
-        names[space][folded] += (entity,)
-    texts = rows(path, "SELECT key, space, iif(speaker IS NULL, content, speaker || ': ' || content) FROM nodes")
-    wanted = {pair for key, space, text in texts for pair in mentions_in([(key, text)], names.get(space, {}))}
+    spaces: dict[int, list[int]] = {}
+    for key, space in rows(path, "SELECT key, space FROM nodes"):
+        spaces.setdefault(space, []).append(key)
+    connection = raw(path)
+    wanted = {pair for space, keys in spaces.items() for pair in links(Snapshot(connection), space, keys)}
+    connection.close()
     assert set(rows(path, "SELECT node, entity FROM found_mentions")) == wanted
 
 

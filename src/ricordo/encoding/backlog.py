@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ricordo.embedding.words import embed_with_words
+from ricordo.encoding.linker import links
 from ricordo.encoding.mentions import Unlinked, candidates, mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
@@ -225,23 +226,17 @@ class Backlog:
         spaces = await self._store.read(linking.spaces_to_link)
         for space in spaces:
             noted = await self._store.read(lambda tx, space=space: linking.to_link(tx, space, _LINK_BATCH))  # type: ignore[misc]
-            texts = {key: text for _, key, text in noted}
-            pairs = await self._pairs(space, list(texts.items()))
+            notes, keys = [note for note, _ in noted], sorted({key for _, key in noted})
+            pairs = await self._store.read(lambda tx, space=space, keys=keys: links(tx, space, keys))  # type: ignore[misc]
             await self._store.derive(
-                lambda tx, noted=noted, texts=texts, pairs=pairs: linking.link_again(  # type: ignore[misc]
-                    tx, [note for note, _, _ in noted], list(texts), pairs
-                )
+                lambda tx, notes=notes, keys=keys, pairs=pairs: linking.link_again(tx, notes, keys, pairs)  # type: ignore[misc]
             )
         return bool(spaces)
 
-    async def _pairs(self, space: int, texts: list[tuple[int, str]]) -> list[tuple[int, int]]:
-        """(node key, entity key) of who is named where."""
+    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
         names = candidates(text for _, text in texts)
         known = await self._store.read(lambda tx: linking.known_names(tx, space, names))
-        return mentions([Unlinked(key=key, text=text) for key, text in texts], known)
-
-    async def _link_texts(self, space: int, texts: list[tuple[int, str]], *, through: int | None) -> None:
-        pairs = await self._pairs(space, texts)
+        pairs = mentions([Unlinked(key=key, text=text) for key, text in texts], known)
 
         def write(tx: Snapshot) -> None:
             linking.put_links(tx, pairs)

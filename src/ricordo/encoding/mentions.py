@@ -51,11 +51,6 @@ def mentions(nodes: Sequence[Unlinked], known: Mapping[str, tuple[int, ...]]) ->
     ]
 
 
-def mentions_in(texts: Sequence[tuple[int, str]], known: Mapping[str, tuple[int, ...]]) -> list[tuple[int, int]]:
-    """`mentions` of (node key, text)s."""
-    return mentions([Unlinked(key=key, text=text) for key, text in texts], known)
-
-
 def is_name_here(name: str, text: str) -> bool:
     """Whether a folded name can be one in this text: function words only where they are capitalised."""
     if name not in _ambiguous():

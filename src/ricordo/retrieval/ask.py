@@ -16,7 +16,7 @@ from ricordo.retrieval import past
 from ricordo.retrieval.context import EstimatedTokens, assemble
 from ricordo.retrieval.plan import Query, make_plan
 from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Mentions, Store
+from ricordo.store import Links, Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Asking:
     """All a question needs of the house.
 
     `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories;
-    `mentions` finds names in texts.
+    `links` finds who is named in them.
     """
 
     store: Store
@@ -44,7 +44,7 @@ class Asking:
     warm: Callable[[], None]
     deadline_s: float
     context_tokens: int
-    mentions: Mentions
+    links: Links
 
 
 async def search(asking: Asking, request: Request) -> Results:

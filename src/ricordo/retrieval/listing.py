@@ -15,6 +15,9 @@ from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.models import known_models
 
+LAST_DECAY = "last decay at"
+"""The property of the store under which upkeep notes when it last ran, in Unix milliseconds."""
+
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
     """One page, the latest recorded first. Without a type, everything is listed.
@@ -80,14 +83,21 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
     )
     sessions, waiting = snapshot.counts(scope, "count_sessions")[0]
     oldest, newest = snapshot.counts(scope, "event_span")[0]
+    edges = {kind: count for kind, count in snapshot.counts(scope, "count_edges") if count}
+    consolidated = snapshot.counts(scope, "last_consolidated")[0][0]
+    decayed = snapshot.meta(LAST_DECAY)
     return Stats(
         nodes=nodes,
         categories=dict(snapshot.counts(scope, "count_categories")),
         closed=snapshot.counts(scope, "count_closed")[0][0],
-        edges={kind: count for kind, count in snapshot.counts(scope, "count_edges") if count},
+        edges=edges,
+        edges_per_node=sum(edges.values()) / max(1, sum(nodes.values())),
+        orphans=snapshot.counts(scope, "count_orphans")[0][0],
         entities=snapshot.counts(scope, "count_entities")[0][0],
         sessions=sessions,
         sessions_waiting=waiting,
+        last_consolidation=None if consolidated is None else from_ms(consolidated),
+        last_decay=None if decayed is None else from_ms(int(decayed)),
         embedder=active.name if active else None,
         embedded=embedded,
         embedding_missing=sum(nodes.values()) - embedded if active else 0,

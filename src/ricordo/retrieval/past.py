@@ -55,7 +55,7 @@ async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
 async def read_past(asking: Asking, ask: Callable[[PastSnapshot], T], as_of: datetime | str | int) -> T:
     """Ask the store as it was. Raises InvalidError as `read` does."""
     when = when_of(as_of, asking=asking)
-    return await asking.store.read_past(ask, scope=asking.scope, when=when, mentions=asking.mentions)
+    return await asking.store.read_past(ask, scope=asking.scope, when=when, links=asking.links)
 
 
 def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:

@@ -12,7 +12,7 @@ from rich.text import Text
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from ricordo.doors.cli import demo_verb, keeping, recalling, upkeep  # noqa: F401  # importing them adds their verbs
+from ricordo.doors.cli import demo_verb, keeping, observing, recalling, upkeep  # noqa: F401  # importing them adds their verbs
 from ricordo.doors.cli.door import everywhere
 from ricordo.doors.cli.json_text import json_text
 from ricordo.doors.cli.screen import forgive_output, notices_console, shown

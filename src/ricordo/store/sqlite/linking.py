@@ -28,10 +28,15 @@ def spaces_to_link(snapshot: Snapshot) -> list[int]:
     return [row[0] for row in snapshot.rows("to_link_spaces")]
 
 
-def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int, str]]:
-    """(note, node key, text with its speaker) of nodes that are to be searched again, in the order they were noted."""
-    rows = snapshot.rows("to_link_of", {"space": space, "most": most})
-    return [(note, key, f"{speaker}: {content}" if speaker else content) for note, key, content, speaker in rows]
+def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
+    """(note, node key) of nodes that are to be searched again, in the order they were noted."""
+    return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
+
+
+def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[tuple[int, str]]:
+    """(node key, text with its speaker) of nodes, in no order."""
+    rows = snapshot.rows("node_contents", {"keys": json.dumps(keys)})
+    return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]
 
 
 def link_again(

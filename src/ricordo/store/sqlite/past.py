@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.int64]
 
-Mentions = Callable[[Sequence[tuple[int, str]], Mapping[str, tuple[int, ...]]], Iterable[tuple[int, int]]]
-"""Finds who is named where: ((node key, text)s, folded name to entities) to (node key, entity key)s."""
+Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
+"""Finds who is named where, by rule: (snapshot, space, node keys) to (node key, entity key)s."""
 
 _BODY = re.compile(r"\bAS\s")
 """What stands before the body of a view."""
@@ -50,11 +50,6 @@ class Text(NamedTuple):
     speaker: str | None
     tags: str
     space: int
-
-    @property
-    def named(self) -> str:
-        """The text with its speaker, as links are looked for in it."""
-        return f"{self.speaker}: {self.content}" if self.speaker else self.content
 
 
 class PastSnapshot(Snapshot):
@@ -107,15 +102,13 @@ class PastSnapshot(Snapshot):
             text = self.rows(name, {"match": match, "most": -1})[0][1]
             yield from map(int, text.split(",")) if text else ()
 
-    def named(self, space: int, name: str) -> list[tuple[int, str]]:
-        """(key, text with its speaker) of the nodes of a space that may name somebody."""
+    def may_name(self, space: int, name: str) -> list[int]:
+        """The nodes of a space that may name somebody. Those in `altered` are left out."""
         terms = index_terms(name)
         if not terms:
             return []
         lists = [set(self._indexed(" OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec"))) for term in terms]
-        keys = sorted(lists[0].intersection(*lists[1:]) - self.altered.keys())
-        rows = self.rows("node_contents", {"keys": json.dumps(keys)})
-        return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]
+        return sorted(lists[0].intersection(*lists[1:]) - self.altered.keys())
 
 
 def commit_of(today: Snapshot, scope: Scope, when: When) -> tuple[int, int]:
@@ -138,9 +131,7 @@ def _terms(text: Text) -> set[str]:
 
 
 @contextmanager
-def past(
-    connection: apsw.Connection, today: Snapshot, *, commit: int, at: int, mentions: Mentions
-) -> Iterator[PastSnapshot]:
+def past(connection: apsw.Connection, today: Snapshot, *, commit: int, at: int, links: Links) -> Iterator[PastSnapshot]:
     """The store as it was after a commit. Takes a connection nobody else uses, and closes it."""
     try:
         with translated("cannot read"):
@@ -148,7 +139,7 @@ def past(
             with moment(connection):
                 snapshot = PastSnapshot(connection, today=today, commit=commit, at=at)
                 _shadow(snapshot)
-                _shadow_links(snapshot, mentions)
+                _shadow_links(snapshot, links)
                 yield snapshot
     finally:
         connection.close()
@@ -185,7 +176,7 @@ def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Im
     )
 
 
-def _shadow_links(snapshot: PastSnapshot, mentions: Mentions) -> None:
+def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
     """Links found by rule follow from texts and names: where either was another, they are looked for again."""
     connection = snapshot.connection
     connection.execute(sql("past_links_table"))
@@ -193,22 +184,22 @@ def _shadow_links(snapshot: PastSnapshot, mentions: Mentions) -> None:
     connection.execute(sql("past_renamed_fill"))
     connection.execute(sql("past_altered_table"))
     connection.executemany(sql("past_altered_insert"), [(key,) for key in snapshot.altered])
-    pairs = set(_links_of_altered(snapshot, mentions)) | set(_links_of_renamed(snapshot, mentions))
+    pairs = {*_links_of_altered(snapshot, links), *_links_of_renamed(snapshot, links)}
     connection.executemany(sql("past_link_insert"), sorted(pairs))
     connection.execute(sql("past_links_view"))
 
 
-def _links_of_altered(snapshot: PastSnapshot, mentions: Mentions) -> Iterator[tuple[int, int]]:
-    if not snapshot.altered:
-        return
-    names: dict[int, dict[str, tuple[int, ...]]] = {}
-    for space, folded, entity in snapshot.rows("past_names"):
-        known = names.setdefault(space, {})
-        known[folded] = (*known.get(folded, ()), entity)
+def _links_of_altered(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
+    spaces: dict[int, list[int]] = {}
     for key, text in snapshot.altered.items():
-        yield from mentions([(key, text.named)], names.get(text.space, {}))
+        spaces.setdefault(text.space, []).append(key)
+    for space, keys in spaces.items():
+        yield from links(snapshot, space, keys)
 
 
-def _links_of_renamed(snapshot: PastSnapshot, mentions: Mentions) -> Iterator[tuple[int, int]]:
-    for space, folded, alias, entity in snapshot.rows("past_renamed_names"):
-        yield from mentions(snapshot.named(space, alias), {folded: (entity,)})
+def _links_of_renamed(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
+    renamed = snapshot.rows("past_renamed_names")
+    entities = {entity for _, _, entity in renamed}
+    for space, alias, _ in renamed:
+        found = links(snapshot, space, snapshot.may_name(space, alias))
+        yield from (pair for pair in found if pair[1] in entities)

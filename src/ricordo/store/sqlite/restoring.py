@@ -70,9 +70,7 @@ def put_back(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
         if each.then is not None:
             _write(snapshot, each)
     snapshot.connection.execute("PRAGMA defer_foreign_keys = OFF")
-    back = [each.then["key"] for each in restored if each.table.name == "nodes" and each.then and each.now is None]
-    if back:
-        _index_again(snapshot, back)
+    _open_again(snapshot, restored)
 
 
 def _remove(snapshot: Snapshot, truth: Truth, each: Restored) -> None:
@@ -94,11 +92,15 @@ def _write(snapshot: Snapshot, each: Restored) -> None:
     marks = ", ".join("?" * len(columns))
     if each.now is None:
         statement = f'INSERT INTO "{each.table.name}" ({named}) VALUES ({marks})'
-        snapshot.connection.execute(statement, values)
+        snapshot.connection.execute(statement, tuple({**each.then, **_shut(each)}[name] for name in columns))
         return
     where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
     statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {where}'
     snapshot.connection.execute(statement, (*values, *_key(each)))
+
+
+def _shut(each: Restored) -> dict[str, Any]:
+    return {"closed_at": 0, "closed_reason": "forgotten"} if _opens(each) else {}
 
 
 def _key(each: Restored) -> tuple[Any, ...]:
@@ -107,14 +109,20 @@ def _key(each: Restored) -> tuple[Any, ...]:
     return tuple(image[name] for name in each.table.key)
 
 
-def _index_again(snapshot: Snapshot, nodes: Sequence[int]) -> None:
-    """New rows are indexed by the statements beside their INSERT, not by triggers (see the schema)."""
-    values = {"nodes": json.dumps(nodes)}
-    for statement in (
-        "nodes_index_again",
-        "nodes_archive_again",
-        "nodes_count_again",
-        "nodes_lack_vectors",
-        "to_link_put",
-    ):
-        snapshot.connection.execute(sql(statement), values)
+def _opens(each: Restored) -> bool:
+    return each.table.name == "nodes" and each.now is None and each.then is not None and each.then["closed_at"] is None
+
+
+def _open_again(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
+    """What is derived from a living node follows by triggers where it is opened; beside INSERT, for speed, it does not.
+    So a node that comes back was written as a closed one, and is opened now.
+    """
+    back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
+    if not back:
+        return
+    keys = {"nodes": json.dumps([image["key"] for image in back])}
+    living = {"nodes": json.dumps([each.then["key"] for each in restored if _opens(each) and each.then])}
+    snapshot.connection.execute(sql("nodes_archive_again"), keys)
+    snapshot.connection.execute(sql("nodes_reopen"), living)
+    snapshot.connection.execute(sql("history_forget"), {**living, "commit": back[0]["commit_seq"]})
+    snapshot.connection.execute(sql("to_link_put"), keys)

@@ -124,6 +124,15 @@ def session_row(session: Session, *, key: int, space: int, commit: int) -> Row:
     return (key, *values, seal(values))
 
 
+def asserted_edge(row: Row) -> Edge:
+    """An edge from the columns of `edges_of_node`."""
+    kind, source, target, predicate, weight, confidence, evidence = row
+    return Edge(
+        source=source, target=target, type=kind, predicate=predicate, weight=weight, confidence=confidence,
+        evidence=_list(evidence),
+    )  # fmt: skip
+
+
 def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> Row:
     """The columns of `edges` in the order of its table, sealed."""
     values = (

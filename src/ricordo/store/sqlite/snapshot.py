@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from ricordo.model import Commit, Entity, Node, Scope, Session
+from ricordo.model import Commit, Edge, Entity, Node, Scope, Session
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, node_of, session_of
+from ricordo.store.sqlite.rows import Row, asserted_edge, commit_of, entity_of, former_node, node_of, session_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +95,21 @@ class Snapshot:
         keys = [key for (key,) in self.connection.execute(query, values)]
         found = self.nodes(scope, keys)
         return [found[key] for key in keys]
+
+    def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
+        """Nodes that match, the latest event first."""
+        clause, values = conditions(filter_)
+        query = (
+            f"SELECT n.key FROM nodes AS n WHERE {clause} AND (n.expires_at IS NULL OR n.expires_at > :now)"
+            " ORDER BY n.event_time DESC, n.key DESC LIMIT :limit"
+        )
+        keys = [key for (key,) in self.connection.execute(query, values | self._for(scope, limit=limit, now=now))]
+        found = self.nodes(scope, keys)
+        return [found[key] for key in keys]
+
+    def edges(self, scope: Scope, node: Node) -> list[Edge]:
+        """What links a node to others the caller may see, its own edges first."""
+        return [asserted_edge(row) for row in self.rows("edges_of_node", self._for(scope, key=node.key))]
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
         """The keys of all nodes that match, ascending."""

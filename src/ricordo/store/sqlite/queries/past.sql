@@ -52,7 +52,7 @@ SELECT tbl, row, before FROM main.history WHERE seq > :commit AND made <= :commi
 
 -- name: to_link_of
 -- Nodes whose names are to be looked for again.
-SELECT l.id, n.key, n.content, n.speaker FROM to_link l JOIN nodes n ON n.key = l.node
+SELECT l.id, n.key FROM to_link l JOIN nodes n ON n.key = l.node
 WHERE n.space = :space ORDER BY l.id LIMIT :most
 
 -- name: to_link_spaces
@@ -69,23 +69,18 @@ INSERT INTO to_link (node) SELECT value FROM json_each(:nodes)
 -- name: links_drop
 DELETE FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))
 
--- name: nodes_index_again
--- Nodes that came back enter the index of the living, or the archive's, as new ones do.
-INSERT INTO nodes_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
-WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NULL
-
 -- name: nodes_archive_again
+-- Nodes that come back enter the archive's index as new ones do, by a statement of their own.
 INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
-WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NOT NULL
+WHERE key IN (SELECT value FROM json_each(:nodes))
 
--- name: nodes_count_again
-INSERT INTO shelves SELECT space, shelf, count(*), sum(char_count(content)) FROM nodes
-WHERE key IN (SELECT value FROM json_each(:nodes)) AND closed_at IS NULL GROUP BY space, shelf
-ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + excluded.chars
+-- name: nodes_reopen
+UPDATE nodes SET closed_at = NULL, closed_reason = NULL WHERE key IN (SELECT value FROM json_each(:nodes))
 
--- name: nodes_lack_vectors
--- Tells whoever makes vectors to look at these again.
-INSERT INTO removals (node, model) SELECT value, NULL FROM json_each(:nodes)
+-- name: history_forget
+-- What a row was between two statements of one commit is nobody's past.
+DELETE FROM history WHERE tbl = 'nodes' AND seq = :commit AND made = :commit
+  AND row IN (SELECT CAST(value AS TEXT) FROM json_each(:nodes))
 
 -- name: past_altered
 -- What of the past today's indexes do not hold. Only what was replaced or removed since can be among it.
@@ -116,11 +111,8 @@ INSERT INTO temp.past_renamed SELECT DISTINCT entity FROM (
 -- name: past_link_insert
 INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING
 
--- name: past_names
-SELECT space, folded, entity FROM temp.aliases
-
 -- name: past_renamed_names
-SELECT space, folded, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
+SELECT space, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
 
 -- name: past_links_view
 CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
