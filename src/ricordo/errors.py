@@ -3,7 +3,6 @@
 Each class carries a stable `code`; doors map codes to exit and HTTP statuses and never match text.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -46,9 +45,9 @@ class ConflictError(RicordoError):
     http_status = 409
     exit_status = 4
 
-    def __init__(self, message: str, *, hint: str = "", commits: Sequence[int] = ()) -> None:
+    def __init__(self, message: str, *, hint: str = "", commits: tuple[int, ...] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.commits = tuple(commits)
+        self.commits = commits
 
 
 class DeniedError(RicordoError):

@@ -69,11 +69,13 @@ def _check_later(ledger: Ledger, scope: Scope, commit_or_run: int | str, asked: 
         )
     mine = ledger.visible(scope, later)
     if len(mine) < len(later):  # a private memory about somebody of the group
-        raise ConflictError(f"{commit_or_run} cannot be undone: others build on it", commits=sorted(mine))
+        raise ConflictError(f"{commit_or_run} cannot be undone: others build on it", commits=tuple(sorted(mine)))
     if not with_later:
         listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
         hint = "undo those first, or all of them with with_later (--with-later)"
-        raise ConflictError(f"{commit_or_run} cannot be undone alone: {listed} built on it", hint=hint, commits=later)
+        raise ConflictError(
+            f"{commit_or_run} cannot be undone alone: {listed} built on it", hint=hint, commits=tuple(later)
+        )
 
 
 def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
