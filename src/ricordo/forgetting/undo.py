@@ -65,7 +65,7 @@ def _check_later(ledger: Ledger, scope: Scope, commit_or_run: int | str, asked: 
     """
     if _is_undone(ledger, asked):
         raise ConflictError(
-            f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=later
+            f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=tuple(later)
         )
     mine = ledger.visible(scope, later)
     if len(mine) < len(later):  # a private memory about somebody of the group
