@@ -24,7 +24,7 @@ async def check_derived(memory: Any, path: Any) -> None:
     """Doctor finds nothing; every vector and every link is there, and none too many."""
     await memory.settle(20)
     report = await memory.doctor()
-    assert report.ok, report
+    assert report.ok, [each for each in report.findings if not each.ok]
     assert rows(path, "SELECT count(*) FROM live_nodes WHERE key NOT IN (SELECT node FROM embeddings)") == [(0,)]
     spaces: dict[int, list[int]] = {}
     for key, space in rows(path, "SELECT key, space FROM nodes"):

@@ -62,11 +62,13 @@ def put_back(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
     # Rows refer to each other in both directions of time: what goes may be referred to by what is altered after it.
     snapshot.connection.execute("PRAGMA defer_foreign_keys = ON")
     truth = truth_of(snapshot.connection)
-    for each in restored:
+    order = {name: place for place, name in enumerate(truth.tables)}
+    parents_first = sorted(restored, key=lambda each: order[each.table.name])
+    for each in reversed(parents_first):
         if each.then is None:
             _remove(snapshot, truth, each)
     faults.reached("undo: after removing")
-    for each in restored:
+    for each in parents_first:
         if each.then is not None:
             _write(snapshot, each)
     snapshot.connection.execute("PRAGMA defer_foreign_keys = OFF")

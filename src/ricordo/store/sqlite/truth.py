@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 import apsw
@@ -60,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """All truth tables, and the columns of any table that refer to them."""
+    """All truth tables, parents first, and the columns of any table that refer to them."""
 
     tables: Mapping[str, Table]
     references: tuple[Reference, ...]
@@ -94,7 +95,14 @@ def truth_of(connection: apsw.Connection) -> Truth:
     }
     rows = connection.execute(sql("schema_references"))
     references = tuple(Reference(table=table, column=column, target=target) for table, column, target in rows)
-    return Truth(tables=tables, references=references)
+    return Truth(tables=_parents_first(tables, references), references=references)
+
+
+def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...]) -> dict[str, Table]:
+    """In an order in which rows can be written: triggers of one table look into those it refers to."""
+    needs = {name: {each.target for each in references if each.table == name} & tables.keys() for name in tables}
+    order = TopologicalSorter({name: parents - {name} for name, parents in needs.items()})
+    return {name: tables[name] for name in order.static_order()}
 
 
 def row_text(row: RowId) -> str:
