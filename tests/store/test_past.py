@@ -11,7 +11,7 @@ from tests.store.histories import NICKNAMES, OPTIONS, PEOPLE, HandClock, History
 from ricordo import Memory, NotFoundError
 from ricordo.clock import to_ms
 
-SEEDS = range(int(os.environ.get("RICORDO_HISTORIES", "6")))
+SEEDS = range(int(os.environ.get("RICORDO_HISTORIES", "3")))
 STEPS = 30
 
 
