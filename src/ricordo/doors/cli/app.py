@@ -16,6 +16,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     demo_verb,
     evolving,
     keeping,
+    observing,
     people_verbs,
     recalling,
     upkeep,

@@ -32,6 +32,30 @@ class Text:
     at: int
 
 
+def spaces_to_link(snapshot: Snapshot) -> list[int]:
+    """Spaces with nodes that are to be searched again."""
+    return [row[0] for row in snapshot.rows("to_link_spaces")]
+
+
+def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
+    """(note, node key) of nodes that are to be searched again, in the order they were noted."""
+    return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
+
+
+def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[Text]:
+    """Nodes by key, in no order."""
+    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(keys)})]
+
+
+def put_links_again(
+    snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Put the links of nodes that were searched again in place of those they had."""
+    snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
+    put_links(snapshot, pairs)
+    snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
     """Who is something to the owner, and when; Unix milliseconds."""

@@ -174,8 +174,9 @@ DELETE FROM subjects WHERE node = ? AND entity = ?
 SELECT name FROM subjects WHERE node = :node AND entity = :entity
 
 -- name: found_mention_insert
--- The node may have been erased since it was read.
-INSERT INTO found_mentions SELECT key, :entity FROM nodes WHERE key = :node ON CONFLICT DO NOTHING
+-- Either may have gone since they were read.
+INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = :node AND e.key = :entity
+ON CONFLICT DO NOTHING
 
 -- name: found_mention_delete
 DELETE FROM found_mentions WHERE node = :node AND entity = :entity
