@@ -168,3 +168,91 @@ async def test_stats_tell_what_is_linked_to_nothing(memory: Any) -> None:
     figures = await memory.stats()
     assert (figures.orphans, figures.edges, figures.edges_per_node) == (1, {"temporal": 3}, 0.5)
     assert (figures.sessions_waiting, figures.last_consolidation, figures.last_decay) == (1, None, None)
+
+
+async def test_a_relation_taken_back_links_nothing_any_more_and_is_still_in_the_past(memory: Any) -> None:
+    said = await memory.add("my brother is late again")
+    await memory.add_entity("Tom")
+    await memory.relate("Tom", "brother")
+    await memory.settle(20)
+    made = (await memory.log(1))[0].seq
+
+    async def linked(**when: Any) -> list[str]:
+        return [node.id for node in (await memory.list(entity="Tom", **when)).nodes]
+
+    assert await linked() == [said]
+    await memory.undo(made)
+    await memory.settle(20)
+    assert await linked() == []
+    assert await linked(as_of=made) == [said]
+    assert await linked(as_of=made - 1) == []
+
+
+async def test_of_two_brothers_my_brother_is_neither_until_one_is_taken_back_or_they_become_one(memory: Any) -> None:
+    said = await memory.add("my brother is late again")
+    for name in ("Tom", "Tim"):
+        await memory.add_entity(name)
+        await memory.relate(name, "brother")
+        await memory.settle(20)
+    second = (await memory.log(1))[0].seq
+    assert (await memory.list(entity="Tom")).nodes == ()
+    undone = await memory.undo(second)
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
+    await memory.undo(undone.seq)
+    await memory.merge("Tom", "Tim")
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
+    await memory.undo((await memory.log(1))[0].seq)
+    await memory.settle(20)
+    assert (await memory.list(entity="Tom")).nodes == ()
+
+
+async def test_what_is_linked_after_a_merge_is_parted_with_it(memory: Any) -> None:
+    for name in ("Robert", "Bob"):
+        await memory.add_entity(name)
+    await memory.merge("Robert", "Bob")
+    merged = (await memory.log(1))[0].seq
+    said = await memory.add("Bob is late again")
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Robert")).nodes] == [said]
+    assert (await memory.explain(said)).mentions == ("Robert",)
+    await memory.undo(merged)
+    assert (await memory.list(entity="Robert")).nodes == ()
+    assert [node.id for node in (await memory.list(entity="Bob")).nodes] == [said]
+
+
+async def test_what_proved_useful_fades_from_then_on(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The meeting with Anna is at ten", category="event")
+    clock.ms += 30 * DAY
+    await memory.reinforce(node.id)
+    why = await memory.explain(node.id)
+    assert why.retention == node.confidence
+    assert (why.fades_at - node.created_at).days == 100
+
+
+async def test_where_an_expected_memory_was_in_the_past_is_told(memory: Any) -> None:
+    tea = await memory.remember("I like tea")
+    await memory.forget(tea.id)
+    then, now = [
+        (await memory.search("who likes tea", why_not=tea.id, as_of=seq)).trace.absence.stage for seq in (1, 2)
+    ]
+    assert (then, now) == ("found", "left out")
+    assert (await memory.search("tea", why_not="nothing", as_of=1)).trace.absence.stage == "unknown"
+
+
+async def test_search_follows_turns_that_are_taken_back_and_come_back(memory: Any) -> None:
+    """What readers keep of turns is let go of: the answer is that of somebody who looks for the first time."""
+    for text in ("shall we take the ferry", "the red one at noon", "or the night train", "the ferry was lovely"):
+        await memory.add(text, session="trip")
+    await memory.settle(20)
+    before = await memory.search("which ferry at noon", trace=True)
+    assert (await memory.search("which ferry at noon", trace=True)).hits == before.hits
+    undone = await memory.undo(2)
+    assert "the red one at noon" not in {hit.content for hit in (await memory.search("which ferry at noon")).hits}
+    await memory.undo(undone.seq)
+    await memory.settle(20)
+    again = await memory.search("which ferry at noon", trace=True)
+    assert [(hit.id, hit.score, hit.why) for hit in again.hits] == [
+        (hit.id, pytest.approx(hit.score), hit.why) for hit in before.hits
+    ]

@@ -16,6 +16,8 @@ HOUR = 3_600_000
 PEOPLE = ("Anna", "Boris", "Chiara", "Dan Smith", "Эмма")
 NICKNAMES = ("Annie", "Bo", "Kia", "Smithy", "Эм")
 THINGS = ("tea", "the red bicycle", "a flat in Porto", "chess", "peanuts", "the night train")
+RELATIONS = ("wife", "boss", "brother")
+STATES = ("lives in", "works for", "was named by", "speaks")
 VERBS = ("likes", "sold", "asked about", "is afraid of", "bought")
 
 
@@ -101,7 +103,9 @@ async def restore(at: History) -> None:
 
 async def add_entity(at: History) -> None:
     place = at.dice.randrange(len(PEOPLE))
-    entity = await at.memory.add_entity(PEOPLE[place], aliases=at.dice.choice(((), (NICKNAMES[place],))))
+    entity = await at.memory.add_entity(
+        PEOPLE[place], aliases=at.dice.choice(((), (NICKNAMES[place],), (NICKNAMES[place],)))
+    )
     at.entities.append(entity.id)
 
 
@@ -145,11 +149,36 @@ async def split(at: History) -> None:
     await at.memory.split(PEOPLE[place], [NICKNAMES[place]])
 
 
+async def relate(at: History) -> None:
+    await at.memory.relate(at.dice.choice(PEOPLE), at.dice.choice(RELATIONS))
+
+
+async def tell_of_a_relation(at: History) -> None:
+    said = f"my {at.dice.choice(RELATIONS)} {at.dice.choice(VERBS)} {at.dice.choice(THINGS)}"
+    at.ids.append(await at.memory.add(said, session="s1"))
+
+
+async def move(at: History) -> None:
+    who, where = at.dice.choice(PEOPLE[:2]), at.dice.choice(("Rome", "Paris", "Terry"))
+    node = await at.memory.remember(f"{who} {at.dice.choice(STATES)} {where}", about=[who])
+    if node.id not in at.ids:
+        at.ids.append(node.id)
+
+
+async def resolve(at: History) -> None:
+    open_reviews = await at.memory.review()
+    if not open_reviews:
+        raise NotFoundError("nothing to decide")
+    decision = at.dice.choice(("replace", "keep both", "keep old"))
+    await at.memory.resolve(at.dice.choice(open_reviews), decision=decision)
+
+
 ACTS: tuple[tuple[str | None, Act], ...] = (
     (None, add), (None, add), (None, add_many), (None, remember), (None, remember), (None, forget), (None, forget),
     (None, restore), (None, add_entity), (None, end_session), ("undo", undo), ("correct", correct),
     ("update", update), ("confirm", confirm), ("reinforce", reinforce), ("demote", demote), ("merge", merge),
-    ("split", split),
+    ("split", split), ("relate", relate), ("relate", tell_of_a_relation), ("resolve", move), ("resolve", move),
+    ("resolve", resolve),
 )  # fmt: skip
 """What may happen, and the method it takes: what the front does not have yet does not happen."""
 

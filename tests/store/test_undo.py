@@ -219,13 +219,15 @@ async def test_a_name_that_is_taken_back_links_nothing_any_more(tmp_path, memory
     from tests.store.making import NOON, WHY
 
     from ricordo.model import Change, RowId, RowState
+    from ricordo.words import same_name_key
 
     await memory.add_entity("Katharina")
     node = await memory.remember("Kathi is late, Katharina said")
     other = await memory.remember("Kathi is late")
     (space, entity) = rows(tmp_path / "m.db", "SELECT space, key FROM entities")[0]
-    alias = {"space": space, "folded": "kathi", "entity": entity, "alias": "Kathi"}
-    change = Change(rows=(RowState(row=RowId(table="aliases", key=(space, "kathi", entity)), values=alias),))
+    alias = {"space": space, "folded": "kathi", "entity": entity, "alias": "Kathi", "sound": same_name_key("Kathi")}
+    row = RowId(table="aliases", key=(space, "kathi", entity, "Kathi"))
+    change = Change(rows=(RowState(row=row, values=alias),))
     await memory._engine.store.write(lambda _: (change, None), scope=Scope(owner="me"), reason=WHY, at=NOON)
     await memory.settle(20)
     assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id, other.id}

@@ -248,6 +248,8 @@ class Backlog:
         pairs = mentions(texts, known, holders=holders, owner=owner)
 
         def write(tx: Snapshot) -> None:
+            if through is None:  # what is known now may also mean that somebody else was meant before
+                linking.drop_all_links(tx, [text.key for text in texts])
             linking.put_links(tx, pairs)
             if through is not None:
                 linking.mark_linked(tx, space, through)
@@ -264,7 +266,7 @@ class Backlog:
         return bool(fresh)
 
     async def _link_new_relations(self) -> bool:
-        """Older memories are searched for "my wife" once it is known who that is."""
+        """What speaks of "my wife" is searched again when it is learnt who that is, or was."""
         fresh = await self._store.read(linking.new_relations)
         for space, predicate, _ in fresh:
             for words in stems_of(predicate):

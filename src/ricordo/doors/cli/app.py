@@ -16,9 +16,9 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     demo_verb,
     evolving,
     keeping,
-    observing,
     people_verbs,
     recalling,
+    time_verbs,
     upkeep,
 )
 from ricordo.doors.cli.door import everywhere

@@ -22,6 +22,7 @@ from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.truth import Image, Table, truth_of
 from ricordo.words import index_terms
+from ricordo.words.kinship import stems_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -183,19 +184,24 @@ def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
     connection.execute(sql("past_renamed_table"))
     connection.execute(sql("past_renamed_fill"))
     connection.execute(sql("past_altered_table"))
-    connection.executemany(sql("past_altered_insert"), [(key,) for key in snapshot.altered])
-    pairs = {*_links_of_altered(snapshot, links), *_links_of_renamed(snapshot, links)}
+    searched = _to_search(snapshot)
+    connection.executemany(sql("past_altered_insert"), [(key,) for keys in searched.values() for key in keys])
+    found = {pair for space, keys in searched.items() for pair in links(snapshot, space, sorted(keys))}
+    pairs = {*found, *_links_of_renamed(snapshot, links)}
     connection.executemany(sql("past_link_insert"), sorted(pairs))
     connection.execute(sql("past_links_view"))
     connection.execute(sql("past_counts_view"))
 
 
-def _links_of_altered(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
-    spaces: dict[int, list[int]] = {}
+def _to_search(snapshot: PastSnapshot) -> dict[int, set[int]]:
+    """By space, the nodes whose words were others, or that may speak of somebody who was another to the owner."""
+    spaces: dict[int, set[int]] = {}
     for key, text in snapshot.altered.items():
-        spaces.setdefault(text.space, []).append(key)
-    for space, keys in spaces.items():
-        yield from links(snapshot, space, keys)
+        spaces.setdefault(text.space, set()).add(key)
+    for space, predicate in snapshot.rows("past_relations_changed"):
+        for words in stems_of(predicate):
+            spaces.setdefault(space, set()).update(snapshot.may_name(space, words))
+    return spaces
 
 
 def _links_of_renamed(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:

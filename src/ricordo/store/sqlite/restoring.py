@@ -126,7 +126,6 @@ def _open_again(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
     living = {"nodes": json.dumps([each.then["key"] for each in restored if _opens(each) and each.then])}
     snapshot.connection.execute(sql("nodes_archive_again"), keys)
     snapshot.connection.execute(sql("nodes_traits_again"), keys)
-    snapshot.connection.execute(sql("turns_changed_again"))
     snapshot.connection.execute(sql("nodes_reopen"), living)
     snapshot.connection.execute(sql("history_forget"), {**living, "commit": back[0]["commit_seq"]})
     snapshot.connection.execute(sql("to_link_put"), keys)

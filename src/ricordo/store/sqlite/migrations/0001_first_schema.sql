@@ -256,6 +256,13 @@ CREATE TABLE to_link (
   node INTEGER NOT NULL
 ) STRICT;
 
+-- Relations to owners that came, changed or went: what speaks of "my wife" is to be searched again.
+CREATE TABLE relations_to_link (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  space     INTEGER NOT NULL,
+  predicate TEXT NOT NULL
+) STRICT;
+
 -- How much is live on each shelf: the statistics ranking needs, per space so that none moves another's.
 CREATE TABLE shelves (
   space INTEGER NOT NULL REFERENCES spaces,
@@ -510,6 +517,23 @@ END;
 CREATE TRIGGER aliases_moved AFTER UPDATE OF space, folded, entity ON aliases
 WHEN OLD.space IS NOT NEW.space OR OLD.folded IS NOT NEW.folded OR OLD.entity IS NOT NEW.entity BEGIN
   INSERT INTO to_link (node) SELECT node FROM found_mentions WHERE entity = OLD.entity;
+END;
+
+CREATE TRIGGER relations_added AFTER INSERT ON relations WHEN NEW.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate) VALUES (NEW.space, NEW.predicate);
+END;
+CREATE TRIGGER relations_removed AFTER DELETE ON relations WHEN OLD.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate) VALUES (OLD.space, OLD.predicate);
+END;
+CREATE TRIGGER relations_changed AFTER UPDATE ON relations WHEN OLD.source IS NULL OR NEW.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate)
+    VALUES (OLD.space, OLD.predicate) UNION VALUES (NEW.space, NEW.predicate);
+END;
+-- Of two brothers who become one, "my brother" may speak.
+CREATE TRIGGER entities_merged AFTER UPDATE OF closed_at, merged_into ON entities
+WHEN OLD.closed_at IS NOT NEW.closed_at OR OLD.merged_into IS NOT NEW.merged_into BEGIN
+  INSERT INTO relations_to_link (space, predicate)
+    SELECT space, predicate FROM relations WHERE target = NEW.key AND source IS NULL;
 END;
 
 -- Before-images of every truth table (one whose rows have a commit and a seal), of rows that change and rows that go.

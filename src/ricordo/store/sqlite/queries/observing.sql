@@ -10,8 +10,10 @@ WHERE e.target = :key AND e.closed_at IS NULL AND s.space IN (SELECT value FROM 
 
 -- name: names_in_node
 -- Whom a memory names, as found by rule; whom it is about is not among them.
-SELECT e.canonical_name FROM found_mentions m JOIN entities e ON e.key = m.entity
-WHERE m.node = :key AND NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = m.node AND s.entity = m.entity)
+SELECT DISTINCT e.canonical_name FROM found_mentions m JOIN entities o ON o.key = m.entity
+  JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
+WHERE m.node = :key AND e.key NOT IN (
+  SELECT coalesce(o.merged_into, o.key) FROM subjects s JOIN entities o ON o.key = s.entity WHERE s.node = :key)
 ORDER BY e.key
 
 -- name: replaced_by_node
@@ -36,7 +38,9 @@ SELECT node, min(depth) FROM chain WHERE node != :key GROUP BY node ORDER BY min
 
 -- name: is_protected
 -- Whether somebody it is about is not to be forgotten.
-SELECT count(*) FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :key AND e.protected
+SELECT count(*) FROM subjects s JOIN entities o ON o.key = s.entity
+  JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
+WHERE s.node = :key AND e.protected
 
 -- name: count_orphans
 -- Live memories that nothing links to anything: no conversation, nobody, no other memory.

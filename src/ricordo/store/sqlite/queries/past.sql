@@ -75,13 +75,9 @@ INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, sp
 WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: nodes_traits_again
--- Beside the INSERT, as for new ones. What comes back may be older than all that readers keep of turns: the counter
--- tells them, see `turns_changed_again`.
+-- Beside the INSERT, as for new ones. Readers that keep turns learn of them when they are opened.
 INSERT INTO traits SELECT key, space, coalesce(session, 0), event_time, speaker, traits_of(content, tags, speaker)
 FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
-
--- name: turns_changed_again
-UPDATE meta SET value = value + 1 WHERE name = 'turns_changed'
 
 -- name: nodes_reopen
 UPDATE nodes SET closed_at = NULL, closed_reason = NULL WHERE key IN (SELECT value FROM json_each(:nodes))
@@ -122,6 +118,17 @@ INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING
 
 -- name: past_renamed_names
 SELECT space, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
+
+-- name: past_relations_changed
+-- What was said of the owner's people otherwise than today.
+WITH then_said AS (SELECT r.space AS space, r.predicate AS predicate, r.target, r.valid_from, r.valid_until, r.closed_at,
+    e.closed_at, e.merged_into
+  FROM temp.relations r JOIN temp.entities e ON e.key = r.target WHERE r.source IS NULL),
+said AS (SELECT r.space AS space, r.predicate AS predicate, r.target, r.valid_from, r.valid_until, r.closed_at,
+    e.closed_at, e.merged_into
+  FROM main.relations r JOIN main.entities e ON e.key = r.target WHERE r.source IS NULL)
+SELECT DISTINCT space, predicate FROM (SELECT * FROM (SELECT * FROM then_said EXCEPT SELECT * FROM said)
+  UNION ALL SELECT * FROM (SELECT * FROM said EXCEPT SELECT * FROM then_said))
 
 -- name: past_links_view
 CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
