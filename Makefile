@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench crash fuzz clean
+.PHONY: demo test check format docs bench peers ablation crash fuzz clean
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -37,6 +37,16 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
+
+# Ricordo beside others on the same documents: make peers FILE=conversations.jsonl. Installs them all, some GB, in a
+# temporary folder; a quarter of an hour.
+peers: $(READY)
+	@$(BIN)/python benchmarks/peers.py $(FILE)
+
+# What each signal of recall is worth: make ablation FILE=locomo.jsonl (benchmarks/quality.py says what stands in it).
+ablation: $(READY)
+	@test -n "$(FILE)" || { echo "Name the questions: make ablation FILE=..." >&2; exit 1; }
+	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300

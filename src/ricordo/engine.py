@@ -21,6 +21,7 @@ from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
+from ricordo.retrieval.plan import Weighing
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import models
@@ -108,6 +109,7 @@ class Engine:
             embed=self.embed_question, warm=lambda: self._warm(scope),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
+            weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
     def _warm(self, scope: Scope) -> None:

@@ -36,6 +36,11 @@ Decision = Literal["replace", "keep both", "keep old"]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+Fusion = Literal["score", "rrf"]
+SignalName = Literal[
+    "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
+    "own experience", "asks",
+]  # fmt: skip
 
 Json = Mapping[str, Any]
 """A JSON object the caller brought and gets back as it was. Ricordo reads only the keys it names."""
@@ -372,7 +377,15 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one signal gave one hit: its rank among that signal's candidates and its part of the score."""
+    """What one signal or factor gave one hit.
+
+    Attributes:
+        strategy: the signal's name.
+        rank: the hit's place among all candidates by this signal alone, 1 for the best; None where the signal does not
+            speak for it, and for what is no signal.
+        raw: what the signal measured, or the factor.
+        share: what that added to the score; the shares of a hit add up to its score.
+    """
 
     strategy: str
     rank: int | None

@@ -256,3 +256,13 @@ async def test_search_follows_turns_that_are_taken_back_and_come_back(memory: An
     assert [(hit.id, hit.score, hit.why) for hit in again.hits] == [
         (hit.id, pytest.approx(hit.score), hit.why) for hit in before.hits
     ]
+
+
+async def test_the_shares_of_a_hit_of_the_past_add_up_to_its_score(memory: Any) -> None:
+    await memory.remember("Anna likes tea", confidence=0.5)
+    await memory.remember("Boris likes tea with milk")
+    await memory.settle(20)
+    hits = (await memory.search("who likes tea", as_of=2, trace=True)).hits
+    assert len(hits) == 2
+    for hit in hits:
+        assert sum(share.share for share in hit.why) == pytest.approx(hit.score)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.retrieval import past
 from ricordo.retrieval.context import EstimatedTokens, assemble
-from ricordo.retrieval.plan import Query, make_plan
+from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Links, Store
 from ricordo.times import find_interval
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _CONTEXT_HITS = 20
 # An embedder may take all of the deadline; words are looked up in this much more.
 _GRACE_S = 0.25
-# Of the most a signal can give, which is .08 and .14: nearly half of the question's words, or a near meaning.
-_TELLING = {"words": 0.036, "meaning": 0.056}
+# By measure: nearly half of the question's words, or a near meaning.
+_TELLING = {"words": 0.45, "meaning": 0.4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Asking:
     deadline_s: float
     context_tokens: int
     links: Links
+    weighing: Weighing = Weighing()
 
 
 async def search(asking: Asking, request: Request) -> Results:
@@ -68,7 +70,7 @@ async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsO
     vectors, degraded = await _embedded(asking, query)
     embedding_ms = (time.monotonic() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
-    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors)
+    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, weighing=asking.weighing)
     if as_of is not None:
         found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
     else:
@@ -110,4 +112,4 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
 
 def _is_telling(hit: Hit) -> bool:
     """Whether a hit says anything of its own to the question: shares words with it, or means something near."""
-    return any(share.share >= _TELLING.get(share.strategy, 1.0) for share in hit.why)
+    return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -7,6 +7,7 @@ question's telling words a memory holds and how near its meaning is, with no use
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 from math import log
@@ -34,8 +35,6 @@ T = TypeVar("T")
 AsOf = datetime | str | int | None
 """A time, or the number of a commit; None for now."""
 
-# The most each signal gives, as in the search of today: `context` asks both for the same least share.
-_WORDS, _MEANING, _TIME = 0.08, 0.14, 0.03
 _NEAREST = 80
 _IN_TIME = 40
 
@@ -82,11 +81,12 @@ def find(snapshot: PastSnapshot, plan: Plan, *, asking: Asking) -> Found:
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
     allowed = snapshot.matching(scope, plan.filter(entity))
     within = set(allowed.tolist())
-    signals = {
-        "words": _words(snapshot, scope, plan, within),
-        "meaning": _meaning(snapshot, plan, asking=asking, allowed=allowed),
-        "time": _time(snapshot, scope, plan, within),
+    work: dict[str, Callable[[], dict[int, float]]] = {
+        "words": lambda: _words(snapshot, scope, plan, within),
+        "meaning": lambda: _meaning(snapshot, plan, asking=asking, allowed=allowed),
+        "date": lambda: _date(snapshot, scope, plan, within),
     }
+    signals = {name: measure() for name, measure in work.items() if name not in plan.weighing.without}
     ranked = _ranked(snapshot, signals, plan, scope=scope)
     best = tuple(
         hit_of(each.node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=asking.zone)
@@ -152,7 +152,7 @@ def _cosines(snapshot: PastSnapshot, keys: Keys, question: NDArray[np.float32], 
     return dict(zip(held, (rows @ asked / np.maximum(norms, 1e-9)).tolist(), strict=True))
 
 
-def _time(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
+def _date(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
     """What happened in the span the question names."""
     if plan.interval is None:
         return {}
@@ -172,21 +172,27 @@ class _Ranked(NamedTuple):
 def _ranked(snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *,
             scope: Scope) -> list[_Ranked]:  # fmt: skip
     """All that any signal found, best first."""
-    most = {"words": _WORDS, "meaning": _MEANING, "time": _TIME}
-    shares = {
-        key: tuple(
-            Share(strategy=name, rank=None, raw=found[key], share=most[name] * found[key])
-            for name, found in signals.items()
-            if key in found
-        )
-        for key in {key for found in signals.values() for key in found}
-    }
+    from ricordo.retrieval.signals import WEIGHTS
+
+    shares: dict[int, list[Share]] = {}
+    for name, found in signals.items():
+        order = sorted(found.values())
+        for key, raw in found.items():
+            place = 1 + len(order) - bisect_right(order, raw)
+            shares.setdefault(key, []).append(Share(strategy=name, rank=place, raw=raw, share=WEIGHTS[name] * raw))
+    nodes = snapshot.nodes(scope, shares)
     ranked = [
-        _Ranked(node, sum(each.share for each in shares[key]) * node.confidence, shares[key])
-        for key, node in snapshot.nodes(scope, shares).items()
-        if not _is_over(node, snapshot, plan)
+        _weighed(nodes[key], shares[key]) for key in shares if key in nodes and not _is_over(nodes[key], snapshot, plan)
     ]
     return sorted(ranked, key=lambda each: (-each.score, -each.node.key))
+
+
+def _weighed(node: Node, shares: Sequence[Share]) -> _Ranked:
+    score = sum(each.share for each in shares)
+    if node.confidence == 1:
+        return _Ranked(node, score, tuple(shares))
+    lost = Share(strategy="confidence", rank=None, raw=node.confidence, share=score * (node.confidence - 1))
+    return _Ranked(node, score + lost.share, (*shares, lost))
 
 
 def _absence(snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_Ranked], *, scope: Scope,

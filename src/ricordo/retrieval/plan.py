@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ricordo.embedding.words import Embedded
-from ricordo.model import Category, Json, NodeType
+from ricordo.model import Category, Fusion, Json, NodeType
 from ricordo.store.sqlite.filters import Filter
 from ricordo.times import Interval
 from ricordo.words import index_terms, question_terms
@@ -42,6 +42,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """How signals become a score: as sums of measures or of reciprocal ranks, and which are left out."""
+
+    fusion: Fusion = "score"
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A query made ready: its terms, its time, and its vector for each model that can answer."""
 
@@ -51,6 +59,7 @@ class Plan:
     ignored: tuple[str, ...]
     interval: Interval | None
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
+    weighing: Weighing = Weighing()
 
     @property
     def shelves(self) -> tuple[str, ...]:
@@ -77,9 +86,13 @@ class Plan:
         )
 
 
-def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded]) -> Plan:
+def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded],
+              weighing: Weighing = Weighing()) -> Plan:  # fmt: skip
     """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May."""
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
     ignored = dict.fromkeys(term for term in index_terms(query.text[:2_000]) if term not in terms)
-    return Plan(query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors)
+    return Plan(
+        query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors,
+        weighing=weighing,
+    )  # fmt: skip

@@ -57,6 +57,16 @@ class Pool:
     persons: tuple[str, ...]
     average_chars: float
 
+    @property
+    def before(self) -> NDArray[np.intp]:
+        """Places in `turns` of the turns one and two before each candidate, intp[2, size]; -1 for none."""
+        return self.turns.before[:, : self.size]
+
+    @property
+    def after(self) -> NDArray[np.intp]:
+        """Likewise of the turns after each."""
+        return self.turns.after[:, : self.size]
+
 
 def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     """Read the candidates and what surrounds them. Those near the best by words are candidates, too."""
@@ -82,19 +92,14 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
     """
     snapshot = look.snapshot
     with snapshot.turns(shared=not look.plan.query.archived) as table:
-        near = table.near(snapshot, best, reach=2 * REACH, within=REACH)
-        if look.allowed is not None:
-            near = near[np.isin(near, look.allowed)]
-        candidates = np.union1d(chosen, near)
-        around = np.setdiff1d(table.near(snapshot, candidates, reach=REACH, within=REACH), candidates)
-        spaces = snapshot.visible(look.scope)
-        turns = table.take(snapshot, np.concatenate([candidates, around]), spaces=spaces)
-    return turns, int(np.isin(turns.keys, candidates).sum())
+        return table.around(
+            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=snapshot.visible(look.scope)
+        )
 
 
 def _union(found: Iterable[Mapping[int, float]]) -> Keys:
     """All keys, ascending, each once."""
-    return np.unique(np.fromiter((key for each in found for key in each), np.int64))
+    return np.array(sorted({key for each in found for key in each}), np.int64)
 
 
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
@@ -185,7 +190,8 @@ def _cosines(look: Lookup, keys: Keys) -> Floats:
         mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
         asked = question.vector - mean
         # The cosine of (row - mean) and asked, without writing the differences down.
-        dots = rows @ np.stack([asked, mean], axis=1)
+        with one_thread():
+            dots = rows @ np.stack([asked, mean], axis=1)
         squares = np.einsum("ij,ij->i", rows, rows) - 2 * dots[:, 1] + mean @ mean
         found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)

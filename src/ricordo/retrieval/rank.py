@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import exp
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,8 @@ _RECENCY_PART = 0.1
 # deviations of the scores.
 _SAME_SESSION = 0.2
 _SPREAD_DEPTH = 40
+# A factor as near to one as this is not worth a line.
+_UNTOLD = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,58 +46,52 @@ class Ranking:
     """Why the candidates of a pool stand as they do.
 
     Attributes:
-        shares: what each signal gave each candidate, float32[size].
-        totals: their sums, float64[size], before anything is taken away.
+        values: what each signal measured of each candidate, float32[size].
+        shares: what it gave for that, float32[size].
+        totals: the sums of the shares, float64[size], before anything is taken away.
         lost: by place, what a turn loses to better ones of its session.
-        seeds: each strategy's raw scores, by key.
     """
 
+    values: Mapping[str, Floats]
     shares: Mapping[str, Floats]
     totals: NDArray[np.float64]
     lost: Mapping[int, float]
-    seeds: Mapping[str, Mapping[int, float]]
 
     def told(self, candidate: Ranked) -> tuple[Share, ...]:
-        """All that makes a candidate's score: the shares of the signals, each with its rank among the candidates of a
-        strategy of the same name; what it lost; and what each factor added or took away.
+        """All that makes a candidate's score: what each signal measured and gave, with the candidate's place among all
+        by that signal; what it lost; and what each factor added or took away.
         """
-        key, place = candidate.key, candidate.place
+        place = candidate.place
         told = [
             Share(
                 strategy=name,
-                rank=_rank_among(self.seeds.get(name, {}), key),
-                raw=self.seeds.get(name, {}).get(key, float(values[place])),
-                share=float(values[place]),
+                rank=1 + int(np.count_nonzero(measured > measured[place])) if measured[place] > 0 else None,
+                raw=float(measured[place]),
+                share=float(self.shares[name][place]),
             )
-            for name, values in self.shares.items()
-            if values[place] or key in self.seeds.get(name, {})
+            for name, measured in self.values.items()
+            if self.shares[name][place]
         ]
         score = float(self.totals[place])
         if lost := self.lost.get(place):
             told.append(Share(strategy="same session", rank=None, raw=lost, share=-lost))
             score -= lost
         for name, factor in candidate.factors.items():
-            change = _change(score, factor)
-            told.append(Share(strategy=name, rank=None, raw=factor, share=change))
-            score += change
+            if abs(factor - 1) > _UNTOLD:
+                told.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
+            score += abs(score) * (factor - 1)
         if candidate.moved:
             told.append(Share(strategy="newer", rank=None, raw=candidate.moved, share=candidate.moved))
         return tuple(told)
 
 
-def _rank_among(raw: Mapping[int, float], key: int) -> int | None:
-    """1 for the best; newer ones first where scores are equal."""
-    if key not in raw:
-        return None
-    return 1 + sum((score, other) > (raw[key], key) for other, score in raw.items())
-
-
-def rank(pool: Pool, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[int, float]], *, most: int,
+def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], *, most: int,
          spread: bool) -> tuple[list[Ranked], Ranking]:  # fmt: skip
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:
-        seeds: each strategy's raw scores; a hit tells its rank among them.
+        values: what each signal measured, float32[size]; the trace tells it.
+        shares: what it adds to the score for that, float32[size].
         spread: prefer turns of different sessions.
     """
     totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
@@ -111,23 +106,24 @@ def rank(pool: Pool, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[i
         Ranked(key=int(keys[place]), place=int(place), score=float(totals[place]) - lost.get(int(place), 0.0))
         for place in order[:most]
     ]
-    return best, Ranking(shares=shares, totals=totals, lost=lost, seeds=seeds)
+    return best, Ranking(values=values, shares=shares, totals=totals, lost=lost)
 
 
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
     """What the strategies found, each by its own best, where there was no time for signals."""
     keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)
-    by_strategy = {
-        name: np.array([found.get(int(key), 0.0) / max(found.values()) / len(seeds) for key in keys], np.float32)
+    raw = {
+        name: np.array([found.get(int(key), 0.0) for key in keys], np.float32)
         for name, found in seeds.items()
         if found and max(found.values()) > 0
     }
+    by_strategy = {name: np.asarray(values / values.max() / len(seeds), np.float32) for name, values in raw.items()}
     totals = np.zeros(len(keys), np.float64)
     for values in by_strategy.values():
         totals += values
     order = np.lexsort((-keys, -totals))[:most]
     best = [Ranked(key=int(keys[place]), place=int(place), score=float(totals[place])) for place in order]
-    return best, Ranking(shares=by_strategy, totals=totals, lost={}, seeds=seeds)
+    return best, Ranking(values=raw, shares=by_strategy, totals=totals, lost={})
 
 
 def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp]) -> dict[int, float]:
@@ -145,26 +141,27 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp]) ->
     return lost
 
 
-def weigh(candidate: Ranked, known: Weights, *, now: int) -> Ranked:
-    """Apply what is known of the memory itself: confidence, reinforcement exp(score x 0.2), and a little recency."""
-    found = factors(known, now=now)
-    score = candidate.score
-    for factor in found.values():
-        score += _change(score, factor)
-    return Ranked(key=candidate.key, place=candidate.place, score=score, factors=found)
+def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
+    """Apply what is known of each memory itself; best first, newer ones where that is equal."""
+    factors = factors_of(known, now=now)
+    scores = np.array([each.score for each in candidates])
+    for values in factors.values():
+        scores += np.abs(scores) * (values - 1)
+    weighed = [
+        replace(each, score=float(score), factors={name: float(values[place]) for name, values in factors.items()})
+        for place, (each, score) in enumerate(zip(candidates, scores, strict=True))
+    ]
+    return sorted(weighed, key=lambda each: (-each.score, -each.key))
 
 
-def _change(score: float, factor: float) -> float:
-    """What a factor adds to a score, which may be below zero: more of it is always better."""
-    return abs(score) * (factor - 1)
-
-
-def factors(known: Weights, *, now: int) -> dict[str, float]:
-    """The factors of a memory that differ from one."""
-    days = max(0.0, (now - known.since) / _DAY_MS)
-    every = {
-        "confidence": known.confidence,
-        "reinforcement": exp(known.score * 0.2),
+def factors_of(known: Sequence[Weights], *, now: int) -> dict[str, NDArray[np.float64]]:
+    """What the scores of memories are multiplied by, more being better also for one below zero, float64[n] each:
+    confidence, reinforcement exp(score x 0.2), and a little recency.
+    """
+    columns = np.array([(each.confidence, each.score, each.since) for each in known], np.float64).reshape(-1, 3)
+    days = np.maximum(0.0, (now - columns[:, 2]) / _DAY_MS)
+    return {
+        "confidence": columns[:, 0],
+        "reinforcement": np.exp(columns[:, 1] * 0.2),
         "recency": 1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
     }
-    return {name: factor for name, factor in every.items() if abs(factor - 1) > 1e-9}

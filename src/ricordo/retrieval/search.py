@@ -14,12 +14,13 @@ from zoneinfo import ZoneInfo
 from ricordo.model import Absence, Hit, Results, Scope, Trace
 from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
+from ricordo.retrieval.fusion import fuse
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
-from ricordo.retrieval.signals import asks_for_a_list, shares
+from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure
 from ricordo.retrieval.succession import in_succession
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -109,7 +110,9 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     if pool is None:
         return rank_by_seeds(seeds, most=most)
     spread = asks_for_a_list(look.plan.query.text)
-    return rank(pool, shares(pool, look.plan), seeds, most=most, spread=spread)
+    values = measure(pool, look.plan)
+    shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
+    return rank(pool, values, shares, most=most, spread=spread)
 
 
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
@@ -117,9 +120,7 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     plan = look.plan
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
-    weighed = sorted(
-        (weigh(each, known[each.key], now=plan.now) for each in alive), key=lambda each: (-each.score, -each.key)
-    )
+    weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
     return weighed if plan.query.archived else _newest_first(look.snapshot, weighed, known)
 
 

@@ -1,4 +1,4 @@
-"""What speaks for a candidate. Each signal is a pure function of the pool, float32[turns of the pool], with a weight.
+"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight.
 
 They are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
 is asked for. Weights are rounded; moving them by a third costs less than a point of recall (MEASURED.md). What depends
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
@@ -34,14 +35,14 @@ _NEXT = 0.7
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
     """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
-    met, turns = pool.strengths, pool.turns
-    nearby = _PREVIOUS * _shift(met, turns.before[0]), _NEXT * _shift(met, turns.after[0])
-    return _by_idf(pool, np.maximum.reduce([met, *nearby]))
+    met = pool.strengths
+    nearby = _PREVIOUS * _at(met, pool.before[0]), _NEXT * _at(met, pool.after[0])
+    return _by_idf(pool, np.maximum.reduce([met[:, : pool.size], *nearby]))
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
     """The question's words met by the turn itself; by idf, between 0 and 1."""
-    return _by_idf(pool, pool.strengths)
+    return _by_idf(pool, pool.strengths[:, : pool.size])
 
 
 def _by_idf(pool: Pool, met: Floats) -> Floats:
@@ -49,9 +50,9 @@ def _by_idf(pool: Pool, met: Floats) -> Floats:
     return np.asarray(pool.idf @ met / total if total > 0 else np.zeros(met.shape[1]), np.float32)
 
 
-def _shift(values: Floats, places: NDArray[np.intp]) -> Floats:
-    """For each turn the value of its neighbour; 0 where it has none."""
-    return np.asarray(np.where(places >= 0, values[..., places], 0), np.float32)
+def _at(values: Floats, places: NDArray[np.intp]) -> Floats:
+    """The values of the turns at some places; 0 for a place of -1."""
+    return np.asarray(np.where(places >= 0, values[..., places], np.float32(0)), np.float32)
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats:
@@ -59,28 +60,27 @@ def keywords(pool: Pool, plan: Plan) -> Floats:
     question any candidate holds, so that one stray word does not count like the whole question.
     """
     if not len(pool.words):
-        return np.zeros(len(pool.turns), np.float32)
-    around, long = pool.counts.copy(), pool.turns.lengths.copy()
-    for places in (*pool.turns.before, *pool.turns.after):
-        around += _shift(pool.counts, places)
-        long += _shift(pool.turns.lengths, places)
+        return np.zeros(pool.size, np.float32)
+    around, long = pool.counts[:, : pool.size].copy(), pool.turns.lengths[: pool.size].copy()
+    for places in (*pool.before, *pool.after):
+        around += _at(pool.counts, places)
+        long += _at(pool.turns.lengths, places)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
-    best = scores[: pool.size].max()
-    held = (pool.idf @ (around > 0))[: pool.size].max() / pool.idf.sum()
+    best = scores.max()
+    held = (pool.idf @ (around > 0)).max() / pool.idf.sum()
     return np.asarray(np.sqrt(held) * scores / best if best > 0 else scores, np.float32)
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
     """Cosine with the question, of the turn and in part of those around it."""
-    near = _shift(pool.cosines, pool.turns.before[0]) + _shift(pool.cosines, pool.turns.after[0])
-    far = _shift(pool.cosines, pool.turns.before[1]) + _shift(pool.cosines, pool.turns.after[1])
-    return np.asarray(pool.cosines + 0.3 * near + 0.15 * far, np.float32)
+    near, far = (_at(pool.cosines, pool.before[step]) + _at(pool.cosines, pool.after[step]) for step in (0, 1))
+    return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats:
     """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
-    return pool.spoke if len(pool.persons) == 1 else np.zeros(len(pool.turns), np.float32)
+    return pool.spoke[: pool.size] if len(pool.persons) == 1 else np.zeros(pool.size, np.float32)
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats:
@@ -93,20 +93,23 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
     for asked, trait in ((_WHEN, TIME), (_HOW_MANY, NUMBER), (_WHO_WHERE, NAME)):
         if asked.search(plan.query.text):
             return _holds(pool, trait)
-    return np.zeros(len(pool.turns), np.float32)
+    return np.zeros(pool.size, np.float32)
 
 
 _WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|month|year|time)|how long ago|"
-    r"когда|какого числа|во сколько|в каком (?:году|месяце))\b",
+    r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
+    r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
+    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
     re.I,
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b",
+    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
     re.I,
 )
+# "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
+    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
+    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
     re.I,
 )
 
@@ -115,15 +118,15 @@ def date(pool: Pool, plan: Plan) -> Floats:
     """What was said in the span the question names: 1, or a half where it names no more than a year."""
     span = plan.interval
     if span is None:
-        return np.zeros(len(pool.turns), np.float32)
-    times = pool.turns.event_times
+        return np.zeros(pool.size, np.float32)
+    times = pool.turns.event_times[: pool.size]
     worth = np.float32(0.5 if span.precision == "year" else 1)
     return worth * np.asarray((times >= span.start) & (times < span.end), np.float32)
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """The turn before it asks something."""
-    return _shift(_holds(pool, ASKS), pool.turns.before[0])
+    return _at(np.asarray(pool.turns.flags & ASKS, np.float32), pool.before[0])
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
@@ -132,7 +135,7 @@ def asks(pool: Pool, plan: Plan) -> Floats:
 
 
 def _holds(pool: Pool, trait: int) -> Floats:
-    return np.asarray((pool.turns.flags & trait) != 0, np.float32)
+    return np.asarray((pool.turns.flags[: pool.size] & trait) != 0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +146,7 @@ class Signal:
     value: Callable[[Pool, Plan], Floats]
 
 
-SIGNALS: Mapping[str, Signal] = {
+SIGNALS: Mapping[SignalName, Signal] = {
     "words in context": Signal(weight=9, value=words_in_context),
     "words": Signal(weight=2, value=words_alone),
     "keywords": Signal(weight=3, value=keywords),
@@ -158,10 +161,14 @@ SIGNALS: Mapping[str, Signal] = {
 
 _SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
 
+WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
+"""What each signal counts; those above zero add up to 1."""
 
-def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, float32[size]; all weights together count as 1."""
-    return {name: signal.weight / _SCALE * signal.value(pool, plan)[: pool.size] for name, signal in signals.items()}
+
+def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
+    """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
+    without = plan.weighing.without
+    return {name: signal.value(pool, plan) for name, signal in SIGNALS.items() if name not in without}
 
 
 def asks_for_a_list(text: str) -> bool:
@@ -170,7 +177,9 @@ def asks_for_a_list(text: str) -> bool:
 
 
 _LIST = re.compile(
-    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
-    r"|\b(?:kinds?|types?|all|both|каки[ех]|всех|оба|обе|виды)\b",
+    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
+    r"|\bwhat (?:has|have) \w+"
+    r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
+    r"|вид(?:ы|ов)|перечисл\w+)\b",
     re.IGNORECASE,
 )

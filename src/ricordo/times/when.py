@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -218,6 +219,7 @@ def _midnight(day: date, zone: ZoneInfo) -> int:
     return _ms(datetime(day.year, day.month, day.day, tzinfo=zone))
 
 
+@lru_cache(maxsize=1_024)
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).astimezone(zone)
 

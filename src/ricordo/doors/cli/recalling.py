@@ -100,7 +100,7 @@ def _results(door: Door, question: str, results: Results, *, traced: bool, whole
         if traced and results.trace is not None:
             if whole:
                 show_hits.trace(out, results, results.trace)
-            show_hits.absence(out, results.trace)
+            show_hits.absence(out, results, results.trace)
         elif results.trace is not None and results.hits:
             door.hint("Why these? Add --trace.")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,8 +32,13 @@ KEPT_MOST = 50_000
 WHOLE_MOST = 20_000
 """Up to so many memories a caller's turns are all read at once, when they ask a second time."""
 
-_UNKNOWN = -1
-_NONE = 0
+# Row 0 is nobody: where a session ends, or where it is not known how it goes on.
+_NOBODY = 0
+
+_ROW = np.dtype([
+    ("key", "i8"), ("space", "i8"), ("session", "i8"), ("event_time", "i8"), ("start", "i8"), ("size", "i4"),
+    ("speaker", "i4"), ("flags", "u4"), ("length", "f4"), ("previous", "i4"), ("following", "i4"), ("known", "i1"),
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,35 +84,19 @@ class Turns:
         return found
 
 
-@dataclass(slots=True)
-class _Columns:
-    """Rows in the order they were read; `previous` and `following` are keys, 0 at a session's end, -1 unknown."""
-
-    keys: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    spaces: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    sessions: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    event_times: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    speakers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    flags: Codes = field(default_factory=lambda: np.empty(0, np.uint32))
-    lengths: Floats = field(default_factory=lambda: np.empty(0, np.float32))
-    starts: Places = field(default_factory=lambda: np.empty(0, np.intp))
-    sizes: Places = field(default_factory=lambda: np.empty(0, np.intp))
-    previous: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    following: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    known: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
-
-    def extend(self, **rows: NDArray[np.generic]) -> None:
-        for name in self.__slots__:
-            setattr(self, name, np.concatenate([getattr(self, name), rows[name]]))
-
-
 class TurnTable:
-    """The turns that were read. Shared by the readers of a process: hold `lock` from `follow` on."""
+    """The turns that were read. Shared by the readers of a process: hold `lock` from `follow` on.
+
+    A row is a turn, in the order they were read; `previous` and `following` are rows, and right as far as `known` steps
+    around it.
+    """
 
     _changes: int
     _last: int
-    _rows: _Columns
+    _rows: NDArray[np.void]
+    _count: int
     _codes: Codes
+    _codes_count: int
     _sorted: Keys
     _order: Places
     _names: list[str | None]
@@ -117,19 +106,26 @@ class TurnTable:
         self.lock = threading.Lock()
         self.drop(changes=-1, last=0)
 
-    def __len__(self) -> int:
-        return len(self._rows.keys)
+    def drop(self, *, changes: int, last: int) -> None:
+        """Begin anew."""
+        self._changes, self._last = changes, last
+        self._rows, self._count = np.zeros(1_024, _ROW), 1
+        self._codes, self._codes_count = np.empty(16_384, np.uint32), 0
+        self._sorted, self._order = np.empty(0, np.int64), np.empty(0, np.intp)
+        self._names, self._known_names = [], {}
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
         changes, last = snapshot.rows("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
-        if changes != self._changes or len(self) > KEPT_MOST:
+        if changes != self._changes or self._count > KEPT_MOST:
             self.drop(changes=changes, last=last)
         elif last > self._last:
             grown = [row[0] for row in snapshot.rows("sessions_grown", {"after": self._last, "most": KEPT_MOST})]
-            self._forget_order(np.array(grown, np.int64))
+            rows = np.isin(self._rows["session"][: self._count], grown)
+            for name in ("known", "previous", "following"):
+                self._rows[name][: self._count][rows] = 0
         self._last = last
         return True
 
@@ -138,152 +134,157 @@ class TurnTable:
         keys = np.array([row[0] for row in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})], np.int64)
         if not len(keys):
             return
-        self._read(snapshot, keys)
-        slots = self._slots(keys)
-        rows = self._rows
-        slots = slots[np.lexsort((keys, rows.event_times[slots], rows.sessions[slots]))]
-        sessions, ordered = rows.sessions[slots], rows.keys[slots]
+        at, rows = self._read(snapshot, keys), self._rows
+        at = at[np.lexsort((rows["key"][at], rows["event_time"][at], rows["session"][at]))]
+        sessions = rows["session"][at]
         goes_on = (sessions[1:] == sessions[:-1]) & (sessions[1:] != 0)
-        rows.previous[slots] = np.append(_NONE, np.where(goes_on, ordered[:-1], _NONE))
-        rows.following[slots] = np.append(np.where(goes_on, ordered[1:], _NONE), _NONE)
-        rows.known[slots] = np.iinfo(np.int8).max
+        rows["previous"][at] = np.append(_NOBODY, np.where(goes_on, at[:-1], _NOBODY))
+        rows["following"][at] = np.append(np.where(goes_on, at[1:], _NOBODY), _NOBODY)
+        rows["known"][at] = np.iinfo(np.int8).max
 
-    def near(self, snapshot: Snapshot, keys: Keys, *, reach: int, within: int) -> Keys:
-        """The live turns of the same sessions within some steps of given ones, themselves included, ascending.
+    def around(self, snapshot: Snapshot, chosen: Keys, best: Keys, *, reach: int, allowed: Keys | None,
+               spaces: Sequence[int]) -> tuple[Turns, int]:  # fmt: skip
+        """The candidates of a search, then the turns within `reach` steps of these; and how many candidates there are.
 
         Args:
-            keys: ascending.
-            reach: so far around each its session is read.
-            within: the steps, at most `reach`.
+            chosen: keys of candidates.
+            best: those of them near which, within `reach` steps, others are candidates, too.
+            allowed: ascending keys that these others must be among; None for all.
+            spaces: whose turns may be given.
         """
-        self._read(snapshot, keys)
-        slots = self._slots(keys)
-        slots = slots[slots >= 0]
-        self._read_order(snapshot, slots[self._rows.known[slots] < reach], reach)
-        found = [self._rows.keys[slots]]
-        for links in (self._rows.previous, self._rows.following):
-            step = slots
-            for _ in range(within):
-                towards = links[step]
-                step = self._slots(towards[towards > _NONE])
-                found.append(self._rows.keys[step])
-        return np.unique(np.concatenate(found))
+        at = self._read(snapshot, chosen)
+        found = self._found(best)
+        self._read_order(snapshot, found, 2 * reach)
+        near = self._near(found, reach)
+        if allowed is not None:
+            near = near[np.isin(self._rows["key"][near], allowed)]
+        candidates = self._distinct(np.append(at, near), spaces)
+        self._read_order(snapshot, candidates, reach)
+        around = self._distinct(self._near(candidates, reach), spaces, without=candidates)
+        return self._taken(np.append(candidates, around)), len(candidates)
 
-    def take(self, snapshot: Snapshot, keys: Keys, *, spaces: Sequence[int]) -> Turns:
-        """The given turns in their order, those of other spaces and unknown ones left out."""
-        self._read(snapshot, keys)
-        slots = self._slots(keys)
-        slots = slots[slots >= 0]
-        rows = self._rows
-        slots = slots[np.isin(rows.spaces[slots], spaces)]
-        ids, sizes = rows.keys[slots], rows.sizes[slots]
+    def _taken(self, at: Places) -> Turns:
+        rows = self._rows[at]
+        keys, sessions = rows["key"].copy(), rows["session"]
+        sizes = rows["size"].astype(np.intp)
         starts = np.cumsum(sizes) - sizes
-        where = np.arange(int(sizes.sum())) + np.repeat(rows.starts[slots] - starts, sizes)
-        sessions = rows.sessions[slots]
-        places = np.full(len(self) + 1, -1, np.intp)
-        places[slots] = np.arange(len(slots))
+        where = np.arange(int(sizes.sum())) + np.repeat(rows["start"] - starts, sizes)
+        places = np.full(self._count, -1, np.intp)
+        places[at] = np.arange(len(at))
+        before, after = (np.stack([links[at], links[links[at]]]) for links in self._links())
         return Turns(
-            keys=ids, sessions=np.where(sessions == 0, -ids, sessions), event_times=rows.event_times[slots],
-            speakers=rows.speakers[slots], names=self._names, flags=rows.flags[slots], lengths=rows.lengths[slots],
-            codes=self._codes[where], starts=starts, before=self._walk(rows.previous, slots, places),
-            after=self._walk(rows.following, slots, places),
+            keys=keys, sessions=np.where(sessions == 0, -keys, sessions), event_times=rows["event_time"],
+            speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
+            codes=self._codes[where], starts=starts, before=places[before], after=places[after],
         )  # fmt: skip
 
-    def _walk(self, links: Keys, slots: Places, places: Places) -> Places:
-        """Places of the turns one and two steps along; `places` has -1 for what is not among them, and at its end."""
-        first = self._slots(links[slots])
-        second = np.where(first >= 0, self._slots(links[first]), -1)
-        return np.stack([places[first], places[second]])
+    def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        return self._rows["previous"], self._rows["following"]
 
-    def _slots(self, keys: Keys) -> Places:
-        """Rows of keys; -1 for a key that is not here."""
+    def _near(self, at: Places, within: int) -> Places:
+        """The turns up to so many steps from given ones, repeats and nobody included."""
+        found = []
+        for links in self._links():
+            step: NDArray[np.integer] = at
+            for _ in range(within):
+                step = links[step]
+                found.append(step)
+        return np.concatenate(found)
+
+    def _distinct(self, at: Places, spaces: Sequence[int], without: Places | None = None) -> Places:
+        """Rows of some spaces, each once, ascending by key."""
+        marked = np.zeros(self._count, np.bool_)
+        marked[at] = True
+        marked[_NOBODY] = False
+        if without is not None:
+            marked[without] = False
+        found = np.flatnonzero(marked)
+        found = found[np.logical_or.reduce([self._rows["space"][found] == space for space in (0, *spaces)])]
+        return found[np.argsort(self._rows["key"][found])]
+
+    def _found(self, keys: Keys) -> Places:
+        """Rows of keys; nobody for a key that is not here."""
         if not len(self._sorted):
-            return np.full(len(keys), -1, np.intp)
+            return np.zeros(len(keys), np.intp)
         found = np.minimum(self._sorted.searchsorted(keys), len(self._sorted) - 1)
-        return np.where(self._sorted[found] == keys, self._order[found], -1)
+        return np.where(self._sorted[found] == keys, self._order[found], _NOBODY)
 
-    def _read(self, snapshot: Snapshot, keys: Keys) -> None:
-        """Make sure of the rows of some turns."""
-        missing = np.unique(keys[self._slots(keys) < 0])
-        rows = snapshot.rows("traits_of", {"keys": json.dumps(missing.tolist())}) if len(missing) else []
+    def _read(self, snapshot: Snapshot, keys: Keys) -> Places:
+        """Make sure of some turns; their rows."""
+        at = self._found(keys)
+        missing = sorted(set(keys[at == _NOBODY].tolist()))
+        rows = snapshot.rows("traits_of", {"keys": json.dumps(missing)}) if missing else []
         if not rows:
-            return
+            return at
         ids, spaces, sessions, event_times, speakers, traits = zip(*rows, strict=True)
-        codes = np.frombuffer(b"".join(traits), "<u4").astype(np.uint32)
+        codes = np.frombuffer(b"".join(traits), "<u4")
         sizes = np.array([len(each) for each in traits], np.intp) // codes.itemsize
         heads = np.cumsum(sizes) - sizes
-        known = self._known_names
-        for name in set(speakers).difference(known):
-            known[name] = len(self._names)
-            self._names.append(name)
-        new = np.array(ids, np.int64)
-        at = self._sorted.searchsorted(new)
-        self._order = np.insert(self._order, at, np.arange(len(self), len(self) + len(new)))
-        self._sorted = np.insert(self._sorted, at, new)
-        self._rows.extend(
-            keys=new, spaces=np.array(spaces, np.int64), sessions=np.array(sessions, np.int64),
-            event_times=np.array(event_times, np.int64), flags=codes[heads],
-            lengths=codes[heads + 1].astype(np.float32),
-            speakers=np.array([known[name] for name in speakers], np.int32), starts=len(self._codes) + heads + HEADER,
-            sizes=sizes - HEADER, previous=np.full(len(new), _UNKNOWN), following=np.full(len(new), _UNKNOWN),
-            known=np.zeros(len(new), np.int8),
-        )  # fmt: skip
-        self._codes = np.concatenate([self._codes, codes])
+        new = self._room(len(rows))
+        for name, values in (
+            ("key", ids), ("space", spaces), ("session", sessions), ("event_time", event_times),
+            ("speaker", [self._name(speaker) for speaker in speakers]), ("flags", codes[heads]),
+            ("length", codes[heads + 1]), ("size", sizes - HEADER), ("start", self._codes_count + heads + HEADER),
+        ):  # fmt: skip
+            new[name] = values
+        self._keep_codes(codes)
+        place = self._sorted.searchsorted(new["key"])
+        self._order = np.insert(self._order, place, np.arange(self._count, self._count + len(rows)))
+        self._sorted = np.insert(self._sorted, place, new["key"])
+        self._count += len(rows)
+        return self._found(keys)
 
-    def _read_order(self, snapshot: Snapshot, slots: Places, reach: int) -> None:
+    def _room(self, rows: int) -> NDArray[np.void]:
+        """Rows to be written, past those in use."""
+        if self._count + rows > len(self._rows):
+            grown = np.zeros(2 * (self._count + rows), _ROW)
+            grown[: self._count] = self._rows[: self._count]
+            self._rows = grown
+        return self._rows[self._count : self._count + rows]
+
+    def _keep_codes(self, codes: Codes) -> None:
+        end = self._codes_count + len(codes)
+        if end > len(self._codes):
+            grown = np.empty(2 * end, np.uint32)
+            grown[: self._codes_count] = self._codes[: self._codes_count]
+            self._codes = grown
+        self._codes[self._codes_count : end] = codes
+        self._codes_count = end
+
+    def _name(self, speaker: str | None) -> int:
+        place = self._known_names.setdefault(speaker, len(self._names))
+        if place == len(self._names):
+            self._names.append(speaker)
+        return place
+
+    def _read_order(self, snapshot: Snapshot, at: Places, reach: int) -> None:
         """Make sure of what stands around some turns, `reach` steps either way."""
-        rows = self._rows
-        outside = slots[rows.sessions[slots] == 0]
-        rows.previous[outside] = rows.following[outside] = _NONE
-        inside = slots[rows.sessions[slots] != 0]
+        at = at[(self._rows["known"][at] < reach) & (at != _NOBODY)]
+        inside = at[self._rows["session"][at] != 0]
         if len(inside):
-            values = {"keys": json.dumps(rows.keys[inside].tolist()), "each": reach}
-            lines = [_line(*row, each=reach) for row in snapshot.rows("windows", values)]
+            values = {"keys": json.dumps(self._rows["key"][inside].tolist()), "each": reach}
+            lines = [_line(*row) for row in snapshot.rows("windows", values)]
             line = np.fromstring(",".join(lines), dtype=np.int64, sep=",")
-            self._read(snapshot, line[line > _NONE])
-            self._link(line)
-        self._knows(slots, reach)
+            self._read(snapshot, line[line != 0])
+            rows = self._found(line)
+            joined = (line[1:] != 0) & (line[:-1] != 0)  # pieces stand apart by zeros
+            self._rows["previous"][rows[1:][joined]] = rows[:-1][joined]
+            self._rows["following"][rows[:-1][joined]] = rows[1:][joined]
+        self._knows(at, reach)
 
-    def _knows(self, slots: Places, reach: int) -> None:
+    def _knows(self, at: Places, reach: int) -> None:
         """Note how far around some turns, and around those near them, the order is known now."""
-        rows = self._rows
-        rows.known[slots] = reach
-        for links in (rows.previous, rows.following):
-            step = slots
+        known = self._rows["known"]
+        known[at] = reach
+        for links in self._links():
+            step: NDArray[np.integer] = at
             for left in range(reach - 1, 0, -1):
-                step = self._slots(links[step])
-                step = step[step >= 0]
-                rows.known[step] = np.maximum(rows.known[step], left)
-
-    def _link(self, line: Keys) -> None:
-        """Take over the order of pieces of sessions: -1 between pieces, 0 where a session begins or ends."""
-        rows, slots = self._rows, self._slots(line)
-        first, second = line[:-1], line[1:]
-        goes_on = (first > _NONE) & (second != _UNKNOWN)
-        rows.following[slots[:-1][goes_on]] = second[goes_on]
-        came_from = (second > _NONE) & (first != _UNKNOWN)
-        rows.previous[slots[1:][came_from]] = first[came_from]
-
-    def _forget_order(self, sessions: Keys) -> None:
-        rows = np.isin(self._rows.sessions, sessions)
-        self._rows.known[rows] = 0
-        self._rows.previous[rows] = self._rows.following[rows] = _UNKNOWN
-
-    def drop(self, *, changes: int, last: int) -> None:
-        """Begin anew."""
-        self._changes, self._last = changes, last
-        self._rows = _Columns()
-        self._codes = np.empty(0, np.uint32)
-        self._sorted = np.empty(0, np.int64)
-        self._order = np.empty(0, np.intp)
-        self._names = []
-        self._known_names = {}
+                step = links[step]
+                known[step] = np.maximum(known[step], left)
 
 
-def _line(key: int, before: str | None, after: str | None, *, each: int) -> str:
-    """A piece of a session in order; with a 0 where fewer than asked for stand on a side, and -1 at its end."""
-    earlier = before.split(",")[::-1] if before else []
-    later = after.split(",") if after else []
-    begin = ["0"] if len(earlier) < each else []
-    end = ["0"] if len(later) < each else []
-    return ",".join([*begin, *earlier, str(key), *later, *end, "-1"])
+def _line(key: int, before: str | None, after: str | None) -> str:
+    """A piece of a session in order, and a zero."""
+    earlier = f"{','.join(reversed(before.split(',')))}," if before else ""
+    later = f",{after}" if after else ""
+    return f"{earlier}{key}{later},0"

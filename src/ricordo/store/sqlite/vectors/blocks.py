@@ -110,7 +110,9 @@ class Block:
 
     def write_vectors(self, rows: Rows, to: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vectors of rows, in `to`, float32[n, dim]."""
-        return np.multiply(self.codes[rows], self.scales[rows, np.newaxis], out=to)
+        np.copyto(to, self.codes[rows])  # both at once takes twice as long
+        to *= self.scales[rows, np.newaxis]
+        return to
 
     def find(self, wanted: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Which of the ascending keys `wanted` live here, as places in `wanted`, and their rows."""
