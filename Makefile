@@ -20,11 +20,13 @@ check: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/generate_history.py --check
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python tools/generate_docs.py --check
 
 # Write what `check` compares: formatting and generated files.
 format: $(READY)
+	@$(BIN)/python tools/generate_history.py
 	@$(BIN)/python tools/generate_sync.py
 	@$(BIN)/python tools/generate_docs.py
 	@$(BIN)/ruff check --fix .

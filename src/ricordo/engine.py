@@ -15,6 +15,7 @@ from ricordo.clock import SystemClock
 from ricordo.embedding import resolve
 from ricordo.embedding.words import Embedded, embed_question
 from ricordo.encoding.backlog import Backlog
+from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
@@ -107,6 +108,7 @@ class Engine:
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
             embed=self.embed_question, warm=lambda: self._warm(scope),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
+            links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 

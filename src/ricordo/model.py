@@ -34,6 +34,7 @@ ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned"
 ReviewKind = Literal["replaced", "conflict", "several", "same"]
 Decision = Literal["replace", "keep both", "keep old"]
 Durability = Literal["disk", "process"]
+Fading = Literal["never", "sinks", "closes"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
@@ -272,12 +273,28 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowId:
+    """A row of one of the store's truth tables."""
+
+    table: str
+    key: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowState:
+    """A row as it shall be, column by column; None: it shall not be there. What an undo consists of."""
+
+    row: RowId
+    values: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
-    `moved_subjects` holds (node, from, to).
+    `moved_subjects` holds (node, from, to). `rows` takes rows back to what they were, whatever they hold.
     """
 
     add: tuple[Node, ...] = ()
@@ -295,6 +312,7 @@ class Change:
     sessions: tuple[Session, ...] = ()
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
+    rows: tuple[RowState, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -308,11 +326,12 @@ class Reason:
     actor: str
     origin: str
     reason: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id`: the run it was part of."""
 
     seq: int
     at: datetime
@@ -320,6 +339,7 @@ class Commit:
     origin: str
     reason: str
     hash: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +351,28 @@ class Version:
     closed_at: datetime | None
     closed_reason: ClosedReason | None
     node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Where a memory came from, what became of it, and what will.
+
+    `made` is the change that first recorded it (with its run), `sources` what it rests on; `supersedes` is what it took
+    the place of, the latest first, `superseded_by` what took its, the first first. `retention` is what is left of it,
+    from 0 to its confidence; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says.
+    """
+
+    node: Node
+    made: Commit | None
+    versions: tuple[Version, ...]
+    sources: tuple[Node, ...]
+    supersedes: tuple[Node, ...]
+    superseded_by: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    mentions: tuple[str, ...]
+    retention: float
+    fades_at: datetime | None
+    fading: Fading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,16 +476,21 @@ class Page:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
-    the one that comes and `next_embedded` how many memories it has.
+    the one that comes and `next_embedded` how many memories it has. `orphans` are memories that nothing links to
+    anything: no conversation, nobody, no other memory.
     """
 
     nodes: Mapping[str, int]
     categories: Mapping[str, int]
     closed: int
     edges: Mapping[str, int]
+    edges_per_node: float
+    orphans: int
     entities: int
     sessions: int
     sessions_waiting: int
+    last_consolidation: datetime | None
+    last_decay: datetime | None
     embedder: str | None
     embedded: int
     embedding_missing: int

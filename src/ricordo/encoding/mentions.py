@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ricordo.encoding.speech import is_owners_word
-from ricordo.store.sqlite.linking import Holder, Text
+from ricordo.store.sqlite.linking import Bearer, Holder, Text
 from ricordo.words import function_words
 from ricordo.words.fold import name_tokens
 from ricordo.words.kinship import relation_named, relations_in
@@ -46,8 +46,8 @@ class Run(NamedTuple):
         return (self.key, *look_up_keys(self.written)), sound_keys(self.written)
 
 
-Known = Mapping[str, Sequence[tuple[str, int]]]
-"""Folded name, or sound, to the names as they are written and the entities that go by them."""
+Known = Mapping[str, Sequence[Bearer]]
+"""Folded name, or sound, to those who go by it."""
 
 
 @lru_cache(maxsize=1_024)
@@ -95,17 +95,18 @@ def _meant(run: Run, known: Known, text: str) -> list[int]:
         return []
     if relation_named(run.written):  # whose wife is meant, and which, is not a matter of the letters
         return []
-    likely: dict[str, set[int]] = {}
+    likely: dict[str, set[Bearer]] = {}
     keys, sounds = run.look_up()
     for key in (*keys, *sounds):
-        for alias, entity in known.get(key, ()):
-            if like := _likeness(run, key, alias):
-                likely.setdefault(like, set()).add(entity)
+        for bearer in known.get(key, ()):
+            if like := _likeness(run, key, bearer.name):
+                likely.setdefault(like, set()).add(bearer)
     if "same" in likely:
-        return sorted(likely["same"]) if is_name_here(run.key, text) else []
+        return sorted({bearer.entity for bearer in likely["same"]}) if is_name_here(run.key, text) else []
     for like in ("form", "sound"):
         if like in likely:
-            return sorted(likely[like]) if len(likely[like]) == 1 else []
+            is_clear = len({bearer.whole for bearer in likely[like]}) == 1
+            return sorted({bearer.entity for bearer in likely[like]}) if is_clear else []
     return []
 
 
@@ -121,14 +122,15 @@ def _related(text: Text, holders: Sequence[Holder]) -> list[int]:
     """Whom "my wife" and the like mean in a text, by who it was when it was said; of several brothers nobody."""
     found: list[int] = []
     for predicate in relations_in(text.text[:MAX_CHARS]):
-        at_the_time = {
-            holder.entity
+        at_the_time = [
+            holder
             for holder in holders
             if holder.predicate == predicate
             and (holder.start is None or holder.start <= text.at)
             and (holder.end is None or text.at < holder.end)
-        }
-        found += at_the_time if len(at_the_time) == 1 else []
+        ]
+        if len({holder.whole for holder in at_the_time}) == 1:
+            found += [holder.entity for holder in at_the_time]
     return found
 
 

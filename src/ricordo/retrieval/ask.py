@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 from ricordo.embedding.words import Embedded
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
+from ricordo.retrieval import past
 from ricordo.retrieval.context import EstimatedTokens, assemble
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Store
+from ricordo.store import Links, Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ _TELLING = {"words": 0.45, "meaning": 0.4}
 class Asking:
     """All a question needs of the house.
 
-    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories.
+    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories;
+    `links` finds who is named in them.
     """
 
     store: Store
@@ -45,6 +47,7 @@ class Asking:
     warm: Callable[[], None]
     deadline_s: float
     context_tokens: int
+    links: Links
     weighing: Weighing = Weighing()
 
 
@@ -54,11 +57,12 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    return await _answer(asking, query, traced=request.trace)
+    return await _answer(asking, query, traced=request.trace, as_of=request.as_of)
 
 
-async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
-    asking.warm()
+async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+    if not query.words_only:
+        asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import find, results_of
 
@@ -67,12 +71,15 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     embedding_ms = (time.monotonic() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, weighing=asking.weighing)
-    found = await asking.store.read(
-        lambda snapshot: find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone,
-            until=started + asking.deadline_s + _GRACE_S, traced=traced,
+    if as_of is not None:
+        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
+    else:
+        until = started + asking.deadline_s + _GRACE_S
+        found = await asking.store.read(
+            lambda snapshot: find(
+                snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
+            )
         )
-    )  # fmt: skip
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
 
 
@@ -86,7 +93,8 @@ async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded
         return {}, (f"embedding: no answer within {asking.deadline_s:g} s",)
 
 
-async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None) -> str | None:
+async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None,
+                  as_of: past.AsOf = None) -> str | None:  # fmt: skip
     """Raises:
     InvalidError: the budget is no positive number.
     """
@@ -97,7 +105,7 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
     query = query_of(request, now=asking.now, zone=asking.zone)
     if not query.text.strip():
         return None
-    results = await _answer(asking, query, traced=True)
+    results = await _answer(asking, query, traced=True, as_of=as_of)
     known = [hit for hit in results.hits if session is None or hit.session != session]
     return assemble([hit for hit in known if _is_telling(hit)], budget=budget, tokens=EstimatedTokens())
 
