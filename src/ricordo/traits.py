@@ -30,6 +30,7 @@ HEADER = 2
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
+_INSIDE_WORDS = frozenset("0123456789'")
 _NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
 _QUESTION_MARKS = ("?", "？")
 
@@ -55,13 +56,14 @@ _NUMBER_WORDS = frozenset((
 ))  # fmt: skip
 
 
-def traits_of(content: str, terms: Sequence[str]) -> bytes:
+def traits_of(content: str, terms: Sequence[str], words: Sequence[str] | None = None) -> bytes:
     """A text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
 
     Args:
         terms: those of the text and of what it is found by besides, repeats included, in any order.
+        words: of the text, as `raw_words` gives them, where they are known already.
     """
-    numbers = array("I", [_flags(content), len(content), *map(term_code, terms)])
+    numbers = array("I", [_flags(content, words), len(content), *map(term_code, terms)])
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
@@ -73,17 +75,20 @@ def term_code(term: str) -> int:
     return crc32(term.encode("utf-8", "ignore")) or 1
 
 
-def _flags(text: str) -> int:
-    letters = _LETTERS.findall(text.lower())
+def _flags(text: str, words: Sequence[str] | None) -> int:
+    # Words are runs of letters, but for those with figures or apostrophes inside; most texts have neither.
+    is_plain = text.isascii() and _INSIDE_WORDS.isdisjoint(text)
+    has_digits = not is_plain and _DIGIT.search(text) is not None
+    letters = words if words is not None and is_plain else _LETTERS.findall(text.lower())
     flags = 0
-    if any(mark in text for mark in _QUESTION_MARKS):
+    if "?" in text or "？" in text:
         flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(_QUESTION_MARKS) else 0)
     if not _FIRST_PERSON_WORDS.isdisjoint(letters):
         flags |= FIRST_PERSON
-    if not _NUMBER_WORDS.isdisjoint(letters) or _DIGIT.search(text) is not None:
+    if has_digits or not _NUMBER_WORDS.isdisjoint(letters):
         flags |= NUMBER
-    if _NAME.search(text) is not None:
+    if not text.islower() and _NAME.search(text) is not None:
         flags |= NAME
-    if mentions_time(text, letters):
+    if mentions_time(text, letters, has_digits=has_digits):
         flags |= TIME
     return flags

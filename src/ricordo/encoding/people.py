@@ -17,7 +17,7 @@ from ricordo.model import Change, Entity, EntityType, Node, Relation, Scope
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import people as known
 from ricordo.words import name_key
-from ricordo.words.kinship import SINGLE, predicate_of, relation_named
+from ricordo.words.kinship import SINGLE, may_name_relation, predicate_of, relation_named
 from ricordo.words.names import likeness, looks_nominative, name_words
 
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
@@ -218,8 +218,11 @@ def overhear(snapshot: Snapshot, change: Change, *, scope: Scope) -> Change:
     """A change that adds messages, with the relations that the owner says outright in them."""
     if not change.add:
         return change
+    telling = [node for node in change.add if may_name_relation(node.content)]
+    if not telling:
+        return change
     people = People(snapshot, scope=scope, now=to_ms(change.add[0].created_at))
-    for node in change.add:
+    for node in telling:
         people.listen(node, owner=scope.owner)
     return people.into(change)
 

@@ -161,15 +161,16 @@ _FIGURES = re.compile(r"(?:19|20)\d\d|\d{4}[-/]\d\d|\d\.\d\d?\.\d{4}")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def mentions_time(text: str, words: Iterable[str] | None = None) -> bool:
+def mentions_time(text: str, words: Iterable[str] | None = None, *, has_digits: bool = True) -> bool:
     """Whether a time may be in the text: the cheap question asked before the grammar is.
 
     Args:
         words: the runs of letters of the text in lower case, where they are known already.
+        has_digits: False where it is known that it has none.
     """
-    if _FIGURES.search(text) is not None:
+    if not _ANCHORS.isdisjoint(_WORD.findall(text.lower()) if words is None else words):
         return True
-    return not _ANCHORS.isdisjoint(_WORD.findall(text.lower()) if words is None else words)
+    return has_digits and _FIGURES.search(text) is not None
 
 
 def looks_ahead(tokens: list[Token]) -> bool:

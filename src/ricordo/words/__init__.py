@@ -1,6 +1,6 @@
 """Text as words: folded and stemmed by script for the index, freed of function words for a question; names and kin."""
 
-from ricordo.words.fold import index_terms, name_key, name_terms
+from ricordo.words.fold import index_terms, name_key, name_terms, raw_words
 from ricordo.words.names import same_name_key
 from ricordo.words.question import function_words, question_terms
 from ricordo.words.statement import Statement, statement, statement_line
@@ -12,6 +12,7 @@ __all__ = [
     "name_key",
     "name_terms",
     "question_terms",
+    "raw_words",
     "same_name_key",
     "statement",
     "statement_line",

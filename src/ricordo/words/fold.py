@@ -37,13 +37,21 @@ _UNEVEN_NAMES = {"павел": "павл", "лев": "льв", "льва": "ль
 _local = threading.local()
 
 
-def index_terms(text: str) -> list[str]:
+def raw_words(text: str) -> list[str]:
+    """The words of a text in lower case: runs of letters and figures, also around an apostrophe."""
+    return _WORD.findall(text.lower())
+
+
+def index_terms(text: str, words: list[str] | None = None) -> list[str]:
     """The terms of `text` in order, repeats included. Any string is accepted; unpaired surrogates are dropped.
+
+    Args:
+        words: its `raw_words`, where they are known already.
 
     >>> index_terms("Sarah's peanuts, Ёлки")
     ['sarah', 'peanut', 'елк']
     """
-    words = _WORD.findall(text.lower())
+    words = raw_words(text) if words is None else words
     if text.isascii():
         return list(map(_term, words))
     terms: list[str] = []
@@ -169,11 +177,6 @@ def name_tokens(text: str) -> list[Token]:
         whole = len(terms) == 1
         tokens.extend(Token(term, bare if whole else term, is_capital, follows) for term in terms)
     return tokens
-
-
-def raw_words(text: str) -> list[str]:
-    """The words of a text in lower case, not folded."""
-    return _WORD.findall(text.lower())
 
 
 @lru_cache(maxsize=16_384)

@@ -75,6 +75,8 @@ SINGLE = frozenset(words.partition("|")[0] for words, _ in _SINGLE)
 
 # Agents write facts about whom they serve in the third person.
 _POSSESSIVE_EN = r"my|our|(?:the\s+)?user['’]s"
+# Every word of the two begins with one of these, or holds it: to look for them takes a fraction of the time.
+_BEGINNINGS = ("my", "our", "user", "мо", "наш")
 _POSSESSIVE_RU = (
     "мой|моя|моё|мое|мои|моего|моей|моему|моим|моём|моем|мою|моею|моих|моими|наш|наша|нашего|нашей|нашему|нашим|нашу"
 )
@@ -164,6 +166,9 @@ def _first_words() -> frozenset[str]:
 
 def may_name_relation(text: str) -> bool:
     """Whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
+    lowered = text.lower()
+    if not any(beginning in lowered for beginning in _BEGINNINGS):
+        return False
     return any(folded(found.group(1)) in _first_words() for found in _AFTER_MINE.finditer(text))
 
 

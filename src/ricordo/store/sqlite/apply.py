@@ -41,6 +41,7 @@ from ricordo.store.sqlite.rows import (
 )
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
+from ricordo.words import raw_words, statement_line
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class _Rows:
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
             "session_insert": [], "entity_insert": [], "entity_update": [], "alias_delete": [], "alias_insert": [],
-            "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [],
+            "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [], "node_slot": [],
             "node_update": [], "session_update": [],
             "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
             "edge_put": [], "edge_close": [], "review_put": [],
@@ -66,12 +67,15 @@ class _Rows:
     def index(self, row: Row, *, is_live: bool) -> None:
         """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
         key, _, space, shelf, _, _, content, _, _, speaker, session, tags, _, event_time, *_ = row
-        terms = all_terms(content, tags, speaker)
+        words = raw_words(content)
+        terms = all_terms(content, tags, speaker, words)
         statement = "node_index" if is_live else "node_index_closed"
         self.by_statement[statement].append((key, stored_terms(terms, f"{space}{shelf}")))
         self.by_statement["node_traits"].append(
-            (key, space, session or 0, event_time, speaker, traits_of(content, terms))
+            (key, space, session or 0, event_time, speaker, traits_of(content, terms, words))
         )
+        if is_live and shelf == "k" and (line := statement_line(content)):
+            self.by_statement["node_slot"].append((key, space, line))
         if is_live:
             nodes, chars = self.grown.get((space, shelf), (0, 0))
             self.grown[space, shelf] = nodes + 1, chars + len(content)

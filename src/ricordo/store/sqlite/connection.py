@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import apsw
@@ -98,14 +99,19 @@ def _statement_line(*values: apsw.SQLiteValue) -> str:
     return statement_line(str(values[0]))
 
 
-def all_terms(content: str, tags: str, speaker: str | None) -> list[str]:
+def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:
     """The index terms a node is found by: those of its text, its tags (a JSON list) and its speaker."""
-    terms = index_terms(content)
+    terms = index_terms(content, words)
     if tags != "[]":
         terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
     if speaker:
-        terms += index_terms(speaker)
+        terms += _speaker_terms(speaker)
     return terms
+
+
+@lru_cache(maxsize=4_096)
+def _speaker_terms(speaker: str) -> tuple[str, ...]:
+    return tuple(index_terms(speaker))
 
 
 def stored_terms(terms: Sequence[str], shelf: str) -> str:

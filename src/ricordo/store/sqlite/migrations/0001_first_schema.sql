@@ -480,11 +480,8 @@ CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
 END;
 
--- Slots follow, too. Whom a new fact is about comes after it, by the triggers of `subjects`.
-CREATE TRIGGER nodes_slot_added AFTER INSERT ON nodes WHEN NEW.shelf = 'k' AND NEW.closed_at IS NULL BEGIN
-  INSERT INTO slots SELECT NEW.key, NEW.space, '', statement_line(NEW.content)
-    WHERE statement_line(NEW.content) != '';
-END;
+-- Slots follow, too. That of a new fact is put in by the statement that stands beside its INSERT: a trigger would be
+-- asked for every message as well. Whom it is about comes after it, by the triggers of `subjects`.
 CREATE TRIGGER nodes_slot_moves AFTER UPDATE OF content, shelf, space, closed_at ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space
   OR OLD.closed_at IS NOT NEW.closed_at BEGIN

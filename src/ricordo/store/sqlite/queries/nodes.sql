@@ -36,6 +36,9 @@ INSERT INTO nodes_fts (rowid, terms) VALUES (?, ?)
 -- name: node_traits
 INSERT INTO traits VALUES (?, ?, ?, ?, ?, ?)
 
+-- name: node_slot
+INSERT INTO slots VALUES (?, ?, '', ?)
+
 -- name: node_index_closed
 INSERT INTO archive_fts (rowid, terms) VALUES (?, ?)
 
