@@ -272,7 +272,7 @@ class Change:
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
-    `moved_subjects` holds (node, from, to).
+    `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
     """
 
     add: tuple[Node, ...] = ()
@@ -290,6 +290,7 @@ class Change:
     sessions: tuple[Session, ...] = ()
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
+    associates: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_empty(self) -> bool:

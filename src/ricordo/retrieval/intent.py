@@ -7,7 +7,7 @@ wrong guess costs little. `exemplars` guesses by meaning, where an embedder is a
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, cast
 
 Intent = Literal["why", "when", "who", "what", "general"]
 Complexity = Literal["simple", "complex"]
@@ -15,6 +15,7 @@ Complexity = Literal["simple", "complex"]
 INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
 """Those there are words and exemplars for."""
 
+QUESTION_MARKS = ("?", "？", "؟")
 _LOOKED_AT = 2_000
 _LONG = 10
 _JOINED = 2
@@ -23,7 +24,7 @@ _JOINED = 2
 # where nothing asks for a time before it. English questions may begin with anything ("In which year ..."), so the words
 # are looked for anywhere; those that also join clauses ("when", "who", "когда", "кто") count where a question begins.
 _WORDS: tuple[tuple[Intent, re.Pattern[str]], ...] = tuple(
-    (intent, re.compile(pattern, re.IGNORECASE))
+    (cast("Intent", intent), re.compile(pattern, re.IGNORECASE))
     for intent, pattern in (
         ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:made|caused|causes|led|motivated|prompted|drove|inspired)\b"
                 r"|\b(?:the|what) (?:reasons?|causes?|motivations?)\b|\bfor what (?:reason|purpose)\b"

@@ -98,6 +98,7 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
     facts.add_column()
     facts.add_row("words looked up", Text(", ".join(trace.terms) or "none"))
     facts.add_row("words ignored", Text(", ".join(trace.ignored_terms) or "none"))
+    facts.add_row("asks for", Text(f"{results.intent}, {results.complexity}"))
     facts.add_row("time understood", Text(trace.interval or "none"))
     facts.add_row("candidates", _pairs({name: f"{count:,}" for name, count in trace.candidates.items()}))
     facts.add_row("took", _pairs({name: f"{ms:.1f} ms" for name, ms in trace.timings_ms.items()}))

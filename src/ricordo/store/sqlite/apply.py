@@ -41,6 +41,9 @@ from ricordo.store.sqlite.rows import (
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
 
+# How much of the way to 1 a tie between memories covers each time they prove useful together.
+_ASSOCIATED = 0.3
+
 
 @dataclass(slots=True)
 class _Rows:
@@ -54,7 +57,7 @@ class _Rows:
             "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [],
             "node_update": [], "session_update": [],
             "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
-            "edge_put": [], "edge_close": [], "review_put": [],
+            "edge_put": [], "edge_close": [], "review_put": [], "associate_put": [],
         }
     )  # fmt: skip
 
@@ -103,6 +106,8 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         writer.closed_edge(edge, at)
     for review in change.reviews:
         writer.review(review)
+    for one, other in change.associates:
+        writer.associate(one, other)
     space = writer.home()
     values = (
         writer.commit,
@@ -279,6 +284,11 @@ class _Writer:
         newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
+
+    def associate(self, one: str, other: str) -> None:
+        """Two memories proved useful together. Derived: no seal."""
+        ends = self.key_of(one), self.key_of(other)
+        self.rows.by_statement["associate_put"] += [(*ends, _ASSOCIATED), (*ends[::-1], _ASSOCIATED)]
 
     def key_of(self, node_id: str) -> int:
         """The key of a node of this change or of the store."""
