@@ -31,7 +31,7 @@ _WORDS: tuple[tuple[Intent, re.Pattern[str]], ...] = tuple(
                 r"|\bwhat\b[^?]{0,60}\bfor\s*\?|\breasons? (?:for|behind|why)\b|\bbecause of what\b"
                 r"|\b(?:почему|зачем|отчего|с чего бы|с какой (?:целью|стати)|по какой причине|из-за чего"
                 r"|причин[аыуе]|что (?:заставило|побудило|вызвало|привело))\b"),
-        ("when", r"\b(?:in |on |at |by |since |until )?(?:what|which) (?:day|date|month|year|time|week|season|decade)s?\b"
+        ("when", r"\b(?:in |on |at |by |since |until )?(?:what|which) (?:day|date|month|year|time|week|season)s?\b"
                  r"|\bhow (?:long|recently) (?:ago|since|before)\b|\bhow (?:recently|soon|long)\b|\bsince when\b"
                  r"|\bуже давно\b|\b(?:с каких пор|до каких пор|как (?:давно|долго|скоро)|какого числа|во сколько"
                  r"|в как(?:ом|ой|их) (?:году|месяце|день|дату|неделю|неделе|годах)|в какое время|сколько времени"
@@ -59,8 +59,8 @@ _AGGREGATES = re.compile(
     r"|altogether|how many|how often|how has|how have|both|each|differences?|difference between|similarit\w+|trends?"
     r"|history of|timeline|evolution|relationship between|in common|pros and cons|most|least|between"
     r"|все|всех|всём|всем|всеми|всё|каждый|каждая|каждого|список|перечисли\w*|сравни\w*|сравнение|обобщи\w*|итог\w*|обзор"
-    r"|сколько раз|сколько всего|всего|оба|обе|обоих|разниц\w+|отличи\w+|общего|истори[яию]|хронологи\w+|между|чаще всего"
-    r"|больше всего|меньше всего|как менял\w+|взаимосвяз\w+)\b",
+    r"|сколько раз|сколько всего|всего|оба|обе|обоих|разниц\w+|отличи\w+|общего|истори[яию]|хронологи\w+|между"
+    r"|чаще всего|больше всего|меньше всего|как менял\w+|взаимосвяз\w+)\b",
     re.IGNORECASE,
 )
 _CONJUNCTIONS = re.compile(

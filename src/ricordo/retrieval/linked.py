@@ -35,6 +35,8 @@ _ASSOCIATES = 5
 
 def named_entities(snapshot: Snapshot, scope: Scope, question: str) -> tuple[int, ...]:
     """Keys of those a question names, in any form or as "my wife", with those that were merged into them."""
+    if not graph.kinds(snapshot).names:  # who is the owner's wife has a name, too
+        return ()
     text = question[:_NAMED_CHARS]
     found: dict[int, None] = {}
     if known := graph.known_names(snapshot, scope, text):
@@ -61,6 +63,8 @@ def entity(look: Lookup) -> Candidates:
 
 def causal(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What led to the best candidates and what they led to, two steps away, four where the question is complex."""
+    if not graph.kinds(look.snapshot).causal:
+        return {}
     walked = dict.fromkeys(_best(seeds), 1.0)
     front, found = dict(walked), dict[int, float]()
     for _ in range(_DEPTHS[look.plan.complexity]):
@@ -78,6 +82,8 @@ def causal(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
 
 def associates(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What proved useful together with the best candidates."""
+    if not graph.kinds(look.snapshot).associates:
+        return {}
     found: dict[int, float] = {}
     for step in graph.associates(look.snapshot, look.scope, _best(seeds), each=_ASSOCIATES):
         if step.shelf in look.plan.shelves:

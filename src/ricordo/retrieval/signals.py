@@ -181,7 +181,7 @@ _SCALE = sum(signal.weight for signal in _SAID.values() if signal.weight > 0)
 
 
 def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, float32[size]; the weights of what is said count as 1 together."""
+    """What each signal adds to the score of each candidate, float32[size]; what is said counts as 1 in all."""
     return {name: signal.weight / _SCALE * signal.value(pool, plan) for name, signal in signals.items()}
 
 

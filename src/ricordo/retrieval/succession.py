@@ -61,16 +61,13 @@ def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int
     if len(newest) == len(said):
         return list(hits)
     by_key = {hit.key: hit for hit in hits}
-    seen: set[str] = set()
-    kept = []
+    shown: dict[str, Ranked] = {}
     for hit in hits:
-        line = said[hit.key][0] if hit.key in said else None
-        if line is None:
-            kept.append(hit)
-        elif line not in seen:
-            seen.add(line)
-            kept.append(_moved(by_key[newest[line]], score=hit.score))
-    return kept
+        if hit.key not in said:
+            shown[str(hit.key)] = hit
+        elif (line := said[hit.key][0]) not in shown:
+            shown[line] = _moved(by_key[newest[line]], score=hit.score)
+    return list(shown.values())
 
 
 def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list[int]]:

@@ -41,6 +41,19 @@ class Usage(NamedTuple):
     last_access: int
 
 
+class Kinds(NamedTuple):
+    """Whether a store knows any links of a kind."""
+
+    names: bool
+    causal: bool
+    associates: bool
+
+
+def kinds(snapshot: Snapshot) -> Kinds:
+    """Which kinds of links there are to follow, anywhere in the store."""
+    return Kinds(*map(bool, snapshot.rows("kinds_of_links")[0]))
+
+
 def known_names(snapshot: Snapshot, scope: Scope, text: str) -> Known:
     """Which of the names that a text may hold are known to a caller."""
     keys, sounds = candidates([text])

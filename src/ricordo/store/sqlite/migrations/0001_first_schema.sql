@@ -108,6 +108,7 @@ CREATE TABLE edges (
   PRIMARY KEY (source, relation_type, target)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_back ON edges (target, relation_type, source);
+CREATE INDEX edges_causal ON edges (source) WHERE relation_type = 'causal';
 
 CREATE TABLE entities (
   key            INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,3 +1,8 @@
+-- name: kinds_of_links
+-- Whether the store knows any names, causes, and associates: a store without them need not look for them each time.
+SELECT EXISTS (SELECT 1 FROM aliases), EXISTS (SELECT 1 FROM edges INDEXED BY edges_causal WHERE relation_type = 'causal'),
+  EXISTS (SELECT 1 FROM associates)
+
 -- name: entity_near
 -- The latest live memories about one entity and those that name it, with what makes one central. Each half is a bounded
 -- walk along its index: an entity may have a hundred thousand of them.
