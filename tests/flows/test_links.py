@@ -59,8 +59,8 @@ async def test_facts_about_whom_the_question_names_are_candidates(memory: Any) -
 
 
 async def test_my_wife_is_whom_she_is(memory: Any) -> None:
-    await memory.relate("wife", "Sarah")
     fact = await memory.remember("Size 38 shoes", about=["Sarah"])
+    await memory.relate("Sarah", "wife")
     await memory.settle(20)
     assert (await memory.query("my wife feet")).ids == [fact.id]
 

@@ -6,6 +6,7 @@ Each is bounded: an entity may have a hundred thousand facts, and everything may
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ _NEAR = 40
 _SEEDS = 10
 _DEPTHS = {"simple": 2, "complex": 4}
 _CAUSAL_EDGES = 200
+_WALKED_MOST = 150
 _LINKED = 40
 _FADES = 0.5
 _ASSOCIATES = 5
@@ -65,18 +67,20 @@ def causal(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What led to the best candidates and what they led to, two steps away, four where the question is complex."""
     if not graph.kinds(look.snapshot).causal:
         return {}
-    walked = dict.fromkeys(_best(seeds), 1.0)
-    front, found = dict(walked), dict[int, float]()
+    front = _best(seeds)
+    walked, found = set(front), dict[int, float]()
     for _ in range(_DEPTHS[look.plan.complexity]):
-        if not front or len(found) >= _LINKED:
+        if not front or len(walked) >= _WALKED_MOST:
             break
         steps = graph.causes_and_effects(look.snapshot, look.scope, front, most=_CAUSAL_EDGES)
-        front = {}
-        for step in sorted(steps, key=lambda step: (-step.weight, -step.key)):
-            if step.key not in walked:
-                front[step.key] = walked[step.key] = _FADES * step.weight * walked[step.origin]
-                if step.shelf in look.plan.shelves:
-                    found[step.key] = walked[step.key]
+        reached: dict[int, float] = {}
+        for step in steps:
+            strength = _FADES * step.weight * front[step.origin]
+            reached[step.key] = max(strength, reached.get(step.key, 0.0))
+            if step.shelf in look.plan.shelves:
+                found[step.key] = max(strength, found.get(step.key, 0.0))
+        front = {key: strength for key, strength in reached.items() if key not in walked}
+        walked |= front.keys()
     return _strongest(look, found)
 
 
@@ -84,16 +88,20 @@ def associates(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What proved useful together with the best candidates."""
     if not graph.kinds(look.snapshot).associates:
         return {}
-    found: dict[int, float] = {}
-    for step in graph.associates(look.snapshot, look.scope, _best(seeds), each=_ASSOCIATES):
+    best, found = _best(seeds), dict[int, float]()
+    for step in graph.associates(look.snapshot, look.scope, best, each=_ASSOCIATES):
         if step.shelf in look.plan.shelves:
-            found[step.key] = max(step.weight, found.get(step.key, 0.0))
+            found[step.key] = max(step.weight * best[step.origin], found.get(step.key, 0.0))
     return _strongest(look, found)
 
 
-def _best(seeds: Mapping[str, Candidates]) -> list[int]:
-    """The first few of each strategy, each once."""
-    return list(dict.fromkeys(key for found in seeds.values() for key in list(found)[:_SEEDS]))
+def _best(seeds: Mapping[str, Candidates]) -> dict[int, float]:
+    """The first few of each strategy, the first with a strength of 1, and less for each after it."""
+    best: dict[int, float] = {}
+    for found in seeds.values():
+        for place, key in enumerate(islice(found, _SEEDS)):
+            best[key] = max(1 - place / _SEEDS, best.get(key, 0.0))
+    return best
 
 
 def _strongest(look: Lookup, found: Mapping[int, float]) -> Candidates:
