@@ -188,3 +188,15 @@ async def test_an_entity_with_very_many_facts_is_looked_at_in_part(tmp_path: Any
         started = time.perf_counter()
         found = await read(memory, lambda tx: graph.near_entity(tx, ME, 1, walk=100))
         assert len(found) <= 200 and time.perf_counter() - started < 0.1
+
+
+async def test_a_question_for_several_things_gets_different_ones_first(memory: Any) -> None:
+    said = ["We bought red apples at the market", "We bought red apples at a market", "We bought old lamps at the fair"]
+    for text in said:
+        await memory.add(text, speaker="Ann", session=text)
+    await memory.settle(20)
+    several = await memory.search("What things have we bought at the market?", trace=True)
+    assert [hit.content for hit in several.hits].index(said[2]) < 2
+    assert {share.strategy for share in several.hits[-1].why} >= {"said already"}
+    one = await memory.search("we bought at the market", trace=True)
+    assert [hit.content for hit in one.hits].index(said[2]) == 2

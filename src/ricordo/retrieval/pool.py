@@ -218,3 +218,19 @@ def _cosines(look: Lookup, keys: Keys) -> Floats:
         found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines
+
+
+def likeness(look: Lookup, keys: Keys) -> Floats:
+    """How alike memories are: cosines after the mean is taken from each, float32[n, n]; 0 where below or unknown."""
+    among = np.zeros((len(keys), len(keys)), np.float32)
+    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
+    for model, question in look.plan.vectors.items():
+        if question.vector is None:
+            continue
+        width = len(question.vector)
+        rows = look.vectors.vectors(look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        rows = np.nan_to_num(rows - centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves))
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        with one_thread():
+            among = np.maximum(among, rows @ rows.T)
+    return among

@@ -18,7 +18,7 @@ from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.linked import FOLLOWING, named_entities
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.pool import Pool, gather
+from ricordo.retrieval.pool import Pool, gather, likeness
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
 from ricordo.retrieval.signals import asks_for_a_list, shares
 from ricordo.retrieval.succession import in_succession, newest_of_equal
@@ -121,8 +121,8 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     most = max(_WEIGHED_LEAST, _WEIGHED * look.plan.query.limit)
     if pool is None:
         return rank_by_seeds(seeds, most=most)
-    spread = asks_for_a_list(look.plan.query.text)
-    return rank(pool, shares(pool, look.plan), seeds, most=most, spread=spread)
+    alike = (lambda keys: likeness(look, keys)) if asks_for_a_list(look.plan.query.text) else None
+    return rank(pool, shares(pool, look.plan), seeds, most=most, alike=alike)
 
 
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
