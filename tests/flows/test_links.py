@@ -199,7 +199,7 @@ async def test_what_better_hits_say_already_loses_where_several_things_are_asked
     lost = {
         hit.content: sum(share.share for share in hit.why if share.strategy == "said already") for hit in several.hits
     }
-    assert sorted(lost.values())[0] == min(lost[said[0]], lost[said[1]]) < 3 * lost[said[2]] <= 0
+    assert min(lost.values()) == min(lost[said[0]], lost[said[1]]) < 1.5 * lost[said[2]] <= 0
     assert 0.0 in (lost[said[0]], lost[said[1]])  # the best loses nothing
     one = await memory.search("we bought at the market", trace=True)
     assert not [share for hit in one.hits for share in hit.why if share.strategy == "said already"]
