@@ -153,6 +153,21 @@ async def test_facts_that_say_the_same_are_shown_once_and_the_newest_is(memory: 
     assert [each for each in found if each != other.id] == [live[-1]]
 
 
+async def test_of_two_live_facts_that_say_the_same_the_older_is_not_shown_and_why_not_says_so(
+    memory: Any, clock: HandClock
+) -> None:
+    old = await memory.remember("The code word is heron")
+    clock.ms += MINUTE
+    new = await memory.remember("Egrets nest in reeds")
+    await memory.update(old.id, content="The spare key hangs on the hook")
+    await memory.update(new.id, content="The spare key now hangs on the hook.")
+    await memory.settle(20)
+    assert all([(await memory.get(each.id)).is_live for each in (old, new)])
+    results = await memory.search("spare key", why_not=old.id)
+    assert results.ids == [new.id]
+    assert new.id in results.trace.absence.detail
+
+
 async def test_what_is_shown_is_counted_later_and_moves_nothing(tmp_path: Any) -> None:
     path = tmp_path / "me.db"
     async with ricordo.Memory.open(path, embedder=None, settings=Settings(durability="process")) as memory:

@@ -26,7 +26,6 @@ from ricordo.store import Snapshot
 from ricordo.store.sqlite import graph
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.snapshot import Weights
-from ricordo.words.statement import MAX_STATEMENT_CHARS
 
 T = TypeVar("T")
 
@@ -138,7 +137,7 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
 
 def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
     """Of facts that say the same about the same, in other letters perhaps, the newest alone."""
-    lines = graph.lines(snapshot, [each.key for each in weighed], most_chars=MAX_STATEMENT_CHARS)
+    lines = graph.lines(snapshot, [each.key for each in weighed])
     said = {key: (f"{subjects}|{line}", since) for key, subjects, line, since in lines}
     return newest_of_equal(weighed, said=said) if said else weighed
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ricordo.model import Scope
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words.naming import Known, candidates
+from ricordo.words.statement import MAX_STATEMENT_CHARS
 
 REINFORCED_TOGETHER_MS = 60_000
 """What is reinforced within so long of each other proved useful together."""
@@ -112,7 +113,7 @@ def usage(snapshot: Snapshot, nodes: Collection[int]) -> dict[int, Usage]:
     return {node: Usage(count, last) for node, count, last in rows}
 
 
-def lines(snapshot: Snapshot, nodes: Iterable[int], *, most_chars: int) -> list[tuple[int, str, str, int]]:
-    """Of facts of at most so many characters: (key, about whom, what it says, since when in Unix milliseconds)."""
-    rows = snapshot.rows("lines_of", {"nodes": json.dumps(list(nodes)), "most": most_chars})
-    return [(key, subjects, line, since) for key, subjects, line, since in rows]
+def lines(snapshot: Snapshot, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
+    """Of facts short enough for their line to tell all: (key, about whom, the line, since when in Unix milliseconds)."""
+    values = {"nodes": json.dumps(list(nodes)), "most": MAX_STATEMENT_CHARS}
+    return [(key, subjects, line, since) for key, subjects, line, since in snapshot.rows("lines_of", values)]
