@@ -114,6 +114,6 @@ def usage(snapshot: Snapshot, nodes: Collection[int]) -> dict[int, Usage]:
 
 
 def lines(snapshot: Snapshot, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
-    """Of facts short enough for their line to tell all: (key, about whom, the line, since when in Unix milliseconds)."""
+    """Of facts whose line tells all of them: (key, about whom, the line, since when in Unix milliseconds)."""
     values = {"nodes": json.dumps(list(nodes)), "most": MAX_STATEMENT_CHARS}
     return [(key, subjects, line, since) for key, subjects, line, since in snapshot.rows("lines_of", values)]
