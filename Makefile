@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench peers crash fuzz clean
+.PHONY: demo test check format docs bench peers ablation crash fuzz clean
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -20,11 +20,13 @@ check: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/generate_history.py --check
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python tools/generate_docs.py --check
 
 # Write what `check` compares: formatting and generated files.
 format: $(READY)
+	@$(BIN)/python tools/generate_history.py
 	@$(BIN)/python tools/generate_sync.py
 	@$(BIN)/python tools/generate_docs.py
 	@$(BIN)/ruff check --fix .
@@ -40,6 +42,11 @@ bench: $(READY)
 # temporary folder; a quarter of an hour.
 peers: $(READY)
 	@$(BIN)/python benchmarks/peers.py $(FILE)
+
+# What each signal of recall is worth: make ablation FILE=locomo.jsonl (benchmarks/quality.py says what stands in it).
+ablation: $(READY)
+	@test -n "$(FILE)" || { echo "Name the questions: make ablation FILE=..." >&2; exit 1; }
+	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300

@@ -19,6 +19,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,17 +75,22 @@ async def ask(rows: list[dict[str, Any]], embedder: str | None) -> list[Answered
     async with Memory.open(":memory:", embedder=embedder, settings=Settings(durability="process")) as memory:
         ids = await memory.add_many([message(row) for row in turns.values()])
         await memory.settle()
-        turn_of = dict(zip(ids, turns, strict=True))
-        answered = []
-        for row in rows:
-            evidence = set(row.get("evidence") or ()) & turns.keys()
-            if row["kind"] == "query" and evidence:
-                started = time.perf_counter()
-                results = await memory.search(row["question"], limit=max(DEPTHS))
-                ms = (time.perf_counter() - started) * 1_000
-                found = [turn_of[hit.id] for hit in results.hits]
-                recall = {k: len(evidence & set(found[:k])) / len(evidence) for k in DEPTHS}
-                answered.append(Answered(category=CATEGORIES[row["category"]], recall=recall, ms=ms))
+        return await answers(memory, rows, dict(zip(ids, turns, strict=True)))
+
+
+async def answers(memory: Memory, rows: Sequence[Mapping[str, Any]], turns: Mapping[str, str]) -> list[Answered]:
+    """Ask a conversation's questions. `turns` names its turns by the ids they have in the memory."""
+    known = set(turns.values())
+    answered = []
+    for row in rows:
+        evidence = set(row.get("evidence") or ()) & known
+        if row["kind"] == "query" and evidence:
+            started = time.perf_counter()
+            results = await memory.search(row["question"], limit=max(DEPTHS))
+            ms = (time.perf_counter() - started) * 1_000
+            found = [turns[hit.id] for hit in results.hits]
+            recall = {k: len(evidence & set(found[:k])) / len(evidence) for k in DEPTHS}
+            answered.append(Answered(category=CATEGORIES[row["category"]], recall=recall, ms=ms))
     return answered
 
 

@@ -15,11 +15,13 @@ from ricordo.clock import SystemClock
 from ricordo.embedding import resolve
 from ricordo.embedding.words import Embedded, embed_question
 from ricordo.encoding.backlog import Backlog
+from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
+from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
@@ -113,6 +115,8 @@ class Engine:
             embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
             shown=lambda keys: self._usage.note(keys, now=self.now()),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
+            links=links,
+            weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
     def _warm(self, scope: Scope) -> None:

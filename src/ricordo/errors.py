@@ -39,11 +39,15 @@ class NotFoundError(RicordoError):
 
 
 class ConflictError(RicordoError):
-    """The store has moved on: what the caller builds on is no longer so."""
+    """The store has moved on: what the caller builds on is no longer so. `commits` are the changes in the way."""
 
     code = "conflict"
     http_status = 409
     exit_status = 4
+
+    def __init__(self, message: str, *, hint: str = "", commits: tuple[int, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.commits = commits
 
 
 class DeniedError(RicordoError):

@@ -16,7 +16,7 @@ from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.forgetting import forget
+from ricordo.forgetting import forget, undo
 from ricordo.ids import new_id
 from ricordo.model import (
     Category,
@@ -25,6 +25,7 @@ from ricordo.model import (
     Decision,
     Entity,
     EntityType,
+    Explanation,
     Fact,
     ImportReport,
     Json,
@@ -44,7 +45,7 @@ from ricordo.model import (
     Version,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, Progress
-from ricordo.retrieval import ask, listing, profile
+from ricordo.retrieval import ask, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
@@ -536,6 +537,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 10,
         trace: bool = False,
@@ -548,6 +550,8 @@ class Memory:
                 "any" for everything.
             where: keys and values the attributes must have.
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
+            as_of: look among what was known at a time, or right after a change of that number, as it was then; the
+                order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
@@ -558,7 +562,7 @@ class Memory:
         """
         request = Request(
             text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, archived=archived, limit=limit,
+            after=after, before=before, as_of=as_of, archived=archived, limit=limit,
             trace=trace or why_not is not None, why_not=why_not,
         )  # fmt: skip
         return await ask.search(self._asking, request)
@@ -567,21 +571,28 @@ class Memory:
         """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
         return await ask.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
 
-    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None) -> str | None:
+    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None,
+                      as_of: datetime | str | int | None = None) -> str | None:  # fmt: skip
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
             budget: the most tokens it may have.
             session: the conversation at hand: what was said in it is known to the agent and left out.
+            as_of: from what was known at that time, as in `search`.
 
         Raises:
             InvalidError: an argument does not fit.
         """
-        return await ask.context(self._asking, prompt, budget=budget, session=session)
+        return await ask.context(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
-    async def get(self, id: str) -> Node:
-        """A memory by its id, closed ones too. Raises NotFoundError if there is none."""
-        return await self._opened.store.read(lambda tx: forget.found(tx, self._scope, id))
+    async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
+        """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
+
+        Raises:
+            NotFoundError: there is none, or there was none then.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        return await past.read(self._asking, lambda tx: forget.found(tx, self._scope, id), as_of)
 
     async def list(
         self,
@@ -594,6 +605,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 50,
         cursor: str | None = None,
@@ -606,11 +618,11 @@ class Memory:
         """
         request = Request(
             type=type, category=category, entity=entity, tag=tag, where=where, session=session, after=after,
-            before=before, archived=archived, limit=limit,
+            before=before, as_of=as_of, archived=archived, limit=limit,
         )  # fmt: skip
         return await listing.page(self._asking, request, cursor=cursor)
 
-    async def entity(self, name: str, *, limit: int = 10) -> Profile:
+    async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
         """What is known of a person, project, place or other thing.
 
         Args:
@@ -623,7 +635,9 @@ class Memory:
         """
         now, most = self._opened.now(), checked_limit(limit)
         wanted = checked_name(name)
-        return await self._opened.store.read(lambda tx: profile.profile(tx, self._scope, wanted, now=now, limit=most))
+        return await past.read(
+            self._asking, lambda tx: profile.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
+        )
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Who is known, those who are named most often first.
@@ -636,14 +650,15 @@ class Memory:
 
     # time and figures
 
-    async def history(self, id: str) -> Sequence[Version]:
+    async def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
         """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
-        replaced it belong to it.
+        replaced it belong to it. `as_of` a time, up to then.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is none of that id, or was none then.
+            InvalidError: `as_of` is no time and no change's number.
         """
-        return await self._opened.store.read(lambda tx: listing.history(tx, self._scope, id))
+        return await past.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """The latest changes, newest first; `before` a sequence number goes further back.
@@ -653,6 +668,64 @@ class Memory:
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
         return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=below, most=most))
+
+    async def timeline(
+        self,
+        *,
+        entity: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
+        limit: int = 50,
+    ) -> Sequence[Node]:
+        """What happened, in order of event time: messages and knowledge, the latest `limit` of the span.
+
+        Args:
+            entity: only what is linked to this person or thing.
+            after, before: a time or an expression, as in `search`.
+            as_of: from what was known at that time, as in `search`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            NotFoundError: nobody is known by the name given as `entity`.
+        """
+        request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
+        return await observing.timeline(self._asking, request)
+
+    async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
+        """Why a memory is here and what becomes of it: its change and run, what it rests on, what it replaced and what
+        replaced it, its versions and links, and when it fades.
+
+        Raises:
+            NotFoundError: there is none of that id, or was none at `as_of`.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        now = self._opened.now()
+        return await past.read(
+            self._asking, lambda tx: observing.explain(tx, self._scope, id, now=tx.current(now)), as_of
+        )
+
+    async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
+        """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
+        change itself and can be undone.
+
+        Args:
+            commit_or_run: the number of a change, as `log` shows it, or the id of a run: all changes of it.
+            with_later: take back the later changes that build on it, too.
+
+        Raises:
+            NotFoundError: there is no such change or run.
+            ConflictError: later changes build on it (`error.commits` lists them), it is undone already, or what it
+                touched was erased.
+        """
+
+        def decide(tx: Snapshot) -> tuple[Change, int]:
+            return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.next_commit()
+
+        also = " and what builds on it" if with_later else ""
+        number = await self._write("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
+        self._opened.backlog.note(1)
+        return await self._opened.store.read(lambda tx: tx.made_commit(number))
 
     async def stats(self) -> Stats:
         """What this memory holds."""

@@ -34,7 +34,13 @@ ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned"
 ReviewKind = Literal["replaced", "conflict", "several", "same"]
 Decision = Literal["replace", "keep both", "keep old"]
 Durability = Literal["disk", "process"]
+Fading = Literal["never", "sinks", "closes"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+Fusion = Literal["score", "rrf"]
+SignalName = Literal[
+    "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
+    "own experience", "asks", "entity", "linked", "session",
+]  # fmt: skip
 
 Json = Mapping[str, Any]
 """A JSON object the caller brought and gets back as it was. Ricordo reads only the keys it names."""
@@ -267,12 +273,29 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowId:
+    """A row of one of the store's truth tables."""
+
+    table: str
+    key: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowState:
+    """A row as it shall be, column by column; None: it shall not be there. What an undo consists of."""
+
+    row: RowId
+    values: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `rows` takes rows back to what they were, whatever they hold.
     """
 
     add: tuple[Node, ...] = ()
@@ -291,6 +314,7 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    rows: tuple[RowState, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -304,11 +328,12 @@ class Reason:
     actor: str
     origin: str
     reason: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id`: the run it was part of."""
 
     seq: int
     at: datetime
@@ -316,6 +341,7 @@ class Commit:
     origin: str
     reason: str
     hash: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,8 +356,38 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Where a memory came from, what became of it, and what will.
+
+    `made` is the change that first recorded it (with its run), `sources` what it rests on; `supersedes` is what it took
+    the place of, the latest first, `superseded_by` what took its, the first first. `retention` is what is left of it,
+    from 0 to its confidence; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says.
+    """
+
+    node: Node
+    made: Commit | None
+    versions: tuple[Version, ...]
+    sources: tuple[Node, ...]
+    supersedes: tuple[Node, ...]
+    superseded_by: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    mentions: tuple[str, ...]
+    retention: float
+    fades_at: datetime | None
+    fading: Fading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one signal gave one hit: its rank among that signal's candidates and its part of the score."""
+    """What one signal or factor gave one hit.
+
+    Attributes:
+        strategy: the signal's name.
+        rank: the hit's place among all candidates by this signal alone, 1 for the best; None where the signal does not
+            speak for it, and for what is no signal.
+        raw: what the signal measured, or the factor.
+        share: what that added to the score; the shares of a hit add up to its score.
+    """
 
     strategy: str
     rank: int | None
@@ -422,16 +478,21 @@ class Page:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
-    the one that comes and `next_embedded` how many memories it has.
+    the one that comes and `next_embedded` how many memories it has. `orphans` are memories that nothing links to
+    anything: no conversation, nobody, no other memory.
     """
 
     nodes: Mapping[str, int]
     categories: Mapping[str, int]
     closed: int
     edges: Mapping[str, int]
+    edges_per_node: float
+    orphans: int
     entities: int
     sessions: int
     sessions_waiting: int
+    last_consolidation: datetime | None
+    last_decay: datetime | None
     embedder: str | None
     embedded: int
     embedding_missing: int

@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Durability, SecretsPolicy
+from ricordo.model import Durability, Fusion, SecretsPolicy, SignalName
 
 PREFIX = "RICORDO_"
 
@@ -48,6 +48,12 @@ class Settings:
         5_000, "when a search answers with what it has, in milliseconds", least=50, most=600_000
     )
     context_tokens: int = _setting(2_000, "how long a context block may be, in tokens", least=100, most=1_000_000)
+    fusion: Fusion = _setting(
+        "score", "how signals become a score: `score` adds what they measured, `rrf` reciprocal ranks, both by weight"
+    )
+    without_signals: str = _setting(
+        "", "signals of recall to leave out, by name, with commas between: `person, kind of answer`"
+    )
     reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
     demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
     provider_timeout_s: float = _setting(
@@ -61,7 +67,28 @@ class Settings:
             raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
         if self.secrets not in ("redact", "refuse", "keep"):
             raise InvalidError(f"secrets: {self.secrets!r} is unknown", hint="choose redact, refuse or keep")
+        if self.fusion not in get_args(Fusion):
+            raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
+        self.signals_left_out()
         zone_of(self.time_zone)
+
+    def signals_left_out(self) -> frozenset[str]:
+        """The names in `without_signals`.
+
+        Raises:
+            InvalidError: one of them is no signal, or none would be left.
+        """
+        if not isinstance(self.without_signals, str):
+            raise InvalidError("without_signals must be text", hint="names with commas between")
+        known = get_args(SignalName)
+        named = frozenset(name.strip().lower() for name in self.without_signals.split(",") if name.strip())
+        if unknown := sorted(named.difference(known)):
+            raise InvalidError(
+                f"without_signals: {', '.join(map(repr, unknown))} unknown", hint=f"choose among {', '.join(known)}"
+            )
+        if len(named) == len(known):
+            raise InvalidError("without_signals: none would be left", hint="leave at least one in")
+        return named
 
 
 def _check(name: str, value: Any, least: float | None, most: float | None) -> None:

@@ -14,6 +14,7 @@ from ricordo.model import (
     Decision,
     Entity,
     EntityType,
+    Explanation,
     Fact,
     ImportReport,
     Json,
@@ -415,6 +416,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 10,
         trace: bool = False,
@@ -427,6 +429,8 @@ class Memory:
                 "any" for everything.
             where: keys and values the attributes must have.
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
+            as_of: look among what was known at a time, or right after a change of that number, as it was then; the
+                order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
@@ -446,6 +450,7 @@ class Memory:
                 session=session,
                 after=after,
                 before=before,
+                as_of=as_of,
                 archived=archived,
                 limit=limit,
                 trace=trace,
@@ -457,21 +462,34 @@ class Memory:
         """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
         return self._portal.call(self._memory.query(keywords, limit=limit))
 
-    def context(self, prompt: str, *, budget: int | None = None, session: str | None = None) -> str | None:
+    def context(
+        self,
+        prompt: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        as_of: datetime | str | int | None = None,
+    ) -> str | None:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
             budget: the most tokens it may have.
             session: the conversation at hand: what was said in it is known to the agent and left out.
+            as_of: from what was known at that time, as in `search`.
 
         Raises:
             InvalidError: an argument does not fit.
         """
-        return self._portal.call(self._memory.context(prompt, budget=budget, session=session))
+        return self._portal.call(self._memory.context(prompt, budget=budget, session=session, as_of=as_of))
 
-    def get(self, id: str) -> Node:
-        """A memory by its id, closed ones too. Raises NotFoundError if there is none."""
-        return self._portal.call(self._memory.get(id))
+    def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
+        """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
+
+        Raises:
+            NotFoundError: there is none, or there was none then.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        return self._portal.call(self._memory.get(id, as_of=as_of))
 
     def list(
         self,
@@ -484,6 +502,7 @@ class Memory:
         session: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
         archived: bool = False,
         limit: int = 50,
         cursor: str | None = None,
@@ -504,13 +523,14 @@ class Memory:
                 session=session,
                 after=after,
                 before=before,
+                as_of=as_of,
                 archived=archived,
                 limit=limit,
                 cursor=cursor,
             )
         )
 
-    def entity(self, name: str, *, limit: int = 10) -> Profile:
+    def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
         """What is known of a person, project, place or other thing.
 
         Args:
@@ -521,7 +541,7 @@ class Memory:
             NotFoundError: nobody and nothing goes by that name.
             InvalidError: it may be one of several.
         """
-        return self._portal.call(self._memory.entity(name, limit=limit))
+        return self._portal.call(self._memory.entity(name, limit=limit, as_of=as_of))
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Who is known, those who are named most often first.
@@ -531,14 +551,15 @@ class Memory:
         """
         return self._portal.call(self._memory.people(limit=limit))
 
-    def history(self, id: str) -> Sequence[Version]:
+    def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
         """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
-        replaced it belong to it.
+        replaced it belong to it. `as_of` a time, up to then.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is none of that id, or was none then.
+            InvalidError: `as_of` is no time and no change's number.
         """
-        return self._portal.call(self._memory.history(id))
+        return self._portal.call(self._memory.history(id, as_of=as_of))
 
     def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """The latest changes, newest first; `before` a sequence number goes further back.
@@ -547,6 +568,55 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
         """
         return self._portal.call(self._memory.log(limit, before=before))
+
+    def timeline(
+        self,
+        *,
+        entity: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        as_of: datetime | str | int | None = None,
+        limit: int = 50,
+    ) -> Sequence[Node]:
+        """What happened, in order of event time: messages and knowledge, the latest `limit` of the span.
+
+        Args:
+            entity: only what is linked to this person or thing.
+            after, before: a time or an expression, as in `search`.
+            as_of: from what was known at that time, as in `search`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+            NotFoundError: nobody is known by the name given as `entity`.
+        """
+        return self._portal.call(
+            self._memory.timeline(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
+        )
+
+    def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
+        """Why a memory is here and what becomes of it: its change and run, what it rests on, what it replaced and what
+        replaced it, its versions and links, and when it fades.
+
+        Raises:
+            NotFoundError: there is none of that id, or was none at `as_of`.
+            InvalidError: `as_of` is no time and no change's number.
+        """
+        return self._portal.call(self._memory.explain(id, as_of=as_of))
+
+    def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
+        """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
+        change itself and can be undone.
+
+        Args:
+            commit_or_run: the number of a change, as `log` shows it, or the id of a run: all changes of it.
+            with_later: take back the later changes that build on it, too.
+
+        Raises:
+            NotFoundError: there is no such change or run.
+            ConflictError: later changes build on it (`error.commits` lists them), it is undone already, or what it
+                touched was erased.
+        """
+        return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
         """What this memory holds."""

@@ -122,6 +122,7 @@ class Workload:
                     "remember",
                     "forget",
                     "restore",
+                    "undo",
                     "search",
                     "backup",
                     "meet",
@@ -162,6 +163,16 @@ class Workload:
             id_ = gone.pop(dice.randrange(len(gone)))
             say(**{"try": "restore", "id": id_})
             await self.memory.restore(id_)
+            say(did="restore", id=id_)
+            mine.append(id_)
+
+    async def undo(self, dice, mine, gone):
+        """Taking a forgetting back is restoring."""
+        if gone:
+            id_ = gone.pop()
+            number = (await self.memory.history(id_))[-1].commit.seq
+            say(**{"try": "restore", "id": id_})
+            await self.memory.undo(number)
             say(did="restore", id=id_)
             mine.append(id_)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -83,6 +84,30 @@ def test_a_trace_adds_up_and_says_what_was_looked_up(cli: Cli) -> None:
     ):
         assert part in shown
     assert "by the words “Anna”, “drinks”" in shown
+
+
+def test_a_trace_shows_a_sum_for_each_hit_and_says_what_its_parts_are(cli: Cli) -> None:
+    cli("remember", "Anna drinks green tea", "--confidence", "0.5")
+    lines = cli("search", "what does Anna drink?", "--trace").out.splitlines()
+    begins = next(n for n, line in enumerate(lines) if line.split()[:1] == ["1"] and "0." in line)
+    score = float(lines[begins].split()[1])
+    parts = [line.split() for line in lines[begins + 2 :] if re.match(r" *[+-]\d\.\d{3} ", line)]
+    assert abs(sum(float(part[0]) for part in parts) - score) <= 0.0005 * (len(parts) + 1)
+    assert parts[-1][1:] == ["confidence", "x", "0.500"]
+    explained = {line.split("  ")[0] for line in lines if re.match(r"[a-z]", line)}
+    assert {"words in context", "keywords", "confidence"} <= explained
+
+
+def test_why_not_sets_a_memory_beside_the_last_hit_or_says_where_it_fell_out(cli: Cli) -> None:
+    tea, garden = (cli("remember", text, "--json").json["id"] for text in ("Anna drinks green tea", "A garden"))
+    beside = cli("search", "what does Anna drink?", "--limit", "1", "--why-not", garden).out
+    why_not = beside.split("Why not")[1]
+    assert "Ranked below: 2 of 2 candidates" in why_not
+    assert re.search(r"this one +hit 1 +signal", why_not)
+    assert "It was found: 1 of" in cli("search", "what does Anna drink?", "--why-not", tea).out
+    cli("forget", tea)
+    closed = cli("search", "what does Anna drink?", "--why-not", tea).out
+    assert "Left out: it is closed (forgotten); --archived searches closed memories" in closed
 
 
 def test_the_demo_counts_honestly(cli: Cli) -> None:

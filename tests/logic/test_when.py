@@ -49,6 +49,10 @@ what did we sell last quarter | 2026-01-01 | 2026-04-01
 what did we do last weekend | 2026-06-27 | 2026-06-29
 what did we do at the weekend? | 2026-06-27 | 2026-06-29
 what did we do this past weekend | 2026-06-27 | 2026-06-29
+who came at the weekend? | 2026-06-27 | 2026-06-29
+what will we do at the weekend? | 2026-07-04 | 2026-07-06
+does she remember what we did at the weekend | 2026-06-27 | 2026-06-29
+что мы делали на выходных? | 2026-06-27 | 2026-06-29
 who called last night? | 2026-06-29 | 2026-06-30
 what did we do the Friday before 14 August 2025 | 2025-08-08 | 2025-08-09
 what did we buy the week before 2 May 2026? | 2026-04-25 | 2026-05-02
@@ -241,6 +245,13 @@ a spring in the mattress
 what are my summer clothes
 is the week long
 any plans for the weekend
+what does Anna do at the weekend?
+where do the Millers go at the weekend
+what doesn't he do on the weekend
+what do you like to do on weekends
+что Анна делает на выходных?
+как вы проводите время по выходным
+чем они занимаются на выходных
 this may be wrong
 the last may be wrong
 the 2nd may be better

@@ -42,3 +42,14 @@ def test_a_name_is_one_name_however_it_is_written() -> None:
     assert name_key("José  Álvarez") == name_key("jose alvarez")
     assert name_key("Саша") == name_key("Сашу")
     assert name_key("Express") != name_key("expression")
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "Андрей Андрея Андрею Андреем Андрее", "Сергей Сергея Сергею Сергеем", "Павел Павла Павлу Павлом Павле",
+        "Лев Льва Льву Львом", "Марина Марины Марине Марину Мариной", "Илья Ильи Илье Илью Ильёй",
+    ],
+)  # fmt: skip
+def test_a_russian_name_is_itself_in_every_case(forms: str) -> None:
+    assert len({name_key(form) for form in forms.split()}) == 1

@@ -39,7 +39,7 @@ def test_each_commit_continues_the_chain_of_the_one_before(tmp_path):
     head = b""
     listed = rows(
         tmp_path / "m.db",
-        "SELECT seq, space, at, actor, origin, reason, digest, hash FROM commits ORDER BY seq",
+        "SELECT seq, space, at, actor, origin, reason, run_id, digest, hash FROM commits ORDER BY seq",
     )
     for row in listed:
         assert chain(head, row[:-1]) == row[-1]

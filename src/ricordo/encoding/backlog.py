@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ricordo.embedding.words import embed_with_words
+from ricordo.encoding.linker import links
 from ricordo.encoding.mentions import mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
@@ -122,6 +123,7 @@ class Backlog:
         return bool(
             self._lacking(snapshot, 1)
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or linking.spaces_to_link(snapshot)
             or linking.new_names(snapshot)
             or linking.new_relations(snapshot)
         )
@@ -188,6 +190,7 @@ class Backlog:
         return (
             bool(self._lacking(snapshot, 1))
             or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
+            or bool(linking.spaces_to_link(snapshot))
             or bool(linking.new_names(snapshot) or linking.new_relations(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
             or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))
@@ -201,6 +204,7 @@ class Backlog:
         """Some of everything. Returns whether there may be more."""
         steps: tuple[Callable[[], object], ...] = (
             self._link,
+            self._link_again,
             self._link_new_names,
             self._link_new_relations,
             self._embed,
@@ -221,6 +225,18 @@ class Backlog:
                 await self._link_texts(space, texts, through=texts[-1].key)
         return found
 
+    async def _link_again(self) -> bool:
+        """What was altered or came back, and what had a name that is none any more."""
+        spaces = await self._store.read(linking.spaces_to_link)
+        for space in spaces:
+            noted = await self._store.read(lambda tx, space=space: linking.to_link(tx, space, _LINK_BATCH))  # type: ignore[misc]
+            notes, keys = [note for note, _ in noted], sorted({key for _, key in noted})
+            pairs = await self._store.read(lambda tx, space=space, keys=keys: links(tx, space, keys))  # type: ignore[misc]
+            await self._store.derive(
+                lambda tx, notes=notes, keys=keys, pairs=pairs: linking.put_links_again(tx, notes, keys, pairs)  # type: ignore[misc]
+            )
+        return bool(spaces)
+
     async def _link_texts(self, space: int, texts: list[linking.Text], *, through: int | None) -> None:
         keys, sounds = candidates(text.text for text in texts)
         known, holders, owner = await self._store.read(
@@ -233,6 +249,8 @@ class Backlog:
         pairs = mentions(texts, known, holders=holders, owner=owner)
 
         def write(tx: Snapshot) -> None:
+            if through is None:  # what is known now may also mean that somebody else was meant before
+                linking.drop_all_links(tx, [text.key for text in texts])
             linking.put_links(tx, pairs)
             if through is not None:
                 linking.mark_linked(tx, space, through)
@@ -249,7 +267,7 @@ class Backlog:
         return bool(fresh)
 
     async def _link_new_relations(self) -> bool:
-        """Older memories are searched for "my wife" once it is known who that is."""
+        """What speaks of "my wife" is searched again when it is learnt who that is, or was."""
         fresh = await self._store.read(linking.new_relations)
         for space, predicate, _ in fresh:
             for words in stems_of(predicate):

@@ -30,12 +30,13 @@ def _related(text: Text, holders: Sequence[Holder]) -> list[int]:
     """Whom "my wife" and the like mean in a text, by who it was when it was said; of several brothers nobody."""
     found: list[int] = []
     for predicate in relations_in(text.text[:MAX_CHARS]):
-        at_the_time = {
-            holder.entity
+        at_the_time = [
+            holder
             for holder in holders
             if holder.predicate == predicate
             and (holder.start is None or holder.start <= text.at)
             and (holder.end is None or text.at < holder.end)
-        }
-        found += at_the_time if len(at_the_time) == 1 else []
+        ]
+        if len({holder.whole for holder in at_the_time}) == 1:
+            found += [holder.entity for holder in at_the_time]
     return found

@@ -146,7 +146,10 @@ def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
 
 
 def hand_over(snapshot: Snapshot, split: Split) -> None:
-    """Give the mentions found by rule to whom they belong now. Derived rows: no part of the commit."""
+    """Give the mentions found by rule to whom they belong now, as far as that can be told at once; each text is read
+    again soon. Derived rows: no part of the commit.
+    """
     other = snapshot.value("entity_place", {"id": split.other.id})
     linking.drop_links(snapshot, split.mentions)
     linking.put_links(snapshot, [(node, other) for node, _ in split.mentions])
+    linking.look_again(snapshot, [node for node, _ in split.mentions])

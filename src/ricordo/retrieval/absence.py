@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ricordo.clock import to_ms
 from ricordo.model import Absence, Node
 from ricordo.retrieval.candidates import Candidates, Lookup
 from ricordo.retrieval.pool import Pool
@@ -31,7 +32,7 @@ def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None,
         return Absence(id=node.id, stage="ranked below", detail=f"{newer} says the same and is newer")
     if node.key not in keys:
         rank = 1 + int((ranking.totals > ranking.totals[place]).sum())
-        detail = f"{rank} of {len(ranking.totals)} candidates by its signals; the best {len(keys)} were weighed"
+        detail = f"{rank} of {len(ranking.totals)} candidates by its signals; only the best {len(keys)} went further"
         told = ranking.told(Ranked(key=node.key, place=place, score=float(ranking.totals[place])))
         return Absence(id=node.id, stage="ranked below", detail=detail, rank=rank, shares=told)
     rank = 1 + keys.index(node.key)
@@ -81,14 +82,29 @@ def _not_found(look: Lookup, seeds: Mapping[str, Candidates], node: Node) -> str
     """What it shares with the question, and what the last candidate of each strategy had."""
     terms = set(index_terms(node.content))
     held = [term for term in look.plan.terms if term in terms]
-    said = [f"holds {', '.join(held)}" if held else "holds no word of the question"]
-    for name, found in seeds.items():
-        if found:
-            said.append(f"{name} gave {len(found)} others, the last with {min(found.values()):.2f}")
+    least = {name: min(found.values()) for name, found in seeds.items() if found}
+    said = []
+    if not held:
+        said.append("it holds no word of the question")
+    elif "words" in least:
+        weight = sum(look.terms[term].idf for term in held if term in look.terms)
+        said.append(
+            f"it holds {', '.join(held)}, worth {weight:.2f} (the {len(seeds['words'])} found by words: "
+            f"{least['words']:.2f} and more)"
+        )
     if any(question.vector is not None for question in look.plan.vectors.values()):
         mine = _cosine(look, node)
-        said.append("has no vector yet" if mine is None else f"its own meaning scores {mine:.2f}")
-    return f"no candidate: {'; '.join(said)}"
+        if mine is None:
+            said.append("it has no vector yet")
+        elif "meaning" in least:
+            said.append(
+                f"its meaning scores {mine:.2f} (the {len(seeds['meaning'])} found by meaning: "
+                f"{least['meaning']:.2f} and more)"
+            )
+    if (span := look.plan.interval) is not None:
+        is_within = span.start <= to_ms(node.event_time) < span.end
+        said.append("only the latest of its time were found by time" if is_within else "it is of another time")
+    return "; ".join(said)
 
 
 def _cosine(look: Lookup, node: Node) -> float | None:

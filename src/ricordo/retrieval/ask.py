@@ -6,17 +6,19 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from ricordo.embedding.words import Embedded
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
+from ricordo.retrieval import past
 from ricordo.retrieval.context import EstimatedTokens, assemble
 from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
-from ricordo.retrieval.plan import Query, make_plan
+from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Store
+from ricordo.store import Links, Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
@@ -26,17 +28,18 @@ if TYPE_CHECKING:
 _CONTEXT_HITS = 20
 # An embedder may take all of the deadline; words are looked up in this much more.
 _GRACE_S = 0.25
-# Of the most a signal can give, which is .08 and .14: nearly half of the question's words, or a near meaning.
-_TELLING = {"words": 0.036, "meaning": 0.056}
+# By measure: nearly half of the question's words, or a near meaning.
+_TELLING = {"words": 0.45, "meaning": 0.4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """All a question needs of the house.
 
-    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories.
-    `exemplars` gives questions of known intent with the key of the model they are embedded with, once that is done; it
-    begins with that when it is first called. `shown` takes the keys of what a search showed.
+    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories;
+    `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
+    embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
+    search showed.
     """
 
     store: Store
@@ -50,6 +53,8 @@ class Asking:
     shown: Callable[[Sequence[int]], None]
     deadline_s: float
     context_tokens: int
+    links: Links
+    weighing: Weighing = Weighing()
 
 
 async def search(asking: Asking, request: Request) -> Results:
@@ -58,11 +63,12 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    return await _answer(asking, query, traced=request.trace)
+    return await _answer(asking, query, traced=request.trace, as_of=request.as_of)
 
 
-async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
-    asking.warm()
+async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+    if not query.words_only:
+        asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
     from ricordo.retrieval.search import find, results_of
 
@@ -71,14 +77,17 @@ async def _answer(asking: Asking, query: Query, *, traced: bool) -> Results:
     embedding_ms = (time.monotonic() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     intent = _intent_by_meaning(asking, query.text, vectors)
-    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, intent=intent)
-    found = await asking.store.read(
-        lambda snapshot: find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone,
-            until=started + asking.deadline_s + _GRACE_S, traced=traced,
+    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, intent=intent, weighing=asking.weighing)
+    if as_of is not None:
+        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
+    else:
+        until = started + asking.deadline_s + _GRACE_S
+        found = await asking.store.read(
+            lambda snapshot: find(
+                snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
+            )
         )
-    )  # fmt: skip
-    asking.shown(found.shown)
+        asking.shown(found.shown)
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
 
 
@@ -106,7 +115,8 @@ async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded
         return {}, (f"embedding: no answer within {asking.deadline_s:g} s",)
 
 
-async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None) -> str | None:
+async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None,
+                  as_of: past.AsOf = None) -> str | None:  # fmt: skip
     """Raises:
     InvalidError: the budget is no positive number.
     """
@@ -117,11 +127,11 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
     query = query_of(request, now=asking.now, zone=asking.zone)
     if not query.text.strip():
         return None
-    results = await _answer(asking, query, traced=True)
+    results = await _answer(asking, query, traced=True, as_of=as_of)
     known = [hit for hit in results.hits if session is None or hit.session != session]
     return assemble([hit for hit in known if _is_telling(hit)], budget=budget, tokens=EstimatedTokens())
 
 
 def _is_telling(hit: Hit) -> bool:
     """Whether a hit says anything of its own to the question: shares words with it, or means something near."""
-    return any(share.share >= _TELLING.get(share.strategy, 1.0) for share in hit.why)
+    return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -42,8 +42,9 @@ def named_entities(snapshot: Snapshot, scope: Scope, question: str) -> tuple[int
     text = question[:_NAMED_CHARS]
     found: dict[int, None] = {}
     if known := graph.known_names(snapshot, scope, text):
+        wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
         for run in runs_in(text):
-            found.update(dict.fromkeys(meant(run, known, text)))
+            found.update((wholes[key], None) for key in meant(run, known, text))
     for predicate in relations_in(text):
         found.update((entity.key, None) for entity in people.related_as(snapshot, scope, predicate))
     return tuple(graph.members(snapshot, list(found)[:_ENTITIES]))

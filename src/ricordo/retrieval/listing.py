@@ -7,12 +7,16 @@ from dataclasses import replace
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Page, Scope, Stats, Version
+from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.models import known_models
+
+LAST_DECAY = "last decay at"
+"""The property of the store under which upkeep notes when it last ran, in Unix milliseconds."""
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -28,12 +32,16 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
     def read(snapshot: Snapshot) -> Page:
         entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
         nodes = snapshot.listed(
-            asking.scope, plan.filter(entity), now=asking.now, before_key=before, limit=query.limit + 1
+            asking.scope,
+            plan.filter(entity),
+            now=snapshot.current(asking.now),
+            before_key=before,
+            limit=query.limit + 1,
         )
         more = len(nodes) > query.limit
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
-    return await asking.store.read(read)
+    return await past.read(asking, read, request.as_of)
 
 
 def _position(cursor: str | None) -> int | None:
@@ -78,14 +86,21 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
     )
     sessions, waiting = snapshot.counts(scope, "count_sessions")[0]
     oldest, newest = snapshot.counts(scope, "event_span")[0]
+    edges = {kind: count for kind, count in snapshot.counts(scope, "count_edges") if count}
+    consolidated = snapshot.counts(scope, "last_consolidated")[0][0]
+    decayed = snapshot.meta(LAST_DECAY)
     return Stats(
         nodes=nodes,
         categories=dict(snapshot.counts(scope, "count_categories")),
         closed=snapshot.counts(scope, "count_closed")[0][0],
-        edges={kind: count for kind, count in snapshot.counts(scope, "count_edges") if count},
+        edges=edges,
+        edges_per_node=sum(edges.values()) / max(1, sum(nodes.values())),
+        orphans=snapshot.counts(scope, "count_orphans")[0][0],
         entities=snapshot.counts(scope, "count_entities")[0][0],
         sessions=sessions,
         sessions_waiting=waiting,
+        last_consolidation=None if consolidated is None else from_ms(consolidated),
+        last_decay=None if decayed is None else from_ms(int(decayed)),
         embedder=active.name if active else None,
         embedded=embedded,
         embedding_missing=sum(nodes.values()) - embedded if active else 0,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ricordo.embedding.words import Embedded
-from ricordo.model import Category, Json, NodeType
+from ricordo.model import Category, Fusion, Json, NodeType
 from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
 from ricordo.store.sqlite.filters import Filter
 from ricordo.times import Interval
@@ -43,6 +43,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """How signals become a score: as sums of measures or of reciprocal ranks, and which are left out."""
+
+    fusion: Fusion = "score"
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A query made ready: its terms, its time, what it asks for, and its vector for each model that can answer."""
 
@@ -54,6 +62,7 @@ class Plan:
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     intent: Intent = "general"
     complexity: Complexity = "simple"
+    weighing: Weighing = Weighing()
 
     @property
     def shelves(self) -> tuple[str, ...]:
@@ -81,7 +90,7 @@ class Plan:
 
 
 def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded],
-              intent: Intent | None = None) -> Plan:  # fmt: skip
+              intent: Intent | None = None, weighing: Weighing = Weighing()) -> Plan:  # fmt: skip
     """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May.
 
     Args:
@@ -93,4 +102,5 @@ def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Map
     return Plan(
         query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors,
         intent=intent or intent_of(query.text), complexity=complexity_of(query.text),
+        weighing=weighing,
     )  # fmt: skip

@@ -49,31 +49,31 @@ class Ranking:
     """Why the candidates of a pool stand as they do.
 
     Attributes:
-        shares: what each signal gave each candidate, float32[size].
-        totals: their sums, float64[size], before anything is taken away.
+        values: what each signal measured of each candidate, float32[size].
+        shares: what it gave for that, float32[size].
+        totals: the sums of the shares, float64[size], before anything is taken away.
         lost: by place, what a turn loses to better ones of its session and like it.
-        seeds: each strategy's raw scores, by key.
     """
 
+    values: Mapping[str, Floats]
     shares: Mapping[str, Floats]
     totals: NDArray[np.float64]
     lost: Mapping[int, float]
-    seeds: Mapping[str, Mapping[int, float]]
 
     def told(self, candidate: Ranked) -> tuple[Share, ...]:
-        """All that makes a candidate's score: the shares of the signals, each with its rank among the candidates of a
-        strategy of the same name; what it lost; and what each factor added or took away.
+        """All that makes a candidate's score: what each signal measured and gave, with the candidate's place among all
+        by that signal; what it lost; and what each factor added or took away.
         """
-        key, place = candidate.key, candidate.place
+        place = candidate.place
         told = [
             Share(
                 strategy=name,
-                rank=_rank_among(self.seeds.get(name, {}), key),
-                raw=self.seeds.get(name, {}).get(key, float(values[place])),
-                share=float(values[place]),
+                rank=1 + int(np.count_nonzero(measured > measured[place])) if measured[place] > 0 else None,
+                raw=float(measured[place]),
+                share=float(self.shares[name][place]),
             )
-            for name, values in self.shares.items()
-            if values[place] or key in self.seeds.get(name, {})
+            for name, measured in self.values.items()
+            if self.shares[name][place]
         ]
         score = float(self.totals[place])
         if lost := self.lost.get(place):
@@ -88,19 +88,13 @@ class Ranking:
         return tuple(told)
 
 
-def _rank_among(raw: Mapping[int, float], key: int) -> int | None:
-    """1 for the best; newer ones first where scores are equal."""
-    if key not in raw:
-        return None
-    return 1 + sum((score, other) > (raw[key], key) for other, score in raw.items())
-
-
-def rank(pool: Pool, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[int, float]], *, most: int,
+def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], *, most: int,
          alike: Callable[[Keys], Floats] | None) -> tuple[list[Ranked], Ranking]:  # fmt: skip
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:
-        seeds: each strategy's raw scores; a hit tells its rank among them.
+        values: what each signal measured, float32[size]; the trace tells it.
+        shares: what it adds to the score for that, float32[size].
         alike: how alike some candidates (their keys) are to each other, float32[n, n], not below 0. Where it is given,
             turns of different sessions that say different things are preferred.
     """
@@ -117,23 +111,24 @@ def rank(pool: Pool, shares: Mapping[str, Floats], seeds: Mapping[str, Mapping[i
         Ranked(key=int(keys[place]), place=int(place), score=float(totals[place]) - lost.get(int(place), 0.0))
         for place in order[:most]
     ]
-    return best, Ranking(shares=shares, totals=totals, lost=lost, seeds=seeds)
+    return best, Ranking(values=values, shares=shares, totals=totals, lost=lost)
 
 
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
     """What the strategies found, each by its own best, where there was no time for signals."""
     keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)
-    by_strategy = {
-        name: np.array([found.get(int(key), 0.0) / max(found.values()) / len(seeds) for key in keys], np.float32)
+    raw = {
+        name: np.array([found.get(int(key), 0.0) for key in keys], np.float32)
         for name, found in seeds.items()
         if found and max(found.values()) > 0
     }
+    by_strategy = {name: np.asarray(values / values.max() / len(seeds), np.float32) for name, values in raw.items()}
     totals = np.zeros(len(keys), np.float64)
     for values in by_strategy.values():
         totals += values
     order = np.lexsort((-keys, -totals))[:most]
     best = [Ranked(key=int(keys[place]), place=int(place), score=float(totals[place])) for place in order]
-    return best, Ranking(shares=by_strategy, totals=totals, lost={}, seeds=seeds)
+    return best, Ranking(values=raw, shares=by_strategy, totals=totals, lost={})
 
 
 def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], alike: Floats) -> dict[int, float]:

@@ -33,6 +33,7 @@ class Request:
     session: str | None = None
     after: datetime | str | None = None
     before: datetime | str | None = None
+    as_of: datetime | str | int | None = None
     archived: bool = False
     limit: int = 10
     trace: bool = False

@@ -14,13 +14,14 @@ from zoneinfo import ZoneInfo
 from ricordo.model import Absence, Hit, Results, Scope, Trace
 from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
+from ricordo.retrieval.fusion import fuse
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.linked import FOLLOWING, named_entities
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather, likeness
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
-from ricordo.retrieval.signals import asks_for_a_list, shares
+from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import graph
@@ -121,7 +122,11 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     if pool is None:
         return rank_by_seeds(seeds, most=most)
     alike = (lambda keys: likeness(look, keys)) if asks_for_a_list(look.plan.query.text) else None
-    return rank(pool, shares(pool, look.plan), seeds, most=most, alike=alike)
+    values = measure(pool, look.plan)
+    shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
+    if alike is None and "session" not in look.plan.weighing.without:
+        values["session"], shares["session"] = session(pool, shares)
+    return rank(pool, values, shares, most=most, alike=alike)
 
 
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), their usual values.
 _K1 = 1.2
 _B = 0.75
+
+# How much of what the best of a session are above the middle each of its turns gains, and how many count as the best.
+_SESSION = 0.25
+_SESSION_DEPTH = 3
 
 # How much of an answer the turn before and after may give in a turn's stead.
 _PREVIOUS = 0.9
@@ -96,16 +101,19 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
 
 
 _WHEN = re.compile(
-    r"\b(?:when|what (?:day|date|month|year|time)|how long ago|"
-    r"когда|какого числа|во сколько|в каком (?:году|месяце))\b",
+    r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
+    r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
+    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
     re.I,
 )
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|сколько|скольк\w+|как (?:долго|часто|далеко))\b",
+    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
     re.I,
 )
+# "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|кем|чей|чья|где|куда|откуда)\b",
+    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
+    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
     re.I,
 )
 
@@ -157,7 +165,7 @@ class Signal:
     value: Callable[[Pool, Plan], Floats]
 
 
-_SAID: Mapping[str, Signal] = {
+_SAID: Mapping[SignalName, Signal] = {
     "words in context": Signal(weight=9, value=words_in_context),
     "words": Signal(weight=2, value=words_alone),
     "keywords": Signal(weight=3, value=keywords),
@@ -170,19 +178,44 @@ _SAID: Mapping[str, Signal] = {
     "asks": Signal(weight=-0.5, value=asks),
 }
 
-_LINKED: Mapping[str, Signal] = {
+_LINKED: Mapping[SignalName, Signal] = {
     "entity": Signal(weight=1, value=entity),
     "linked": Signal(weight=2, value=linked),
 }
 
-SIGNALS: Mapping[str, Signal] = {**_SAID, **_LINKED}
+SIGNALS: Mapping[SignalName, Signal] = {**_SAID, **_LINKED}
 
 _SCALE = sum(signal.weight for signal in _SAID.values() if signal.weight > 0)
 
+WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
+"""What each signal counts; those of what is said, as far as above zero, add up to 1."""
 
-def shares(pool: Pool, plan: Plan, signals: Mapping[str, Signal] = SIGNALS) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate, float32[size]; what is said counts as 1 in all."""
-    return {name: signal.weight / _SCALE * signal.value(pool, plan) for name, signal in signals.items()}
+
+def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
+    """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
+    without = plan.weighing.without
+    return {name: signal.value(pool, plan) for name, signal in SIGNALS.items() if name not in without}
+
+
+def session(pool: Pool, shares: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """How well the session of each candidate answers by its three best turns, and what that adds to the score.
+
+    What is asked mostly stands in one conversation. A question for several things is another matter: `asks_for_a_list`.
+
+    Args:
+        shares: what the other signals gave.
+
+    Returns:
+        float32[size] twice: by how much the best three stand above the middle of all, and a quarter of it.
+    """
+    totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
+    _, places = np.unique(pool.turns.sessions[: pool.size], return_inverse=True)
+    order = np.lexsort((-totals, places))
+    ordered = places[order]
+    rank = np.arange(len(order)) - ordered.searchsorted(ordered)
+    above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - np.median(totals), 0), 0)
+    measured = np.bincount(ordered, weights=above)[places] / _SESSION_DEPTH
+    return np.asarray(measured, np.float32), np.asarray(_SESSION * measured, np.float32)
 
 
 def asks_for_a_list(text: str) -> bool:
@@ -191,7 +224,9 @@ def asks_for_a_list(text: str) -> bool:
 
 
 _LIST = re.compile(
-    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\bis)(?<!\bwas)(?<!\bdoes)(?<!\bhas)|\bwhat (?:has|have) \w+"
-    r"|\b(?:kinds?|types?|all|both|каки[ех]|всех|оба|обе|виды)\b",
+    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
+    r"|\bwhat (?:has|have) \w+"
+    r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
+    r"|вид(?:ы|ов)|перечисл\w+)\b",
     re.IGNORECASE,
 )

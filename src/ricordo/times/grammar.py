@@ -21,7 +21,7 @@ from ricordo.times.points import (
     resolve_rolling,
     resolve_through,
 )
-from ricordo.times.vocabulary import Token, looks_ahead, mentions_time, tokenize
+from ricordo.times.vocabulary import Token, looks_ahead, mentions_time, speaks_of_habits, tokenize
 
 _MONTH, _YEAR, _WHICH = "[MV]", "YG?", "[ltn]"
 _DAY = rf"h?Do?h?{_MONTH}(?:[.,]?{_YEAR}|{_WHICH}G)?|{_MONTH}\.?h?D(?:,?{_YEAR})?"
@@ -192,13 +192,14 @@ def _is_a_title(place: _Place) -> bool:
 
 
 def _is_loose(place: _Place) -> bool:
-    """More than a year ago; a day last, this or next (no calendar unit); a bare unit that is no weekend."""
+    """More than a year ago; a day last, this or next (no calendar unit); a bare unit that is no weekend of its own."""
     tokens = place.tokens[place.first : place.last]
     if place.matched.endswith("a") and place.before and place.before.text.lower() in _LOOSE:
         return True
     if place.rule == "on" and tokens[-1].kind == "U":
         # Plans for the weekend are not what was done at it.
-        return tokens[-1].value != 5 or tokens[0].text.lower() == "for" or tokens[-1].text.lower() == "выходные"
+        is_ahead = tokens[0].text.lower() == "for" or tokens[-1].text.lower() == "выходные"
+        return tokens[-1].value != 5 or is_ahead or speaks_of_habits(place.tokens)
     has_count = any(token.kind in "DNKTa" for token in tokens)
     return not has_count and any(t.kind == "U" and t.value == 0 for t in tokens) and "R" not in place.matched
 

@@ -102,11 +102,12 @@ w 0 between между
 - 0 to through по
 o 0 of
 h 0 the a an течение
-k 0 morning afternoon evening утром днём днем вечером
-k 1 night ночью
+k 0 morning afternoon evening утром утра днём днем вечером вечера
+k 1 night ночью ночи
 P 0 my our your his her their its мой моя мою моё наш наша нашу его её ее их
 H 0 mondays tuesdays wednesdays thursdays fridays saturdays sundays every each usually always often каждый
 H 0 каждую каждое каждые обычно всегда часто mornings afternoons evenings nights
+H 0 понедельникам вторникам средам четвергам пятницам субботам воскресеньям выходным
 B 0 character author plot chapter protagonist narrator герой автор глава главе
 m 0 be have not need help get take seem only just also still well
 y 0 or with when while where what who how that i we you he she it they did was were is are had
@@ -129,6 +130,11 @@ _MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()
 
 _FUTURE = {"will", "shall", "upcoming", "буду", "будем", "будет", "будут", "будешь", "предстоит", "планируем"}
 _PAST = {"did", "had", "was", "were", "был", "была", "было", "были"}
+_PRESENT = {
+    "do", "does", "don't", "doesn't", "don’t", "doesn’t", "делаю", "делаешь", "делает", "делаем", "делаете", "делают",
+    "провожу", "проводишь", "проводит", "проводим", "проводите", "проводят", "занимаюсь", "занимаешься", "занимается",
+    "занимаемся", "занимаетесь", "занимаются", "отдыхаю", "отдыхаешь", "отдыхает", "отдыхаем", "отдыхают", "бывает",
+}  # fmt: skip
 
 
 class Token(NamedTuple):  # not a dataclass: a sentence makes dozens, and these are made four times as fast
@@ -171,6 +177,12 @@ def looks_ahead(tokens: list[Token]) -> bool:
     words = {token.text.lower() for token in tokens}
     ahead = not _FUTURE.isdisjoint(words) or any(word.endswith(("'ll", "’ll")) for word in words)
     return ahead and _PAST.isdisjoint(words)
+
+
+def speaks_of_habits(tokens: list[Token]) -> bool:
+    """Whether the sentence asks what is done again and again: "what does she do at the weekend?"."""
+    words = {token.text.lower() for token in tokens}
+    return not _PRESENT.isdisjoint(words) and _PAST.isdisjoint(words) and _FUTURE.isdisjoint(words)
 
 
 def tokenize(text: str) -> list[Token]:

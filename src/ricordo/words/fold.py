@@ -33,6 +33,7 @@ _STEMMERS = {
     "DEVANAGARI": "hindi",
     "TAMIL": "tamil",
 }
+_UNEVEN_NAMES = {"павел": "павл", "лев": "льв", "льва": "льв", "льву": "льв", "львом": "льв"}
 _local = threading.local()
 
 
@@ -125,8 +126,15 @@ def name_terms(text: str) -> list[str]:
         if script == "LATIN":
             terms.append(_without_accents(bare, script))
         else:
-            terms.extend(_foreign_terms(word))
+            terms.extend(map(_name_stem, _foreign_terms(word)))
     return terms
+
+
+def _name_stem(stem: str) -> str:
+    """The stemmer leaves Андрея and Андрей apart, and knows nothing of the vowel that comes and goes in Павел."""
+    if len(stem) > 3 and stem.endswith("е"):
+        return stem[:-1]
+    return _UNEVEN_NAMES.get(stem, stem)
 
 
 class Token(NamedTuple):

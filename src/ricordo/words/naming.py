@@ -43,8 +43,18 @@ class Run(NamedTuple):
         return (self.key, *look_up_keys(self.written)), sound_keys(self.written)
 
 
-Known = Mapping[str, Sequence[tuple[str, int]]]
-"""Folded name, or sound, to the names as they are written and the entities that go by them."""
+class Bearer(NamedTuple):
+    """Who goes by a name, as it is written. Links are to the `entity` that bears it, so that none need be altered when
+    it is merged into another or parted from it again; who is meant is judged by whom it is one with now, the `whole`.
+    """
+
+    name: str
+    entity: int
+    whole: int
+
+
+Known = Mapping[str, Sequence[Bearer]]
+"""Folded name, or sound, to those who go by it."""
 
 
 @lru_cache(maxsize=1_024)
@@ -79,17 +89,18 @@ def meant(run: Run, known: Known, text: str) -> list[int]:
         return []
     if relation_named(run.written):  # whose wife is meant, and which, is not a matter of the letters
         return []
-    likely: dict[str, set[int]] = {}
+    likely: dict[str, set[Bearer]] = {}
     keys, sounds = run.look_up()
     for key in (*keys, *sounds):
-        for alias, entity in known.get(key, ()):
-            if like := _likeness(run, key, alias):
-                likely.setdefault(like, set()).add(entity)
+        for bearer in known.get(key, ()):
+            if like := _likeness(run, key, bearer.name):
+                likely.setdefault(like, set()).add(bearer)
     if "same" in likely:
-        return sorted(likely["same"]) if is_name_here(run.key, text) else []
+        return sorted({bearer.entity for bearer in likely["same"]}) if is_name_here(run.key, text) else []
     for like in ("form", "sound"):
         if like in likely:
-            return sorted(likely[like]) if len(likely[like]) == 1 else []
+            is_clear = len({bearer.whole for bearer in likely[like]}) == 1
+            return sorted({bearer.entity for bearer in likely[like]}) if is_clear else []
     return []
 
 

@@ -15,19 +15,19 @@ _LATEST = 1_000
 _HANDLE_CHARS = 8
 
 
-async def whole_id(memory: Memory, given: str) -> str:
-    """The id meant.
+async def whole_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
+    """The id meant, among the memories of today or of then.
 
     Raises:
         NotFoundError: there is none, whole or among the latest 1,000 memories by its end.
         InvalidError: several end like this.
     """
     try:
-        return (await memory.get(given)).id
+        return (await memory.get(given, as_of=as_of)).id
     except NotFoundError:
         if len(given) != _HANDLE_CHARS:
             raise
-    latest = [await memory.list(limit=_LATEST, archived=archived) for archived in (False, True)]
+    latest = [await memory.list(limit=_LATEST, archived=archived, as_of=as_of) for archived in (False, True)]
     found = [node.id for page in latest for node in page.nodes if handle_of(node.id) == given]
     if not found:
         hint = f"a short id finds the latest {_LATEST:,}; `search` and `--json` show whole ones"

@@ -38,6 +38,10 @@ _AfterOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only from then on: 2026-03-01, last_week, '3 days ago'.")
 ]
 _BeforeOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only before then.")]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME|N", help="What was known at a time, or right after change N of the log."),
+]
 _ArchivedOption = Annotated[
     bool, typer.Option("--archived", metavar="", help="Among what was forgotten or replaced, instead.")
 ]
@@ -55,6 +59,7 @@ async def search(
     session: _SessionOption = None,
     after: _AfterOption = None,
     before: _BeforeOption = None,
+    as_of: AsOfOption = None,
     archived: _ArchivedOption = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
     trace: Annotated[bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")] = False,
@@ -67,8 +72,8 @@ async def search(
         expected = None if why_not is None else await whole_id(memory, why_not)
         results = await memory.search(
             question, type=type, category=_categories(category), entity=entity, tag=tag,
-            where=_attributes(where), session=session, after=after, before=before, archived=archived,
-            limit=limit, trace=True, why_not=expected,
+            where=_attributes(where), session=session, after=after, before=before, as_of=moment(as_of),
+            archived=archived, limit=limit, trace=True, why_not=expected,
         )  # fmt: skip
     return _results(door, question, results, traced=trace or why_not is not None, whole=trace)
 
@@ -95,11 +100,20 @@ def _results(door: Door, question: str, results: Results, *, traced: bool, whole
         if traced and results.trace is not None:
             if whole:
                 show_hits.trace(out, results, results.trace)
-            show_hits.absence(out, results.trace)
+            show_hits.absence(out, results, results.trace)
         elif results.trace is not None and results.hits:
             door.hint("Why these? Add --trace.")
 
     return Answer(data=results if traced else replace(results, trace=None), show=show)
+
+
+def moment(given: str | None) -> str | int | None:
+    """A time as it was typed, or a change's number. "2026" is a year: numbers of four digits are written with a #."""
+    if given is None:
+        return None
+    digits = given.removeprefix("#")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
+    return int(digits) if is_number and (digits != given or len(digits) != 4) else given
 
 
 def _categories(given: list[str] | None) -> list[Category] | None:
@@ -134,10 +148,11 @@ async def context(
         str | None,
         typer.Option(metavar="ID", help="The conversation at hand; what was said in it is left out."),
     ] = None,
+    as_of: AsOfOption = None,
 ) -> Answer:
     """Print the block of text an agent should read before it answers."""
     async with door.open() as memory:
-        block = await memory.context(prompt, budget=budget, session=session)
+        block = await memory.context(prompt, budget=budget, session=session, as_of=moment(as_of))
 
     def show(out: Console) -> None:
         if block is None:
@@ -159,6 +174,7 @@ async def list_(
     session: _SessionOption = None,
     after: _AfterOption = None,
     before: _BeforeOption = None,
+    as_of: AsOfOption = None,
     archived: _ArchivedOption = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 20,
     cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Go on where a list ended.")] = None,
@@ -167,7 +183,8 @@ async def list_(
     async with door.open() as memory:
         page = await memory.list(
             type=type, category=_categories(category), entity=entity, tag=tag, where=_attributes(where),
-            session=session, after=after, before=before, archived=archived, limit=limit, cursor=cursor,
+            session=session, after=after, before=before, as_of=moment(as_of), archived=archived, limit=limit,
+            cursor=cursor,
         )  # fmt: skip
 
     def show(out: Console) -> None:
@@ -179,16 +196,16 @@ async def list_(
 
 
 @verb("show", panel=_PANEL)
-async def show(door: Door, id: MemoryId) -> Answer:
+async def show(door: Door, id: MemoryId, as_of: AsOfOption = None) -> Answer:
     """Show everything about one memory."""
     async with door.open() as memory:
-        node = await memory.get(await whole_id(memory, id))
+        node = await memory.get(await whole_id(memory, id, as_of=moment(as_of)), as_of=moment(as_of))
     return Answer(data=node, show=lambda out: show_nodes.card(out, node, zone=door.zone))
 
 
 @verb("history", panel=_PANEL)
-async def history(door: Door, id: MemoryId) -> Answer:
+async def history(door: Door, id: MemoryId, as_of: AsOfOption = None) -> Answer:
     """Show what a memory was before, and what changed it."""
     async with door.open() as memory:
-        versions = await memory.history(await whole_id(memory, id))
+        versions = await memory.history(await whole_id(memory, id, as_of=moment(as_of)), as_of=moment(as_of))
     return Answer(data={"versions": versions}, show=lambda out: show_nodes.history(out, versions, zone=door.zone))

@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
-from ricordo.model import Hit, Results, Share, Trace
+from ricordo.model import Hit, Results, Share, SignalName, Trace
 from ricordo.words import index_terms
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 
-# A strategy that gave less than this part of the score is no reason worth naming.
+# A signal that gave less than this part of the score is no reason worth naming.
 _TELLING = 0.1
+_SIGNALS: frozenset[str] = frozenset(get_args(SignalName))
+_OF_WORDS = ("words in context", "words", "keywords")
+_SAYS = {
+    "meaning": "meaning",
+    "person": "who said it",
+    "kind of answer": "the kind of answer",
+    "date": "its time",
+    "replies": "what it replies to",
+    "own experience": "who it is told of",
+} | dict.fromkeys(_OF_WORDS, "related words")
+_MEANS = {
+    "words in context": "how well it and the turns around it meet the question's words",
+    "words": "how well it meets them alone",
+    "keywords": "how often the words stand in and around it, rare ones for more (BM25)",
+    "meaning": "how near its meaning is, and that of the turns around it",
+    "person": "1: said by whom the question names, -1: by another",
+    "kind of answer": "holds what is asked for: a time, a number or a name",
+    "date": "is of the time asked for",
+    "replies": "comes after a question",
+    "own experience": "the one who is named speaks of themselves",
+    "asks": "is itself a question",
+    "session": "other turns of its conversation answer well",
+    "same session": "better ones of its conversation come before it",
+    "confidence": "how sure it is",
+    "reinforcement": "how often it was confirmed or demoted",
+    "recency": "how long ago it was recorded",
+    "newer": "it changed places with an older or a newer version of itself",
+}
+_STAGES = {
+    "unknown": "Unknown", "left out": "Left out", "not found": "Not among the candidates",
+    "ranked below": "Ranked below", "found": "It was found",
+}  # fmt: skip
+_LEGEND = (
+    "A score is the sum of what each signal adds: what it measured times its weight (by its place instead of its "
+    "measure where fusion is rrf). The place is that among all candidates by this signal alone."
+)
+_SHOWN_SHARE = 0.0005
+_SHOWN_MS = 0.05
 _SHOWN_WORDS = 5
 _SEARCHED_CHARS = 10_000
 
@@ -60,23 +100,25 @@ def _circumstances(hit: Hit) -> str:
 
 
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
-    """Why a hit was found, in a few words: the strategies that gave a good part of its score."""
-    telling = [share for share in hit.why if share.rank and share.share >= _TELLING * max(hit.score, 1e-9)]
-    reasons = [_named(share, hit, terms, interval) for share in sorted(telling, key=lambda share: -share.share)]
-    if reasons:
-        return "by " + ", by ".join(reasons)
+    """Why a hit was found, in a few words: the signals that gave a good part of its score, the strongest first."""
+    given: dict[str, float] = {}
+    for share in hit.why:
+        if share.strategy in _SAYS:
+            name = _named(share.strategy, hit, terms, interval)
+            given[name] = given.get(name, 0.0) + share.share
+    telling = [name for name, share in given.items() if share >= _TELLING * max(hit.score, 1e-9)]
+    if telling:
+        return "by " + ", by ".join(sorted(telling, key=lambda name: -given[name]))
     matched = matching_words(hit, terms)
     return f"by {_quoted(matched)}" if matched else "found"
 
 
-def _named(share: Share, hit: Hit, terms: frozenset[str], interval: str) -> str:
-    if share.strategy == "meaning":
-        return f"meaning ({share.raw:.2f})"
-    if share.strategy == "words" and (matched := matching_words(hit, terms)):
-        return f"the word{'s' if len(matched) > 1 else ''} {_quoted(matched)}"
-    if share.strategy == "time" and interval:
+def _named(signal: str, hit: Hit, terms: frozenset[str], interval: str) -> str:
+    if signal == "date" and interval:
         return f"the time “{interval}”"
-    return share.strategy
+    if signal in _OF_WORDS and (matched := matching_words(hit, terms)):
+        return f"the word{'s' if len(matched) > 1 else ''} {_quoted(matched)}"
+    return _SAYS[signal]
 
 
 def _quoted(found: list[str]) -> str:
@@ -100,45 +142,104 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
     facts.add_row("words ignored", Text(", ".join(trace.ignored_terms) or "none"))
     facts.add_row("asks for", Text(f"{results.intent}, {results.complexity}"))
     facts.add_row("time understood", Text(trace.interval or "none"))
-    facts.add_row("candidates", _pairs({name: f"{count:,}" for name, count in trace.candidates.items()}))
-    facts.add_row("took", _pairs({name: f"{ms:.1f} ms" for name, ms in trace.timings_ms.items()}))
+    facts.add_row("candidates", _candidates(trace.candidates))
+    facts.add_row("took", _took(trace.timings_ms))
     out.print()
     out.print(facts)
     if results.hits:
         out.print()
-        out.print(_shares(results))
+        out.print(Text(_LEGEND, style="dim"))
+    for number, hit in enumerate(results.hits, start=1):
+        out.print()
+        out.print(Text.assemble((f"{number}  ", "dim"), (f"{hit.score:.3f}", "bold"), f"  {one_line(hit.content)}"),
+                  no_wrap=True, overflow="ellipsis")  # fmt: skip
+        out.print(_sum(hit.why))
+    if results.hits:
+        out.print()
+        out.print(_glossary({share.strategy for hit in results.hits for share in hit.why if _counts(share)}))
 
 
-def absence(out: Console, trace: Trace) -> None:
-    """What became of the memory that was expected, and what each signal gave it."""
+def absence(out: Console, results: Results, trace: Trace) -> None:
+    """What became of the memory that was expected, beside the last of the hits."""
     found = trace.absence
     if found is None:
         return
     out.print()
-    out.print(Text.assemble((f"{found.stage}: ", "bold"), shown(found.detail), ("  " + shown(found.id), "dim")))
-    for share in found.shares:
-        out.print(Text(f"  {share.strategy:<18}{share.share:+.3f}", style="dim"))
+    out.print(Text.assemble(("Why not ", "bold"), (shown(found.id), "dim"), ("?", "bold")))
+    out.print(Text.assemble((f"{_STAGES[found.stage]}: ", "bold"), shown(found.detail)))
+    if found.stage == "ranked below" and results.hits:
+        out.print()
+        out.print(_beside(found.shares, results.hits[-1].why, number=len(results.hits)))
+    elif found.shares:
+        out.print(_sum(found.shares))
 
 
-def _pairs(values: dict[str, str]) -> Text:
-    return Text(" · ".join(f"{name} {value}".replace(" ", "\N{NO-BREAK SPACE}") for name, value in values.items()))
+def _counts(share: Share) -> bool:
+    return abs(share.share) >= _SHOWN_SHARE
 
 
-def _shares(results: Results) -> Table:
-    """A line for each signal of each hit; the shares of a hit add up to its score."""
-    table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False, expand=True)
-    table.add_column("#", justify="right", style="dim")
+def _glossary(names: Collection[str]) -> Table:
+    """What the names in a sum stand for."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(style="dim")
+    for name in (name for name in _MEANS if name in names):
+        table.add_row(name, _MEANS[name])
+    return table
+
+
+def _candidates(counts: Mapping[str, int]) -> Text:
+    """ "158 (14 by words, 80 by meaning, and what was said around them)"."""
+    found = [f"{count:,} by {name}" for name, count in counts.items() if name != "in all" and count]
+    return _unbroken([f"{counts.get('in all', 0):,} in all", *found, "and what was said around them"], ", ")
+
+
+def _took(timings_ms: Mapping[str, float]) -> Text:
+    parts = [f"{name} {ms:.1f} ms" for name, ms in timings_ms.items() if ms >= _SHOWN_MS]
+    return _unbroken([f"{sum(timings_ms.values()):.1f} ms in all", *parts], " · ")
+
+
+def _unbroken(parts: Sequence[str], between: str) -> Text:
+    return Text(between.join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts))
+
+
+def _sum(shares: Sequence[Share]) -> Table:
+    """A line for each part of a score: signals by what they add, then what the memory itself changes."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
+    table.add_column("   adds", justify="right", no_wrap=True)
     table.add_column("signal", no_wrap=True)
-    for name in ("rank", "raw", "share"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("memory", no_wrap=True, overflow="ellipsis", ratio=1, style="dim")
-    for number, hit in enumerate(results.hits, start=1):
-        head = (str(number), one_line(hit.content))
-        for share in hit.why:
-            rank = "" if share.rank is None else str(share.rank)
-            table.add_row(head[0], share.strategy, rank, f"{share.raw:.3f}", f"{share.share:+.3f}", Text(head[1]))
-            head = ("", "")
-        score = Text(f"{hit.score:.3f}", style="bold")
-        table.add_row(head[0], Text("score", style="bold"), "", "", score, Text(head[1]))
-        table.add_row()
+    table.add_column("measured", justify="right", no_wrap=True, style="dim")
+    table.add_column("place", justify="right", no_wrap=True, style="dim")
+    for share in sorted(shares, key=_order):
+        if _counts(share):
+            table.add_row(f"{share.share:+.3f}", share.strategy, _measured(share), str(share.rank or ""))
+    return table
+
+
+def _order(share: Share) -> tuple[int, float]:
+    """Signals first, the strongest before the weakest; factors as they are applied."""
+    return (0, -share.share) if share.strategy in _SIGNALS else (1, 0.0)
+
+
+def _measured(share: Share) -> str:
+    """A signal's own measure; of a factor what it multiplies by."""
+    if share.strategy in _SIGNALS:
+        return f"{share.raw:.3f}"
+    return "" if share.strategy in ("same session", "newer") else f"x {share.raw:.3f}"
+
+
+def _beside(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) -> Table:
+    """Two sums side by side, the greatest differences first."""
+    one = {share.strategy: share.share for share in mine}
+    other = {share.strategy: share.share for share in theirs}
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("this one", justify="right", no_wrap=True)
+    table.add_column(f"hit {number}", justify="right", no_wrap=True)
+    table.add_column("signal", no_wrap=True)
+    names = sorted(dict.fromkeys([*other, *one]), key=lambda name: one.get(name, 0.0) - other.get(name, 0.0))
+    for name in names:
+        pair = one.get(name, 0.0), other.get(name, 0.0)
+        if max(map(abs, pair)) >= _SHOWN_SHARE:
+            table.add_row(*(f"{value:+.3f}" if value else "" for value in pair), name)
+    table.add_row(f"{sum(one.values()):.3f}", f"{sum(other.values()):.3f}", "score", style="bold")
     return table

@@ -101,14 +101,39 @@ _SAID = {
 }
 
 
+_TOLD = ("content", "tags", "attributes", "category", "confidence", "score", "decay_rate", "valid_until", "expires_at",
+         "closed_reason")  # fmt: skip
+"""What of a memory people may want to know the change of."""
+
+
 def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:
-    """A line for each version, oldest first."""
-    lines = plain_table("when", "by", "what", "memory")
+    """A line for each version, oldest first: the change that made it so, and what it altered."""
+    lines = plain_table("change", "when", "by", "what", "memory")
+    before: Node | None = None
     for version in versions:
-        when, who, what = "", "", ""
+        number, when, who, what = "", "", "", ""
         if version.commit is not None:
-            when, who, what = minute(version.commit.at, zone), version.commit.actor, version.commit.reason
-        state = f" ({version.closed_reason})" if version.closed_at else ""
-        told = [one_line(who, most=20), one_line(what + state, most=40), one_line(version.content)]
-        lines.add_row(when, *(Text(each) for each in told))
+            number, when = str(version.commit.seq), minute(version.commit.at, zone)
+            who, what = version.commit.actor, version.commit.reason
+        told = [one_line(who, most=20), one_line(what, most=40), one_line(_altered(before, version.node))]
+        lines.add_row(number, when, *(Text(each) for each in told))
+        before = version.node
     out.print(lines)
+
+
+def _altered(before: Node | None, node: Node) -> str:
+    """The memory as it became or, where its words stayed, what else did not."""
+    if before is None or before.id != node.id or before.content != node.content:
+        return node.content + (f" ({node.closed_reason})" if node.closed_reason else "")
+    changes = [
+        f"{name.replace('_', ' ')}: {_plain(getattr(before, name))} → {_plain(getattr(node, name))}"
+        for name in _TOLD
+        if getattr(before, name) != getattr(node, name)
+    ]
+    return "; ".join(changes) or "as it was"
+
+
+def _plain(value: object) -> str:
+    if value is None or value == ():
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -49,15 +49,28 @@ def _show_stats(out: Console, figures: Stats, *, where: str, zone: ZoneInfo) -> 
         ("categories", _counted(figures.categories)),
         ("in the archive", f"{figures.closed:,}"),
         ("from", span),
-        ("conversations", f"{figures.sessions:,}"),
+        ("conversations", _conversations(figures, zone)),
         ("people and things", f"{figures.entities:,}"),
-        ("links", _counted(figures.edges)),
+        ("links", _links(figures)),
+        ("last faded", minute(figures.last_decay, zone)),
         ("found by meaning", by_meaning),
         ("changes", f"{figures.commits:,}"),
     ):
         if value:
             lines.add_row(name, Text(shown(value)))
     out.print(lines)
+
+
+def _conversations(figures: Stats, zone: ZoneInfo) -> str:
+    waiting = f", {figures.sessions_waiting:,} wait to become knowledge" if figures.sessions_waiting else ""
+    last = f", the last one did {minute(figures.last_consolidation, zone)}" if figures.last_consolidation else ""
+    return f"{figures.sessions:,}{waiting}{last}"
+
+
+def _links(figures: Stats) -> str:
+    alone = f"; {figures.orphans:,} memories linked to nothing" if figures.orphans else ""
+    each = f", {figures.edges_per_node:.1f} a memory" if figures.edges else ""
+    return f"{_counted(figures.edges) or 'none'}{each}{alone}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

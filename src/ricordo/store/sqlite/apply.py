@@ -23,6 +23,7 @@ from ricordo.model import (
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.restoring import put_back, restored_rows
 from ricordo.store.sqlite.rows import (
     Row,
     alias_row,
@@ -108,7 +109,9 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         writer.review(review)
     for one, other in change.associates:
         writer.associate(one, other)
-    space = writer.home()
+    restored = restored_rows(snapshot, change.rows, commit=writer.commit)
+    writer.rows.seals += [each.seal for each in restored if each.seal is not None]
+    space = next((each.space for each in restored if each.space is not None), None) or writer.home()
     values = (
         writer.commit,
         space,
@@ -116,6 +119,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         reason.actor,
         reason.origin,
         reason.reason,
+        reason.run_id,
         digest(writer.rows.seals),
     )
     snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
@@ -128,6 +132,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
     snapshot.connection.executemany(sql("shelf_grew"), grown)
+    put_back(snapshot, restored)
     return writer.commit
 
 

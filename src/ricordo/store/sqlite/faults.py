@@ -19,6 +19,7 @@ Point = Literal[
     "apply: after commit row",
     "apply: after nodes",
     "apply: before counts",
+    "undo: after removing",
     "writer: between works",
     "writer: before commit",
     "writer: after commit",

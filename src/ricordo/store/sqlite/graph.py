@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ricordo.model import Scope
 from ricordo.store.sqlite.snapshot import Snapshot
-from ricordo.words.naming import Known, candidates
+from ricordo.words.naming import Bearer, Known, candidates
 from ricordo.words.statement import MAX_STATEMENT_CHARS
 
 REINFORCED_TOGETHER_MS = 60_000
@@ -59,10 +59,10 @@ def known_names(snapshot: Snapshot, scope: Scope, text: str) -> Known:
     """Which of the names that a text may hold are known to a caller."""
     keys, sounds = candidates([text])
     values = {"keys": json.dumps(keys), "sounds": json.dumps(sounds)}
-    found: dict[str, tuple[tuple[str, int], ...]] = {}
+    found: dict[str, tuple[Bearer, ...]] = {}
     for space in snapshot.visible(scope):
-        for key, alias, entity in snapshot.rows("names_known", {**values, "space": space}):
-            found[key] = (*found.get(key, ()), (alias, entity))
+        for key, *bearer in snapshot.rows("names_known", {**values, "space": space}):
+            found[key] = (*found.get(key, ()), Bearer(*bearer))
     return found
 
 

@@ -10,9 +10,9 @@ from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.rows import Row
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words import index_terms
+from ricordo.words.naming import Bearer
 
 _MARK = "aliases linked through commit"
-_RELATIONS_MARK = "relations linked through commit"
 
 
 def spaces_with_names(snapshot: Snapshot) -> list[int]:
@@ -32,12 +32,37 @@ class Text:
     at: int
 
 
+def spaces_to_link(snapshot: Snapshot) -> list[int]:
+    """Spaces with nodes that are to be searched again."""
+    return [row[0] for row in snapshot.rows("to_link_spaces")]
+
+
+def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
+    """(note, node key) of nodes that are to be searched again, in the order they were noted."""
+    return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
+
+
+def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[Text]:
+    """Nodes by key, in no order."""
+    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(keys)})]
+
+
+def put_links_again(
+    snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Put the links of nodes that were searched again in place of those they had."""
+    drop_all_links(snapshot, nodes)
+    put_links(snapshot, pairs)
+    snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who is something to the owner, and when; Unix milliseconds."""
+    """Who is something to the owner, and when; Unix milliseconds. `whole` is whom they were merged into, or they."""
 
     predicate: str
     entity: int
+    whole: int
     start: int | None
     end: int | None
 
@@ -55,19 +80,22 @@ def _text(row: Row) -> Text:
 
 def known_names(
     snapshot: Snapshot, space: int, keys: Sequence[str], sounds: Sequence[str]
-) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Which of these folded names and sounds are known in a space: to the names as written and who goes by them."""
-    found: dict[str, tuple[tuple[str, int], ...]] = {}
+) -> dict[str, tuple[Bearer, ...]]:
+    """Which of these folded names and sounds are known in a space, and who goes by them."""
+    found: dict[str, tuple[Bearer, ...]] = {}
     values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
-    for key, alias, entity in snapshot.rows("names_known", values):
-        found[key] = (*found.get(key, ()), (alias, entity))
+    for key, *bearer in snapshot.rows("names_known", values):
+        found[key] = (*found.get(key, ()), Bearer(*bearer))
     return found
 
 
 def holders_of(snapshot: Snapshot, space: int) -> list[Holder]:
     """Who is what to the owner of a space, the last one said last."""
     rows = snapshot.rows("relations_in_space", {"space": space})
-    return [Holder(predicate=predicate, entity=entity, start=start, end=end) for predicate, entity, start, end in rows]
+    return [
+        Holder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
+        for predicate, entity, whole, start, end in rows
+    ]
 
 
 def owner_of(snapshot: Snapshot, space: int) -> str:
@@ -83,9 +111,8 @@ def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
 
 
 def new_relations(snapshot: Snapshot) -> list[tuple[int, str, int]]:
-    """Relations to owners learnt since older nodes were last searched: (space, predicate, commit)."""
-    rows = snapshot.rows("relations_since", {"seq": int(snapshot.meta(_RELATIONS_MARK) or 0)})
-    return [(space, predicate, commit) for space, predicate, commit in rows]
+    """Relations to owners that changed since what speaks of them was last searched: (space, predicate, note)."""
+    return [(space, predicate, note) for note, space, predicate in snapshot.rows("relations_to_link")]
 
 
 def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[Text]:
@@ -115,9 +142,19 @@ def mark_names(snapshot: Snapshot, commit: int) -> None:
     snapshot.rows("meta_put", {"name": _MARK, "value": str(commit)})
 
 
-def mark_relations(snapshot: Snapshot, commit: int) -> None:
-    """Older nodes have been searched for all relations learnt up to a commit."""
-    snapshot.rows("meta_put", {"name": _RELATIONS_MARK, "value": str(commit)})
+def mark_relations(snapshot: Snapshot, note: int) -> None:
+    """What speaks of relations has been searched for all that was noted of them, up to a note."""
+    snapshot.rows("relations_to_link_done", {"through": note})
+
+
+def drop_all_links(snapshot: Snapshot, nodes: Sequence[int]) -> None:
+    """Take all mentions in some nodes back."""
+    snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
+
+
+def look_again(snapshot: Snapshot, nodes: Sequence[int]) -> None:
+    """Note nodes whose names are to be looked for again."""
+    snapshot.rows("to_link_put", {"nodes": json.dumps(nodes)})
 
 
 def drop_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:

@@ -102,9 +102,9 @@ def former_node(node: Node, before: dict[str, Any]) -> Node:
 
 
 def commit_of(row: Row) -> Commit:
-    """A commit from (seq, at, actor, origin, reason, hash)."""
-    seq, at, actor, origin, reason, hashed = row
-    return Commit(seq=seq, at=from_ms(at), actor=actor, origin=origin, reason=reason, hash=hashed.hex())
+    """A commit from (seq, at, actor, origin, reason, run id, hash)."""
+    seq, at, actor, origin, reason, run_id, hashed = row
+    return Commit(seq=seq, at=from_ms(at), actor=actor, origin=origin, reason=reason, run_id=run_id, hash=hashed.hex())
 
 
 def session_of(row: Row) -> Session:
@@ -123,6 +123,15 @@ def session_row(session: Session, *, key: int, space: int, commit: int) -> Row:
         _optional_ms(session.consolidated_at), session.summary, commit,
     )  # fmt: skip
     return (key, *values, seal(values))
+
+
+def asserted_edge(row: Row) -> Edge:
+    """An edge from the columns of `edges_of_node`."""
+    kind, source, target, predicate, weight, confidence, evidence = row
+    return Edge(
+        source=source, target=target, type=kind, predicate=predicate, weight=weight, confidence=confidence,
+        evidence=_list(evidence),
+    )  # fmt: skip
 
 
 def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> Row:

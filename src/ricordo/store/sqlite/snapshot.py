@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from ricordo.model import Commit, Entity, Node, Review, Scope, Session
+from ricordo.model import Commit, Edge, Entity, Node, Review, Scope, Session
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import Row, commit_of, entity_of, former_node, node_of, review_of, session_of
+from ricordo.store.sqlite.rows import (
+    Row,
+    asserted_edge,
+    commit_of,
+    entity_of,
+    former_node,
+    node_of,
+    review_of,
+    session_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,6 +99,10 @@ class Snapshot:
         """The first column of the first row of a named statement, or None."""
         return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
 
+    def current(self, now: int) -> int:
+        """The instant that counts as now to this snapshot, in Unix milliseconds."""
+        return now
+
     # whose
 
     def space(self, owner: str, chat: str) -> int | None:
@@ -142,6 +155,21 @@ class Snapshot:
         keys = [key for (key,) in self.connection.execute(query, values)]
         found = self.nodes(scope, keys)
         return [found[key] for key in keys]
+
+    def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
+        """Nodes that match, the latest event first."""
+        clause, values = conditions(filter_)
+        query = (
+            f"SELECT n.key FROM nodes AS n WHERE {clause} AND (n.expires_at IS NULL OR n.expires_at > :now)"
+            " ORDER BY n.event_time DESC, n.key DESC LIMIT :limit"
+        )
+        keys = [key for (key,) in self.connection.execute(query, values | self._for(scope, limit=limit, now=now))]
+        found = self.nodes(scope, keys)
+        return [found[key] for key in keys]
+
+    def edges(self, scope: Scope, node: Node) -> list[Edge]:
+        """What links a node to others the caller may see, its own edges first."""
+        return [asserted_edge(row) for row in self.rows("edges_of_node", self._for(scope, key=node.key))]
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
         """The keys of all nodes that match, ascending."""
@@ -268,10 +296,12 @@ class Snapshot:
         return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
 
     def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
-        """The live nodes of one space that hold a term, ascending; at most `most` of them."""
+        """The nodes of one space that hold a term, closed ones too; at most `most` of either."""
         match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
-        text = self.rows("live_postings", {"match": match, "most": most})[0][1]
-        return _numbers(text)
+        lists = (
+            self.rows(name, {"match": match, "most": most})[0][1] for name in ("live_postings", "archive_postings")
+        )
+        return [key for text in lists for key in _numbers(text)]
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
@@ -308,6 +338,14 @@ class Snapshot:
         """A commit by its number."""
         rows = self.rows("commit_by_seq", {"seq": seq})
         return commit_of(rows[0]) if rows else None
+
+    def made_commit(self, seq: int) -> Commit:
+        """A commit that was just made."""
+        return commit_of(self.rows("commit_by_seq", {"seq": seq})[0])
+
+    def next_commit(self) -> int:
+        """The number the next commit gets. Certain only while writing: nobody else then can."""
+        return int((self.rows("commit_last") or [(0, b"")])[0][0]) + 1
 
     def commit_of_node(self, key: int) -> Commit:
         """The commit that wrote a node's present row."""

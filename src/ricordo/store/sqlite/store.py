@@ -20,6 +20,7 @@ from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, moment, patient, translated
 from ricordo.store.sqlite.doctor import examine
+from ricordo.store.sqlite.past import Links, PastSnapshot, When, commit_of, past
 from ricordo.store.sqlite.readers import Readers
 from ricordo.store.sqlite.schema import Migration, copy_database, migrations, prepare
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -111,6 +112,21 @@ class Store:
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing else may wait inside."""
         self._check()
         return await outcome(self._readers.submit(ask))
+
+    async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
+        """Ask the store as it was, in a reader's thread.
+
+        Args:
+            scope: whose past. An instant stands for the last commit of this caller whose own time is not after it.
+            links: finds who is named in texts, where texts or names were others then.
+        """
+
+        def answer(today: Snapshot) -> T:
+            commit, at = commit_of(today, scope, when)
+            with past(self._connect_reader(), today, commit=commit, at=at, links=links) as snapshot:
+                return ask(snapshot)
+
+        return await self.read(answer)
 
     # upkeep
 

@@ -1,8 +1,9 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews): every row carries the commit that wrote it and a
--- seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes.
--- Derived (full text, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made again.
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews): every row carries the commit that wrote
+-- it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes or goes.
+-- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
+-- again.
 
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
@@ -26,19 +27,23 @@ CREATE TABLE commits (
   actor  TEXT NOT NULL,
   origin TEXT NOT NULL,
   reason TEXT NOT NULL,
+  run_id TEXT,                   -- of the run it was part of, which is undone as one
   digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
   hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
 ) STRICT;
 CREATE INDEX commits_by_space ON commits (space, seq);
+CREATE INDEX commits_by_run ON commits (run_id) WHERE run_id IS NOT NULL;
 
 CREATE TABLE history (
-  seq    INTEGER NOT NULL,       -- the commit that replaced the row
+  seq    INTEGER NOT NULL,       -- the commit that replaced or removed the row
   tbl    TEXT NOT NULL,
-  row    TEXT NOT NULL,          -- the key of the row, as text
-  before TEXT NOT NULL,          -- the whole row as JSON
+  row    TEXT NOT NULL,          -- the key of the row, as text; the parts of a longer one with '>' between them
+  before TEXT NOT NULL,          -- the whole row as JSON, the parts of a longer key included
+  made   INTEGER GENERATED ALWAYS AS (json_extract(before, '$.commit_seq')) VIRTUAL,  -- the commit that wrote it so
   PRIMARY KEY (tbl, row, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX history_by_commit ON history (seq);
+CREATE INDEX history_by_making ON history (made);
 
 CREATE TABLE sessions (
   key             INTEGER PRIMARY KEY,
@@ -52,6 +57,7 @@ CREATE TABLE sessions (
   seal            BLOB NOT NULL,
   UNIQUE (space, session_id)
 ) STRICT;
+CREATE INDEX sessions_by_commit ON sessions (commit_seq);
 
 CREATE TABLE nodes (
   key           INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: indexes in other processes hold it
@@ -89,6 +95,7 @@ CREATE INDEX nodes_by_session ON nodes (session, event_time, key, closed_at)
 CREATE INDEX nodes_by_time ON nodes (space, event_time);
 CREATE INDEX nodes_by_space ON nodes (space, key);
 CREATE INDEX nodes_reinforced ON nodes (space, reinforced_at) WHERE reinforced_at IS NOT NULL;
+CREATE INDEX nodes_by_commit ON nodes (commit_seq);
 CREATE INDEX nodes_knowledge ON nodes (space, type, category) WHERE type != 'episodic';
 
 CREATE TABLE edges (
@@ -109,6 +116,7 @@ CREATE TABLE edges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_back ON edges (target, relation_type, source);
 CREATE INDEX edges_causal ON edges (source) WHERE relation_type = 'causal';
+CREATE INDEX edges_by_commit ON edges (commit_seq);
 
 CREATE TABLE entities (
   key            INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -128,6 +136,7 @@ CREATE TABLE entities (
   CHECK (merged_into IS NULL OR closed_at IS NOT NULL)
 ) STRICT;
 CREATE INDEX entities_by_space ON entities (space) WHERE closed_at IS NULL;
+CREATE INDEX entities_by_commit ON entities (commit_seq);
 CREATE INDEX entities_merged ON entities (merged_into) WHERE merged_into IS NOT NULL;
 
 -- Every name an entity goes by, its canonical one included, folded the way text is.
@@ -176,6 +185,7 @@ CREATE TABLE subjects (
   PRIMARY KEY (node, entity)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX subjects_back ON subjects (entity, node);
+CREATE INDEX subjects_by_commit ON subjects (commit_seq);
 
 -- What waits for somebody's word: two facts that may not hold together, or that a rule let one replace the other.
 -- While a 'conflict' or a 'same' is open, `newer` stands before `older` in an answer.
@@ -196,6 +206,7 @@ CREATE TABLE reviews (
 CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
 CREATE INDEX reviews_newer ON reviews (newer);
 CREATE INDEX reviews_older ON reviews (older);
+CREATE INDEX reviews_by_commit ON reviews (commit_seq);
 
 -- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
 CREATE TABLE slots (
@@ -257,6 +268,20 @@ CREATE TABLE traits (
   event_time INTEGER NOT NULL,
   speaker    TEXT,
   traits     BLOB NOT NULL       -- uint32: flags, length in characters, a code for each index term; little-endian
+) STRICT;
+
+-- Nodes below that mark whose names are to be looked for again: their text changed, they came back, or a name they
+-- were linked by is no longer one. `id` only grows: what is noted while a batch is at work is not lost with it.
+CREATE TABLE to_link (
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  node INTEGER NOT NULL
+) STRICT;
+
+-- Relations to owners that came, changed or went: what speaks of "my wife" is to be searched again.
+CREATE TABLE relations_to_link (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  space     INTEGER NOT NULL,
+  predicate TEXT NOT NULL
 ) STRICT;
 
 -- How much is live on each shelf: the statistics ranking needs, per space so that none moves another's.
@@ -502,56 +527,80 @@ CREATE TRIGGER subjects_slot_gone AFTER DELETE ON subjects BEGIN
     (SELECT entity FROM subjects WHERE node = OLD.node ORDER BY entity)), '') WHERE node = OLD.node;
 END;
 
--- Before-images. Inserts cost nothing.
-CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'nodes', OLD.key, json_object(
-    'id', OLD.id, 'space', OLD.space, 'shelf', OLD.shelf, 'type', OLD.type, 'category', OLD.category,
-    'content', OLD.content, 'source_type', OLD.source_type, 'source_role', OLD.source_role,
-    'speaker', OLD.speaker, 'session', OLD.session, 'tags', OLD.tags, 'attributes', OLD.attributes,
-    'event_time', OLD.event_time, 'created_at', OLD.created_at, 'valid_from', OLD.valid_from,
-    'valid_until', OLD.valid_until, 'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at,
-    'closed_reason', OLD.closed_reason, 'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate,
-    'score', OLD.score, 'reinforced_at', OLD.reinforced_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
-  ON CONFLICT DO NOTHING;  -- a row altered twice in one commit keeps its first before-image
+-- Links found by rule follow: new words may name others, and a name given up links nothing.
+CREATE TRIGGER nodes_links_outdated AFTER UPDATE OF content, speaker ON nodes
+WHEN OLD.content IS NOT NEW.content OR OLD.speaker IS NOT NEW.speaker BEGIN
+  INSERT INTO to_link (node) VALUES (NEW.key);
 END;
-CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'edges', OLD.source || '>' || OLD.relation_type || '>' || OLD.target,
-    json_object('predicate', OLD.predicate, 'weight', OLD.weight, 'confidence', OLD.confidence,
-    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
-    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+CREATE TRIGGER aliases_removed AFTER DELETE ON aliases BEGIN
+  INSERT INTO to_link (node) SELECT node FROM found_mentions WHERE entity = OLD.entity;
+END;
+CREATE TRIGGER aliases_moved AFTER UPDATE OF space, folded, entity ON aliases
+WHEN OLD.space IS NOT NEW.space OR OLD.folded IS NOT NEW.folded OR OLD.entity IS NOT NEW.entity BEGIN
+  INSERT INTO to_link (node) SELECT node FROM found_mentions WHERE entity = OLD.entity;
+END;
+
+CREATE TRIGGER relations_added AFTER INSERT ON relations WHEN NEW.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate) VALUES (NEW.space, NEW.predicate);
+END;
+CREATE TRIGGER relations_removed AFTER DELETE ON relations WHEN OLD.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate) VALUES (OLD.space, OLD.predicate);
+END;
+CREATE TRIGGER relations_changed AFTER UPDATE ON relations WHEN OLD.source IS NULL OR NEW.source IS NULL BEGIN
+  INSERT INTO relations_to_link (space, predicate)
+    VALUES (OLD.space, OLD.predicate) UNION VALUES (NEW.space, NEW.predicate);
+END;
+-- Of two brothers who become one, "my brother" may speak.
+CREATE TRIGGER entities_merged AFTER UPDATE OF closed_at, merged_into ON entities
+WHEN OLD.closed_at IS NOT NEW.closed_at OR OLD.merged_into IS NOT NEW.merged_into BEGIN
+  INSERT INTO relations_to_link (space, predicate)
+    SELECT space, predicate FROM relations WHERE target = NEW.key AND source IS NULL;
+END;
+
+-- Before-images of every truth table (one whose rows have a commit and a seal), of rows that change and rows that go.
+-- Inserts cost nothing. A row altered twice in one commit keeps its first. `undo` and `as_of` rest on these alone: a
+-- new truth table needs them, and no other code. Generated by tools/generate_history.py: do not edit from here on.
+CREATE TRIGGER entities_history_update BEFORE UPDATE ON entities BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'entities',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
+    'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes, 'first_seen', OLD.first_seen,
+    'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at, 'merged_into', OLD.merged_into,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
-CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'reviews', OLD.key, json_object(
-    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
+CREATE TRIGGER entities_history_delete BEFORE DELETE ON entities BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'entities',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
+    'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes, 'first_seen', OLD.first_seen,
+    'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at, 'merged_into', OLD.merged_into,
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER sessions_history_update BEFORE UPDATE ON sessions BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'sessions', OLD.key, json_object(
+  INSERT INTO history VALUES (NEW.commit_seq, 'sessions',
+    OLD.key, json_object(
     'space', OLD.space, 'session_id', OLD.session_id, 'first_seen_at', OLD.first_seen_at, 'ended_at', OLD.ended_at,
     'consolidated_at', OLD.consolidated_at, 'summary', OLD.summary, 'commit_seq', OLD.commit_seq,
     'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
-CREATE TRIGGER entities_history_update BEFORE UPDATE ON entities BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'entities', OLD.key, json_object(
-    'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
-    'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes,
-    'first_seen', OLD.first_seen, 'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at,
-    'merged_into', OLD.merged_into, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+CREATE TRIGGER sessions_history_delete BEFORE DELETE ON sessions BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'sessions',
+    OLD.key, json_object(
+    'space', OLD.space, 'session_id', OLD.session_id, 'first_seen_at', OLD.first_seen_at, 'ended_at', OLD.ended_at,
+    'consolidated_at', OLD.consolidated_at, 'summary', OLD.summary, 'commit_seq', OLD.commit_seq,
+    'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
-CREATE TRIGGER relations_history_update BEFORE UPDATE ON relations BEGIN
-  INSERT INTO history VALUES (NEW.commit_seq, 'relations', OLD.key, json_object(
-    'id', OLD.id, 'space', OLD.space, 'source', OLD.source, 'predicate', OLD.predicate, 'target', OLD.target,
-    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
-    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+CREATE TRIGGER aliases_history_update BEFORE UPDATE ON aliases BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'aliases',
+    OLD.space || '>' || OLD.folded || '>' || OLD.entity || '>' || OLD.alias, json_object(
+    'space', OLD.space, 'folded', OLD.folded, 'entity', OLD.entity, 'alias', OLD.alias, 'sound', OLD.sound,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
--- Names and subjects move to another entity when one is split: the row goes, and one like it comes. A row that goes
--- has no commit number of its own to leave its before-image under: it is that of the commit being written.
 CREATE TRIGGER aliases_history_delete BEFORE DELETE ON aliases BEGIN
   INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'aliases',
     OLD.space || '>' || OLD.folded || '>' || OLD.entity || '>' || OLD.alias, json_object(
@@ -559,8 +608,89 @@ CREATE TRIGGER aliases_history_delete BEFORE DELETE ON aliases BEGIN
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
+CREATE TRIGGER relations_history_update BEFORE UPDATE ON relations BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'relations',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'source', OLD.source, 'predicate', OLD.predicate, 'target', OLD.target,
+    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
+    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER relations_history_delete BEFORE DELETE ON relations BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'relations',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'source', OLD.source, 'predicate', OLD.predicate, 'target', OLD.target,
+    'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until, 'evidence', OLD.evidence,
+    'created_at', OLD.created_at, 'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER nodes_history_update BEFORE UPDATE ON nodes BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'nodes',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'shelf', OLD.shelf, 'type', OLD.type, 'category', OLD.category,
+    'content', OLD.content, 'source_type', OLD.source_type, 'source_role', OLD.source_role, 'speaker', OLD.speaker,
+    'session', OLD.session, 'tags', OLD.tags, 'attributes', OLD.attributes, 'event_time', OLD.event_time,
+    'created_at', OLD.created_at, 'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until,
+    'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at, 'closed_reason', OLD.closed_reason,
+    'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate, 'score', OLD.score,
+    'reinforced_at', OLD.reinforced_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER nodes_history_delete BEFORE DELETE ON nodes BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'nodes',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'shelf', OLD.shelf, 'type', OLD.type, 'category', OLD.category,
+    'content', OLD.content, 'source_type', OLD.source_type, 'source_role', OLD.source_role, 'speaker', OLD.speaker,
+    'session', OLD.session, 'tags', OLD.tags, 'attributes', OLD.attributes, 'event_time', OLD.event_time,
+    'created_at', OLD.created_at, 'valid_from', OLD.valid_from, 'valid_until', OLD.valid_until,
+    'expires_at', OLD.expires_at, 'closed_at', OLD.closed_at, 'closed_reason', OLD.closed_reason,
+    'confidence', OLD.confidence, 'decay_rate', OLD.decay_rate, 'score', OLD.score,
+    'reinforced_at', OLD.reinforced_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER edges_history_update BEFORE UPDATE ON edges BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'edges',
+    OLD.source || '>' || OLD.relation_type || '>' || OLD.target, json_object(
+    'source', OLD.source, 'relation_type', OLD.relation_type, 'target', OLD.target, 'predicate', OLD.predicate,
+    'weight', OLD.weight, 'confidence', OLD.confidence, 'valid_from', OLD.valid_from,
+    'valid_until', OLD.valid_until, 'evidence', OLD.evidence, 'created_at', OLD.created_at,
+    'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER edges_history_delete BEFORE DELETE ON edges BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'edges',
+    OLD.source || '>' || OLD.relation_type || '>' || OLD.target, json_object(
+    'source', OLD.source, 'relation_type', OLD.relation_type, 'target', OLD.target, 'predicate', OLD.predicate,
+    'weight', OLD.weight, 'confidence', OLD.confidence, 'valid_from', OLD.valid_from,
+    'valid_until', OLD.valid_until, 'evidence', OLD.evidence, 'created_at', OLD.created_at,
+    'closed_at', OLD.closed_at, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'reviews',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER reviews_history_delete BEFORE DELETE ON reviews BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'reviews',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER subjects_history_update BEFORE UPDATE ON subjects BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'subjects',
+    OLD.node || '>' || OLD.entity, json_object(
+    'node', OLD.node, 'entity', OLD.entity, 'name', OLD.name, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
 CREATE TRIGGER subjects_history_delete BEFORE DELETE ON subjects BEGIN
-  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'subjects', OLD.node || '>' || OLD.entity, json_object(
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'subjects',
+    OLD.node || '>' || OLD.entity, json_object(
     'node', OLD.node, 'entity', OLD.entity, 'name', OLD.name, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;

@@ -9,26 +9,26 @@ INSERT INTO spaces (owner, chat) VALUES (:owner, :chat) RETURNING key
 SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1
 
 -- name: commit_insert
-INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: commits_listed
 -- Newest first.
-SELECT seq, at, actor, origin, reason, hash FROM commits
+SELECT seq, at, actor, origin, reason, run_id, hash FROM commits
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY seq DESC LIMIT :most
 
 -- name: commit_by_seq
-SELECT seq, at, actor, origin, reason, hash FROM commits WHERE seq = :seq
+SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
 
 -- name: commits_all
 -- For `doctor`: the chain from its beginning.
-SELECT seq, space, at, actor, origin, reason, digest, hash FROM commits ORDER BY seq
+SELECT seq, space, at, actor, origin, reason, run_id, digest, hash FROM commits ORDER BY seq
 
 -- name: history_of_node
 -- Before-images of a node, oldest first.
 SELECT before FROM history WHERE tbl = 'nodes' AND row = :key ORDER BY seq
 
 -- name: commit_of_node
-SELECT c.seq, c.at, c.actor, c.origin, c.reason, c.hash
+SELECT c.seq, c.at, c.actor, c.origin, c.reason, c.run_id, c.hash
 FROM nodes n JOIN commits c ON c.seq = n.commit_seq WHERE n.key = :key
 
 -- name: meta_get

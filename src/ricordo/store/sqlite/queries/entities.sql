@@ -1,10 +1,10 @@
 -- name: entities_by_key
 -- Live entities, oldest first. An entity's names and counts are its own and those of all that were merged into it; what it
--- is to the owner comes from the relations that hold.
+-- is to the owner comes from the relations that hold. `+`: by target, of whom few relations are; not by owner.
 SELECT e.key, e.id, e.type, e.canonical_name,
-  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r INDEXED BY relations_by_target
-    WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND r.source IS NULL
-      AND r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL)),
+  (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r
+    WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND +r.source IS NULL
+      AND +r.space = e.space AND r.closed_at IS NULL AND r.valid_until IS NULL)),
   e.summary, e.protected, e.attributes, e.first_seen, e.last_updated, e.closed_at,
   (SELECT id FROM entities WHERE key = e.merged_into), s.owner, s.chat,
   (SELECT json_group_array(DISTINCT alias) FROM aliases
@@ -26,12 +26,12 @@ WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.sound IN (SELECT v
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
 -- name: names_known
--- The same for the names of texts of one space, each with the key it was found by.
-SELECT a.folded, a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+-- The same for the names of texts of one space, each with the key it was found by, whose own it is, and who that is now.
+SELECT a.folded, a.alias, e.key, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space = :space AND a.folded IN (SELECT value FROM json_each(:keys))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 UNION
-SELECT a.sound, a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
+SELECT a.sound, a.alias, e.key, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space = :space AND a.sound IN (SELECT value FROM json_each(:sounds))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
@@ -82,16 +82,17 @@ ORDER BY r.key DESC
 
 -- name: relations_in_space
 -- Who is what to the owner of a space: for the linking of "my wife". The last one said comes last.
-SELECT r.predicate, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
+SELECT r.predicate, o.key, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
 FROM relations r JOIN entities o ON o.key = r.target
 WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL
   AND (o.closed_at IS NULL OR o.merged_into IS NOT NULL)
 ORDER BY r.key
 
--- name: relations_since
--- Relations to owners that were learnt after a commit: older memories have not been searched for them yet.
-SELECT space, predicate, commit_seq FROM relations
-WHERE commit_seq > :seq AND source IS NULL AND closed_at IS NULL AND valid_until IS NULL ORDER BY commit_seq
+-- name: relations_to_link
+SELECT max(id), space, predicate FROM relations_to_link GROUP BY space, predicate ORDER BY 1
+
+-- name: relations_to_link_done
+DELETE FROM relations_to_link WHERE id <= :through
 
 -- name: subjects_latest
 -- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
@@ -174,8 +175,9 @@ DELETE FROM subjects WHERE node = ? AND entity = ?
 SELECT name FROM subjects WHERE node = :node AND entity = :entity
 
 -- name: found_mention_insert
--- The node may have been erased since it was read.
-INSERT INTO found_mentions SELECT key, :entity FROM nodes WHERE key = :node ON CONFLICT DO NOTHING
+-- Either may have gone since they were read.
+INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = :node AND e.key = :entity
+ON CONFLICT DO NOTHING
 
 -- name: found_mention_delete
 DELETE FROM found_mentions WHERE node = :node AND entity = :entity

@@ -1,0 +1,19 @@
+"""The links that follow from texts and names by rule, of any nodes, read from one snapshot: of today or of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ricordo.encoding.mentions import mentions
+from ricordo.store import Snapshot
+from ricordo.store.sqlite import linking
+from ricordo.words.naming import candidates
+
+
+def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:
+    """(node key, entity key) of who is named where, by the names and relations this snapshot knows."""
+    texts = linking.texts(snapshot, keys)
+    names, sounds = candidates(text.text for text in texts)
+    known = linking.known_names(snapshot, space, names, sounds)
+    holders, owner = linking.holders_of(snapshot, space), linking.owner_of(snapshot, space)
+    return mentions(texts, known, holders=holders, owner=owner)

@@ -1,0 +1,161 @@
+"""Taking a commit back: every row it touched becomes what it was before, as a commit that can be undone in turn.
+
+It knows no table. Rows, their versions and what refers to what come from the store's ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.model import Change, RowId, RowState, Scope
+from ricordo.store import Snapshot
+from ricordo.store.sqlite.ledger import Ledger
+from ricordo.store.sqlite.truth import Image, content
+
+# Made in passing by whoever comes first, and used by all who follow: they stay while anybody needs them.
+_SHARED = frozenset(("sessions",))
+
+_LISTED = 20
+
+
+def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool) -> Change:
+    """The change that takes a commit, or all commits of a run, back.
+
+    Raises:
+        InvalidError: it is neither a commit's number nor a run's id.
+        NotFoundError: there is no such commit or run that this caller may see.
+        ConflictError: later commits build on it (`commits` lists them), or there is nothing left to take back.
+    """
+    ledger = Ledger(snapshot)
+    asked = _asked(ledger, scope, commit_or_run)
+    wanted = set(asked)
+    while True:
+        unwinding = _Unwinding(ledger, wanted)
+        if not unwinding.blocking:
+            break
+        wanted |= unwinding.blocking
+    later = sorted(wanted - set(asked))
+    if later:
+        _check_later(ledger, scope, commit_or_run, asked, later, with_later=with_later)
+    states = unwinding.states()
+    if not states:
+        raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
+    return Change(rows=states)
+
+
+def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
+    """The commits meant. One that is another owner's is as absent as one there never was."""
+    if isinstance(commit_or_run, bool) or not isinstance(commit_or_run, int | str):
+        raise InvalidError(f"commit_or_run: {commit_or_run!r} is neither a commit's number nor a run's id")
+    if isinstance(commit_or_run, str) and not (commit_or_run.isascii() and commit_or_run.isdigit()):
+        found = ledger.commits_of_run(scope, commit_or_run) if commit_or_run.isprintable() else []
+    else:
+        number = int(commit_or_run) if len(str(commit_or_run)) < 19 else 0
+        found = sorted(ledger.visible(scope, [number]))
+    if not found:
+        raise NotFoundError(f"there is no change {commit_or_run}", hint="`log` lists them")
+    return found
+
+
+def _check_later(ledger: Ledger, scope: Scope, commit_or_run: int | str, asked: Sequence[int], later: Sequence[int], *,
+                 with_later: bool) -> None:  # fmt: skip
+    """Raises:
+    ConflictError: the later commits may not be undone, or were not meant to be.
+    """
+    if _is_undone(ledger, asked):
+        raise ConflictError(
+            f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=tuple(later)
+        )
+    mine = ledger.visible(scope, later)
+    if len(mine) < len(later):  # a private memory about somebody of the group
+        raise ConflictError(f"{commit_or_run} cannot be undone: others build on it", commits=tuple(sorted(mine)))
+    if not with_later:
+        listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
+        hint = "undo those first, or all of them with with_later (--with-later)"
+        raise ConflictError(
+            f"{commit_or_run} cannot be undone alone: {listed} built on it", hint=hint, commits=tuple(later)
+        )
+
+
+def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
+    """Whether every row is what it was before these commits."""
+    return all(
+        content(ledger.current(row)) == content(before) or (before is None and row.table in _SHARED)
+        for commit in asked
+        for row in ledger.touched(commit)
+        for before in [ledger.state(row, commit - 1)]
+    )
+
+
+class _Unwinding:
+    """What rows become when commits are taken back one by one, the last first; `blocking` are those in the way."""
+
+    def __init__(self, ledger: Ledger, wanted: Iterable[int]) -> None:
+        self._ledger = ledger
+        self._wanted = frozenset(wanted)
+        self._states: dict[RowId, Image | None] = {}
+        self.blocking: set[int] = set()
+        for commit in sorted(self._wanted, reverse=True):
+            for row in ledger.touched(commit):
+                self._take_back(row, commit)
+        self._coming: dict[RowId, list[RowId]] = {}
+        for row, image in self._states.items():
+            for parent in () if image is None else ledger.parents(row, image):
+                self._coming.setdefault(parent, []).append(row)
+        for row in list(self._states):
+            self._keep_references(row)
+
+    def states(self) -> tuple[RowState, ...]:
+        """The rows that differ from what they are."""
+        return tuple(
+            RowState(row=row, values=image)
+            for row, image in self._states.items()
+            if content(image) != content(self._ledger.current(row))
+        )
+
+    def _now(self, row: RowId) -> Image | None:
+        return self._states[row] if row in self._states else self._ledger.current(row)
+
+    def _take_back(self, row: RowId, commit: int) -> None:
+        after, before = self._ledger.state(row, commit), self._ledger.state(row, commit - 1)
+        if content(self._now(row)) == content(after):
+            self._states[row] = before
+        elif row.table in _SHARED and before is None and self._needed(self._ledger.children(row), row):
+            return
+        else:
+            self._block(seq for seq in self._ledger.touches(row) if seq > commit)
+
+    def _block(self, commits: Iterable[int]) -> None:
+        self.blocking |= set(commits) - self._wanted
+
+    def _keep_references(self, row: RowId) -> None:
+        """No row may be left that refers to one that goes, and none comes back that refers to nothing."""
+        image = self._states[row]
+        if image is None:
+            self._keep_users(row)
+            return
+        for parent in self._ledger.parents(row, image):
+            if self._now(parent) is not None:
+                continue
+            gone = self._ledger.touches(parent)[-1:]
+            self._block(gone)
+            if not gone:  # erased for good: what belonged to it does not come back
+                del self._states[row]
+                return
+        for rival in self._ledger.rivals(row, image):
+            if self._now(rival) is not None:
+                self._block(self._ledger.touches(rival)[:1])
+
+    def _keep_users(self, row: RowId) -> None:
+        users = self._needed([*self._ledger.children(row), *self._coming.get(row, ())], row)
+        if users and row.table in _SHARED:
+            del self._states[row]
+            return
+        for user in users:
+            self._block(self._ledger.touches(user)[:1])
+
+    def _needed(self, children: Iterable[RowId], row: RowId) -> list[RowId]:
+        """Those of the rows that will refer to a row."""
+        images = ((child, self._now(child)) for child in dict.fromkeys(children))
+        return [child for child, image in images if image is not None and row in self._ledger.parents(child, image)]

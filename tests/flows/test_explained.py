@@ -1,0 +1,176 @@
+"""A score is what its trace says, to the last digit, whatever the store, the question and the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from math import fsum
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ricordo import ConflictError, Fact, InvalidError, Memory, Message, Settings
+from ricordo.model import Fusion, Results, SignalName
+from ricordo.retrieval.signals import SIGNALS
+from tests.flows.conftest import START
+
+NOW = datetime.fromtimestamp(START / 1_000, UTC)
+SPEAKERS = ("Anna", "Bo", "Тимур", None)
+SAID = (
+    "Anna Bo likes tea coffee and cakes two three on Monday in May 2025 garden Berlin my I we dog dogs yesterday "
+    "Тимур любит чай собака собаки в мае два Казань мы я вчера"
+)
+WORDS = SAID.split()
+QUESTIONS = (
+    "what does Anna like?", "what kinds of dogs have we seen", "when did Bo drink tea in May 2025?",
+    "who was in Berlin yesterday", "how many cakes", "все собаки Тимура", "когда Тимур пил чай в мае?", "garden",
+)  # fmt: skip
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+conflicting = st.sampled_from(WORDS).map(lambda word: f"Anna works at {word}")  # linked, the newer first
+messages = st.builds(
+    lambda text, asks, speaker, session, days: Message(
+        text=text + "?" * asks, speaker=speaker, session=session, at=NOW - timedelta(days=days)
+    ),
+    texts, st.booleans(), st.sampled_from(SPEAKERS), st.sampled_from(["one", "two", None]), st.integers(0, 400),
+)  # fmt: skip
+facts = st.builds(
+    lambda text, confidence, days: Fact(
+        content=text, confidence=confidence, expires=None if days is None else NOW + timedelta(days=days)
+    ),
+    texts | conflicting, st.floats(0.05, 1), st.sampled_from([None, 1, 5]),
+)  # fmt: skip
+left_out = st.sets(st.sampled_from(get_args(SignalName)), max_size=3).map(lambda names: ", ".join(sorted(names)))
+
+
+class MovedClock:
+    """Three days after the store was filled, so that some facts have expired."""
+
+    def __init__(self) -> None:
+        self.ms = START
+
+    def now(self) -> int:
+        return self.ms
+
+
+async def asked(turns: Sequence[Message], known: Sequence[Fact], *, afterwards: Sequence[str | None] = (),
+                options: Settings, limit: int) -> list[Results]:  # fmt: skip
+    clock = MovedClock()
+    async with Memory.open(":memory:", embedder="hashing", settings=options, clock=clock) as memory:
+        await memory.add_many(turns)
+        nodes = {node.id: node for node in await memory.remember_many(known)}
+        for node, done in zip(nodes.values(), afterwards, strict=False):
+            with suppress(ConflictError):  # a newer one took its place already
+                if done == "correct":
+                    await memory.correct(node.id, f"{node.content} in Kazan")
+                elif done is not None:
+                    await (memory.reinforce(node.id) if done == "reinforce" else memory.demote(node.id))
+        await memory.settle()
+        clock.ms += 3 * 86_400_000
+        return [await memory.search(question, limit=limit, trace=True) for question in QUESTIONS]
+
+
+@given(
+    turns=st.lists(messages, max_size=12), known=st.lists(facts, max_size=6),
+    afterwards=st.lists(st.sampled_from(["reinforce", "demote", "correct", None]), max_size=6),
+    fusion=st.sampled_from(get_args(Fusion)), without=left_out, limit=st.integers(1, 12),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, fusion, without, limit):
+    options = Settings(durability="process", fusion=fusion, without_signals=without)
+    for results in asyncio.run(asked(turns, known, afterwards=afterwards, options=options, limit=limit)):
+        assert results.trace is not None
+        assert results.trace.hits == tuple((hit.id, hit.why) for hit in results.hits)
+        assert [hit.score for hit in results.hits] == sorted((hit.score for hit in results.hits), reverse=True)
+        for hit in results.hits:
+            parts = [share.share for share in hit.why]
+            assert abs(fsum(parts) - hit.score) <= 1e-9 * max(abs(hit.score), max(map(abs, parts), default=0))
+            assert {share.strategy for share in hit.why}.isdisjoint(options.signals_left_out())
+
+
+def test_every_signal_has_its_name_in_the_settings_and_they_are_weighed_as_one():
+    assert (*SIGNALS, "session") == get_args(SignalName)  # this one is worked out from all others
+    assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 25 + 3  # with links
+
+
+async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
+    turns = [Message(text=text, speaker="Bo") for text in ("tea and cake", "tea", "a dog in the garden")]
+    options = Settings(durability="process", fusion="rrf")
+    results = (await asked(turns, [], options=options, limit=3))[0]
+    shares = [share for hit in results.hits for share in hit.why if share.strategy in SIGNALS]
+    assert shares
+    for share in shares:
+        assert share.rank is not None
+        weight = SIGNALS[share.strategy].weight / 25
+        assert share.share == pytest.approx(weight * 61 / (60 + share.rank), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"fusion": "best"}, "score or rrf"),
+        ({"without_signals": "person, colour"}, "words in context, words, keywords, meaning, person"),
+        ({"without_signals": ",".join(get_args(SignalName))}, "at least one"),
+    ],
+)
+def test_a_setting_that_does_not_fit_says_what_would(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidError) as raised:
+        Settings(**given)
+    assert named in f"{raised.value} {raised.value.hint}"
+
+
+ASK = f"""
+import asyncio, json, sys
+from ricordo import Memory, Settings
+
+class Clock:
+    def now(self):
+        return {START + 86_400_000}
+
+async def main():
+    options = Settings(durability="process")
+    async with Memory.open(sys.argv[1], embedder="stored", settings=options, clock=Clock()) as memory:
+        print(json.dumps([
+            [(hit.id, hit.score.hex(), [(share.strategy, share.rank, share.share.hex()) for share in hit.why])
+             for hit in (await memory.search(question, trace=True)).hits]
+            for question in json.loads(sys.argv[2])
+        ]))
+
+asyncio.run(main())
+"""
+
+
+def test_two_processes_with_other_hashes_answer_alike_to_the_last_bit(tmp_path: Path) -> None:
+    path = tmp_path / "me.db"
+
+    async def fill() -> None:
+        texts = [" ".join(WORDS[(3 * n + k * (n % 5 + 1)) % len(WORDS)] for k in range(6)) for n in range(40)]
+        async with Memory.open(path, embedder="default", clock=MovedClock()) as memory:
+            await memory.add_many(
+                [
+                    Message(text=text, speaker=SPEAKERS[n % 4], session=f"s{n % 3}", at=NOW - timedelta(days=n))
+                    for n, text in enumerate(texts)
+                ]
+            )
+            await memory.remember_many([Fact(content=text, confidence=0.8) for text in texts[:10]])
+            await memory.settle(60)
+
+    asyncio.run(fill())
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", ASK, str(path), json.dumps(QUESTIONS)],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, timeout=120, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert answers[0] == answers[1]
+    assert all(json.loads(answers[0]))

@@ -1,0 +1,268 @@
+"""What was known when, what happened, where it came from, and taking it back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ricordo import InvalidError, Message, NotFoundError, Scope
+from ricordo.clock import from_ms
+from tests.flows.conftest import DAY, HandClock
+
+
+async def test_what_was_known_at_a_time_is_told_as_it_was_then(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("Anna lives in Rome", about=["Anna"])
+    then = from_ms(clock.ms)
+    clock.ms += DAY
+    await memory.forget(node.id)
+    await memory.remember("Anna lives in Paris", about=["Anna"])
+    await memory.settle(20)
+    assert [each.content for each in (await memory.list()).nodes] == ["Anna lives in Paris"]
+    assert [each.content for each in (await memory.list(as_of=then)).nodes] == ["Anna lives in Rome"]
+    assert (await memory.get(node.id, as_of=then)).is_live
+    assert [version.closed_reason for version in await memory.history(node.id, as_of=then)] == [None]
+    assert (await memory.search("where does Anna live", as_of=then)).ids == [node.id]
+    assert (await memory.search("where does Anna live", as_of=then, entity="Anna")).ids == [node.id]
+    assert "Rome" in await memory.context("where does Anna live?", as_of=then)
+    assert (await memory.list(as_of="yesterday")).nodes == ()  # which begins at midnight, before all of it
+    assert len((await memory.list(as_of="in 3 days")).nodes) == 1
+
+
+async def test_before_everything_nothing_was_known(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("I like tea", about=["Anna"])
+    for as_of in (0, from_ms(clock.ms) - timedelta(days=1)):
+        assert (await memory.list(as_of=as_of)).nodes == ()
+        assert (await memory.search("tea", as_of=as_of)).ids == []
+        assert await memory.context("tea", as_of=as_of) is None
+        with pytest.raises(NotFoundError):
+            await memory.get(node.id, as_of=as_of)
+        with pytest.raises(NotFoundError):
+            await memory.search("tea", entity="Anna", as_of=as_of)
+
+
+async def test_where_the_clock_went_back_the_later_moment_is_meant(memory: Any, clock: HandClock) -> None:
+    """Order is by number. At 10:30 by the clock there was one memory and, after it went back, all three."""
+    first = await memory.remember("one")
+    clock.ms += DAY
+    second = await memory.remember("two")
+    clock.ms -= DAY // 2
+    third = await memory.remember("three")
+    ids = [third.id, second.id, first.id]
+
+    async def known(as_of: Any) -> list[str]:
+        return [node.id for node in (await memory.list(as_of=as_of)).nodes]
+
+    assert await known(from_ms(clock.ms)) == ids
+    assert await known(from_ms(clock.ms - 1)) == ids[2:]
+    clock.ms += 2 * DAY
+    assert await known(from_ms(clock.ms)) == ids
+    assert [await known(number) for number in (1, 2, 3)] == [ids[2:], ids[1:], ids]
+
+
+async def test_another_owner_s_changes_do_not_move_my_past(memory: Any, clock: HandClock) -> None:
+    await memory.remember("one")
+    clock.ms += DAY
+    await memory.remember("two")
+    clock.ms -= DAY // 2
+    await memory.scoped(Scope(owner="eve")).remember("eve's")
+    assert [node.content for node in (await memory.list(as_of=from_ms(clock.ms))).nodes] == ["one"]
+
+
+async def test_what_had_not_expired_yet_is_shown_in_the_past(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The parking permit is in the glove box", expires="2026-01-15")
+    then = from_ms(clock.ms)
+    clock.ms += 20 * DAY
+    assert (await memory.list()).nodes == ()
+    assert (await memory.search("parking permit", as_of=then)).ids == [node.id]
+    assert [each.id for each in (await memory.list(as_of=then)).nodes] == [node.id]
+    assert (await memory.search("parking permit", as_of="2026-01-16")).ids == []
+
+
+@pytest.mark.parametrize("odd", [True, -1, 1 << 70, "the day of the fish", 1.5])
+async def test_what_is_no_time_is_refused_by_name(memory: Any, odd: Any) -> None:
+    with pytest.raises(InvalidError, match="as_of"):
+        await memory.list(as_of=odd)
+
+
+async def test_a_timeline_is_in_the_order_things_happened(memory: Any, clock: HandClock) -> None:
+    await memory.add_many(
+        [
+            Message(text="We reached the hut", at="2025-08-03T18:00Z", session="hike"),
+            Message(text="We set out with Anna", at="2025-08-03T06:00Z", session="hike"),
+            Message(text="Back home", at="2025-08-05T12:00Z"),
+        ]
+    )
+    gone = await memory.remember("A plan nobody kept")
+    await memory.remember("Anna broke her ski", about=["Anna"])
+    await memory.forget(gone.id)
+    await memory.settle(20)
+
+    async def told(**options: Any) -> list[str]:
+        return [event.content for event in await memory.timeline(**options)]
+
+    whole = ["We set out with Anna", "We reached the hut", "Back home", "Anna broke her ski"]
+    assert await told() == whole
+    assert await told(limit=2) == whole[2:]
+    assert await told(before="2025-08-05") == whole[:2]
+    assert await told(after="2025-08-05") == whole[2:]
+    assert await told(entity="Anna") == [whole[0], whole[3]]
+    assert await told(as_of=1) == whole[:3]
+    assert await memory.scoped(Scope(owner="eve")).timeline() == ()
+
+
+async def test_a_memory_explains_itself(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The meeting with Anna is at ten", category="event", about=["Boris"])
+    await memory.add_entity("Anna")
+    await memory.settle(20)
+    clock.ms += 30 * DAY
+    why = await memory.explain(node.id)
+    assert (why.made.seq, why.made.origin, why.node.about, why.mentions) == (1, "remember", ("Boris",), ("Anna",))
+    assert (why.sources, why.supersedes, why.superseded_by, why.edges) == ((), (), (), ())
+    assert len(why.versions) == 1
+    assert why.retention == pytest.approx(0.2189, abs=1e-3)  # exp(-0.1 x 30^0.8)
+    assert (why.fading, (why.fades_at - node.created_at).days) == ("closes", 70)
+
+
+async def test_what_a_user_said_sinks_and_what_is_protected_never_fades(memory: Any) -> None:
+    said = await memory.remember("I am allergic to peanuts", category="identity")
+    assert (await memory.explain(said.id)).fading == "sinks"
+    episode = await memory.explain(await memory.add("hello"))
+    assert (episode.fading, episode.fades_at) == ("never", None)
+    await memory.add_entity("Anna", protected=True)
+    about = await memory.remember("Anna has a dentist's appointment", category="event", about=["Anna"])
+    assert (await memory.explain(about.id)).fading == "never"
+
+
+async def test_only_what_is_one_s_own_is_explained(memory: Any) -> None:
+    node = await memory.remember("I like tea")
+    with pytest.raises(NotFoundError):
+        await memory.scoped(Scope(owner="eve")).explain(node.id)
+
+
+async def test_undoing_is_a_change_that_can_be_undone(memory: Any) -> None:
+    node = await memory.remember("I like tea")
+    await memory.forget(node.id)
+    await memory.settle(20)
+    undone = await memory.undo(2)
+    assert (await memory.search("tea")).ids == [node.id]
+    await memory.undo(undone.seq)
+    assert (await memory.search("tea")).ids == []
+    assert [commit.reason for commit in await memory.log()] == ["undo of 3", "undo of 2", "forget", "remember"]
+
+
+async def test_an_undone_memory_is_still_in_the_past(memory: Any) -> None:
+    node = await memory.remember("I like tea")
+    await memory.undo(1)
+    with pytest.raises(NotFoundError):
+        await memory.get(node.id)
+    assert (await memory.get(node.id, as_of=1)).content == "I like tea"
+    assert (await memory.search("tea", as_of=1)).ids == [node.id]
+
+
+async def test_stats_tell_what_is_linked_to_nothing(memory: Any) -> None:
+    await memory.remember("on its own")
+    await memory.remember("of somebody", about=["Anna"])
+    await memory.add_many([Message(text=f"turn {number}", session="s") for number in range(4)])
+    figures = await memory.stats()
+    assert (figures.orphans, figures.edges, figures.edges_per_node) == (1, {"temporal": 3}, 0.5)
+    assert (figures.sessions_waiting, figures.last_consolidation, figures.last_decay) == (1, None, None)
+
+
+async def test_a_relation_taken_back_links_nothing_any_more_and_is_still_in_the_past(memory: Any) -> None:
+    said = await memory.add("my brother is late again")
+    await memory.add_entity("Tom")
+    await memory.relate("Tom", "brother")
+    await memory.settle(20)
+    made = (await memory.log(1))[0].seq
+
+    async def linked(**when: Any) -> list[str]:
+        return [node.id for node in (await memory.list(entity="Tom", **when)).nodes]
+
+    assert await linked() == [said]
+    await memory.undo(made)
+    await memory.settle(20)
+    assert await linked() == []
+    assert await linked(as_of=made) == [said]
+    assert await linked(as_of=made - 1) == []
+
+
+async def test_of_two_brothers_my_brother_is_neither_until_one_is_taken_back_or_they_become_one(memory: Any) -> None:
+    said = await memory.add("my brother is late again")
+    for name in ("Tom", "Tim"):
+        await memory.add_entity(name)
+        await memory.relate(name, "brother")
+        await memory.settle(20)
+    second = (await memory.log(1))[0].seq
+    assert (await memory.list(entity="Tom")).nodes == ()
+    undone = await memory.undo(second)
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
+    await memory.undo(undone.seq)
+    await memory.merge("Tom", "Tim")
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Tom")).nodes] == [said]
+    await memory.undo((await memory.log(1))[0].seq)
+    await memory.settle(20)
+    assert (await memory.list(entity="Tom")).nodes == ()
+
+
+async def test_what_is_linked_after_a_merge_is_parted_with_it(memory: Any) -> None:
+    for name in ("Robert", "Bob"):
+        await memory.add_entity(name)
+    await memory.merge("Robert", "Bob")
+    merged = (await memory.log(1))[0].seq
+    said = await memory.add("Bob is late again")
+    await memory.settle(20)
+    assert [node.id for node in (await memory.list(entity="Robert")).nodes] == [said]
+    assert (await memory.explain(said)).mentions == ("Robert",)
+    await memory.undo(merged)
+    assert (await memory.list(entity="Robert")).nodes == ()
+    assert [node.id for node in (await memory.list(entity="Bob")).nodes] == [said]
+
+
+async def test_what_proved_useful_fades_from_then_on(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The meeting with Anna is at ten", category="event")
+    clock.ms += 30 * DAY
+    await memory.reinforce(node.id)
+    why = await memory.explain(node.id)
+    assert why.retention == node.confidence
+    assert (why.fades_at - node.created_at).days == 100
+
+
+async def test_where_an_expected_memory_was_in_the_past_is_told(memory: Any) -> None:
+    tea = await memory.remember("I like tea")
+    await memory.forget(tea.id)
+    then, now = [
+        (await memory.search("who likes tea", why_not=tea.id, as_of=seq)).trace.absence.stage for seq in (1, 2)
+    ]
+    assert (then, now) == ("found", "left out")
+    assert (await memory.search("tea", why_not="nothing", as_of=1)).trace.absence.stage == "unknown"
+
+
+async def test_search_follows_turns_that_are_taken_back_and_come_back(memory: Any) -> None:
+    """What readers keep of turns is let go of: the answer is that of somebody who looks for the first time."""
+    for text in ("shall we take the ferry", "the red one at noon", "or the night train", "the ferry was lovely"):
+        await memory.add(text, session="trip")
+    await memory.settle(20)
+    before = await memory.search("which ferry at noon", trace=True)
+    assert (await memory.search("which ferry at noon", trace=True)).hits == before.hits
+    undone = await memory.undo(2)
+    assert "the red one at noon" not in {hit.content for hit in (await memory.search("which ferry at noon")).hits}
+    await memory.undo(undone.seq)
+    await memory.settle(20)
+    again = await memory.search("which ferry at noon", trace=True)
+    assert [(hit.id, hit.score, hit.why) for hit in again.hits] == [
+        (hit.id, pytest.approx(hit.score), hit.why) for hit in before.hits
+    ]
+
+
+async def test_the_shares_of_a_hit_of_the_past_add_up_to_its_score(memory: Any) -> None:
+    await memory.remember("Anna likes tea", confidence=0.5)
+    await memory.remember("Boris likes tea with milk")
+    await memory.settle(20)
+    hits = (await memory.search("who likes tea", as_of=2, trace=True)).hits
+    assert len(hits) == 2
+    for hit in hits:
+        assert sum(share.share for share in hit.why) == pytest.approx(hit.score)

@@ -1,0 +1,55 @@
+"""What a turn is found to hold, and what a question asks for, in both languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.retrieval.signals import asks_for_a_list
+from ricordo.traits import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
+
+
+def holds(text: str, trait: int) -> bool:
+    return bool(int.from_bytes(traits_of(text, [])[:4], "little") & trait)
+
+
+@pytest.mark.parametrize(
+    ("trait", "texts"),
+    [
+        (NUMBER, ["we were seventeen", "about a million", "нас было двое", "из пяти человек", "ему восемьдесят один"]),
+        (FIRST_PERSON, ["she gave it to me", "это для моего брата", "нами гордятся"]),
+        (NAME, ["we met Özgür there", "и встретили Лизу", "over to Élodie"]),
+        (TIME, ["at ten in the morning", "в десять утра", "прошлой ночью", "во вторник"]),
+    ],
+)
+def test_a_trait_is_seen(trait: int, texts: list[str]) -> None:
+    assert [text for text in texts if not holds(text, trait)] == []
+
+
+@pytest.mark.parametrize(
+    ("trait", "texts"),
+    [
+        (NUMBER, ["someone came", "вдоль реки"]),
+        (NAME, ["and I'm tired", "so I’ll go", "Anfang", "а я устал"]),
+        (TIME, ["the sofa is grey", "среда обитания"]),
+    ],
+)
+def test_a_trait_is_not_imagined(trait: int, texts: list[str]) -> None:
+    assert [text for text in texts if holds(text, trait)] == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what books has she read?", "which two cities", "list the guests", "both dogs", "какие книги она читала",
+        "с какими людьми он дружит", "назови всех гостей", "перечисли города", "у обоих братьев", "все города",
+    ],
+)  # fmt: skip
+def test_a_question_for_several_things_is_known(question: str) -> None:
+    assert asks_for_a_list(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["what is his name", "where was she", "какая книга", "он все ещё в Казани?", "ему все равно?"]
+)
+def test_a_question_for_one_thing_is_none_for_a_list(question: str) -> None:
+    assert not asks_for_a_list(question)

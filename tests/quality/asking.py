@@ -1,0 +1,117 @@
+"""Conversations of known evidence: stored, asked, and how much of the evidence comes first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ricordo import Memory, Message, Settings
+from ricordo.clock import to_ms
+from ricordo.demo import TIME_ZONE, MorningAfter, conversation
+from ricordo.model import Trace
+from ricordo.ports import Clock
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    kind: str
+    language: str
+    text: str
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """`found` are the names of the turns, best first."""
+
+    question: Question
+    found: tuple[str, ...]
+    trace: Trace
+
+    def recall(self, depth: int) -> float:
+        return len(self.question.evidence & set(self.found[:depth])) / len(self.question.evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingClock:
+    ms: int
+
+    def now(self) -> int:
+        return self.ms
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def demo() -> tuple[dict[str, Message], list[Question]]:
+    """The demo's turns by their number, from 1, and the questions to it that stand here."""
+    with conversation() as path:
+        rows = lines(path)
+    turns = {str(number): _message(row) for number, row in enumerate(rows, start=1)}
+    asked = [
+        Question(
+            kind=row["kind"], language=row["language"], text=row["question"],
+            evidence=frozenset(map(str, row["evidence"])),
+        )
+        for row in lines(HERE / "demo_questions.jsonl")
+    ]  # fmt: skip
+    return turns, asked
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    return Message(
+        text=row["text"], role=row["role"], speaker=row["speaker"], session=row["session"],
+        at=datetime.fromisoformat(row["time"]),
+    )  # fmt: skip
+
+
+def twin(language: str) -> tuple[dict[str, Message], list[Question]]:
+    """The conversation of Marina and Timur in one of its two languages, "ru" or "en", and its questions."""
+    turns = {
+        row["id"]: Message(
+            text=row["text"][language], speaker=row["speaker"][language], session=row["session"],
+            at=datetime.fromisoformat(row["time"]),
+        )
+        for row in lines(HERE / "twins.jsonl")
+    }  # fmt: skip
+    asked = [
+        Question(
+            kind=row["kind"], language=language, text=row["question"][language], evidence=frozenset(row["evidence"])
+        )
+        for row in lines(HERE / "twin_questions.jsonl")
+    ]  # fmt: skip
+    return turns, asked
+
+
+async def ask_all(turns: Mapping[str, Message], questions: Iterable[Question], *, embedder: str | None,
+                  clock: Clock | None = None, settings: Mapping[str, Any] | None = None) -> list[Asked]:  # fmt: skip
+    """Store the turns and ask the questions, shortly after the last turn unless there is a clock."""
+    last = max(turn.at for turn in turns.values() if isinstance(turn.at, datetime))
+    options = Settings(durability="process", time_zone=TIME_ZONE, **(settings or {}))
+    clock = clock or StandingClock(to_ms(last) + 3_600_000)
+    async with Memory.open(":memory:", embedder=embedder, clock=clock, settings=options) as memory:
+        ids = await memory.add_many(list(turns.values()))
+        await memory.settle(60)
+        name_of = dict(zip(ids, turns, strict=True))
+        asked = []
+        for question in questions:
+            results = await memory.search(question.text, limit=10, trace=True)
+            assert results.trace is not None and not results.degraded, question
+            found = tuple(name_of[hit.id] for hit in results.hits)
+            asked.append(Asked(question=question, found=found, trace=results.trace))
+    return asked
+
+
+def mean_recall(asked: Iterable[Asked], depth: int) -> float:
+    return fmean(each.recall(depth) for each in asked)
+
+
+__all__ = ["Asked", "MorningAfter", "Question", "StandingClock", "ask_all", "demo", "mean_recall", "twin"]
