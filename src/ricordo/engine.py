@@ -22,12 +22,14 @@ from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.plan import Weighing
+from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
 if TYPE_CHECKING:
+    from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 STORED = "stored"
@@ -51,6 +53,9 @@ class Engine:
         self._earlier: dict[int, Embedder] = {}
         self._asked: dict[Scope, int] = {}
         self._warming: set[asyncio.Future[None]] = set()
+        self._exemplars: tuple[int, Exemplars] | None = None
+        self._exemplars_asked = False
+        self._usage = UsageLog(store)
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -91,6 +96,7 @@ class Engine:
         """Finish the batch at hand, write what is queued, let go of the file."""
         try:
             await self.backlog.close()
+            await self._usage.close()
         finally:
             await asyncio.to_thread(self.store.close)
 
@@ -106,7 +112,8 @@ class Engine:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
-            embed=self.embed_question, warm=lambda: self._warm(scope),
+            embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
+            shown=lambda keys: self._usage.note(keys, now=self.now()),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
@@ -124,6 +131,22 @@ class Engine:
             self._beside(self.store.read(lambda tx: self._read_turns(tx, scope)))
         elif self.embedder is not None and self.vectors.has_unread and not self._warming:
             self._beside(self._read_on())
+
+    def _known_questions(self) -> tuple[int, Exemplars] | None:
+        """Questions of known intent and the model they are embedded with; they are embedded beside the first search
+        that asks for them, which does not wait.
+        """
+        if not self._exemplars_asked:
+            self._exemplars_asked = True
+            self._beside(self._embed_exemplars())
+        return self._exemplars
+
+    async def _embed_exemplars(self) -> None:
+        from ricordo.retrieval.exemplars import embedded
+
+        model, embedder = self.backlog.model, self.embedder
+        if model is not None and embedder is not None and (found := await embedded(embedder)) is not None:
+            self._exemplars = model.key, found
 
     def _beside(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)

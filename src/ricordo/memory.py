@@ -49,6 +49,7 @@ from ricordo.retrieval import ask, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
+from ricordo.store.sqlite import graph
 
 T = TypeVar("T")
 
@@ -359,12 +360,20 @@ class Memory:
     async def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
 
+        What is reinforced within the same minute proved useful together: later, one helps to find the other.
+
         Raises:
             NotFoundError: there is none of that id.
             ConflictError: it is closed.
         """
-        amount, at = self._opened.settings.reinforce_amount, from_ms(self._opened.now())
-        return await self._write("reinforce", lambda tx: changes.reinforce(self._living(tx, id), amount, at=at))
+        amount, at = self._opened.settings.reinforce_amount, self._opened.now()
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            node = self._living(tx, id)
+            together = graph.reinforced_with(tx, node.owner, node.chat, node.id, at=at)
+            return changes.reinforce(node, amount, at=from_ms(at), together=together)
+
+        return await self._write("reinforce", decide)
 
     async def demote(self, id: str) -> Node:
         """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.

@@ -39,7 +39,7 @@ SecretsPolicy = Literal["redact", "refuse", "keep"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
-    "own experience", "asks", "session",
+    "own experience", "asks", "entity", "linked", "session",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]
@@ -294,7 +294,8 @@ class Change:
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
-    `moved_subjects` holds (node, from, to). `rows` takes rows back to what they were, whatever they hold.
+    `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `rows` takes rows back to what they were, whatever they hold.
     """
 
     add: tuple[Node, ...] = ()
@@ -312,6 +313,7 @@ class Change:
     sessions: tuple[Session, ...] = ()
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
+    associates: tuple[tuple[str, str], ...] = ()
     rows: tuple[RowState, ...] = ()
 
     @property

@@ -277,6 +277,8 @@ class Memory:
     def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
 
+        What is reinforced within the same minute proved useful together: later, one helps to find the other.
+
         Raises:
             NotFoundError: there is none of that id.
             ConflictError: it is closed.

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.encoding.mentions import runs_in
 from ricordo.encoding.speech import is_owners_word
 from ricordo.encoding.stated import plain_subjects, stated_relations
 from ricordo.words import same_name_key
 from ricordo.words.kinship import predicate_of, relation_named, relations_in
 from ricordo.words.names import likeness, look_up_keys, nominatives, sound_keys
+from ricordo.words.naming import runs_in
 
 ONE_NAME = [
     "Йонас Jonas Yonas", "Сара Sarah Sara", "Юлия Yulia Julia Yuliya Julija", "Сергей Sergey Sergei Sergej",

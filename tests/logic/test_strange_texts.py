@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.logic.strange import strange_text
 
-from ricordo.encoding.mentions import runs_in
 from ricordo.encoding.secrets import redact
 from ricordo.encoding.text import TextRules, storable
 from ricordo.errors import InvalidError
@@ -16,6 +15,7 @@ from ricordo.retrieval.hits import excerpt
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.times import find_interval
 from ricordo.words import index_terms, name_key, question_terms, same_name_key
+from ricordo.words.naming import runs_in
 
 DICE = random.Random(20)
 TEXTS = [strange_text(DICE) for _ in range(400)]

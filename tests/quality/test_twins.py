@@ -10,7 +10,7 @@ from ricordo.retrieval.signals import asks_for_a_list
 from tests.quality.asking import Asked, ask_all, mean_recall, twin
 
 DEPTH = 5
-SIGNALS = ("person", "date", "kind of answer", "own experience", "same session")
+SIGNALS = ("person", "date", "kind of answer", "own experience", "said already")
 """What depends on word lists; the others depend on the words that happen to stand in the turns."""
 
 _asked: dict[tuple[str, str | None], list[Asked]] = {}

@@ -27,6 +27,7 @@ HOT = (
     "names_like", "names_known", "entity_members", "entity_span", "relations_of_owner", "relations_of_entity",
     "subjects_latest", "mentions_latest", "named_together", "entity_key_by_id",
     "slots_near", "succession", "subjects_of", "review_by_id", "unlinked", "removals_new", "packs_of",
+    "entity_near", "linked_to", "causes_and_effects", "associates_of", "reinforced_since", "usage_of", "lines_of",
     "superseded_by", "lineage", "commit_of_node", "node_contents",
 )  # fmt: skip
 

@@ -91,9 +91,14 @@ def confirm(node: Node) -> tuple[Change, Node]:
     return _put(node, replace(node, confidence=1.0, decay_rate=0.0))
 
 
-def reinforce(node: Node, amount: float, *, at: datetime) -> tuple[Change, Node]:
-    """It proved useful: it counts for more, and its age counts from now."""
-    return _put(node, replace(node, score=min(_MOST_SCORE, node.score + amount), reinforced_at=at))
+def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:
+    """It proved useful: it counts for more, its age counts from now, and what proved useful with it is tied to it.
+
+    Args:
+        together: ids of the memories that were reinforced with it (`graph.reinforced_with`).
+    """
+    change, node = _put(node, replace(node, score=min(_MOST_SCORE, node.score + amount), reinforced_at=at))
+    return replace(change, associates=tuple((node.id, other) for other in together)), node
 
 
 def demote(node: Node, amount: float) -> tuple[Change, Node]:

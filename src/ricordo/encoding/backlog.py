@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 from ricordo.embedding.words import embed_with_words
 from ricordo.encoding.linker import links
-from ricordo.encoding.mentions import candidates, mentions
+from ricordo.encoding.mentions import mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import linking, models
 from ricordo.words.kinship import stems_of
+from ricordo.words.naming import candidates
 
 _log = logging.getLogger("ricordo.backlog")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ricordo.encoding.mentions import candidates, mentions
+from ricordo.encoding.mentions import mentions
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import linking
+from ricordo.words.naming import candidates
 
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:

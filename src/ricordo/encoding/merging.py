@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.clock import from_ms
-from ricordo.encoding.mentions import runs_in
 from ricordo.encoding.people import names_of, new_entity, sought
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Entity, NameMove, Scope
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import linking, people
 from ricordo.words.names import folded_name
+from ricordo.words.naming import runs_in
 
 
 def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) -> tuple[Change, Entity]:

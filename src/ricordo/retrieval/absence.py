@@ -11,6 +11,7 @@ from ricordo.model import Absence, Node
 from ricordo.retrieval.candidates import Candidates, Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked, Ranking
+from ricordo.store.sqlite.graph import lines
 from ricordo.words import index_terms
 
 
@@ -27,6 +28,8 @@ def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None,
     if place is None:
         return Absence(id=node.id, stage="not found", detail=_not_found(look, seeds, node))
     keys = [each.key for each in weighed]
+    if (newer := _said_newer(look, node, keys)) is not None:
+        return Absence(id=node.id, stage="ranked below", detail=f"{newer} says the same and is newer")
     if node.key not in keys:
         rank = 1 + int((ranking.totals > ranking.totals[place]).sum())
         detail = f"{rank} of {len(ranking.totals)} candidates by its signals; only the best {len(keys)} went further"
@@ -57,6 +60,15 @@ def _left_out(look: Lookup, node: Node) -> str:
     if shelf not in look.plan.shelves:
         return "it is a turn whose conversation has become knowledge; type=any searches such turns"
     return ""
+
+
+def _said_newer(look: Lookup, node: Node, keys: Sequence[int]) -> str | None:
+    """The id of the hit that stands for a fact because it says the same and is newer."""
+    if node.key in keys:
+        return None
+    said = {key: (about, line) for key, about, line, _ in lines(look.snapshot, [node.key, *keys])}
+    found = next((key for key in keys if key in said and said[key] == said.get(node.key)), None)
+    return None if found is None else look.snapshot.nodes(look.scope, [found])[found].id
 
 
 def _place(pool: Pool | None, key: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,12 +15,14 @@ from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.retrieval import past
 from ricordo.retrieval.context import EstimatedTokens, assemble
+from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Links, Store
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
+    from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 _CONTEXT_HITS = 20
@@ -35,7 +37,9 @@ class Asking:
     """All a question needs of the house.
 
     `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories;
-    `links` finds who is named in them.
+    `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
+    embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
+    search showed.
     """
 
     store: Store
@@ -45,6 +49,8 @@ class Asking:
     vectors: VectorShelves
     embed: Callable[[str], Awaitable[tuple[Mapping[int, Embedded], tuple[str, ...]]]]
     warm: Callable[[], None]
+    exemplars: Callable[[], tuple[int, Exemplars] | None]
+    shown: Callable[[Sequence[int]], None]
     deadline_s: float
     context_tokens: int
     links: Links
@@ -70,7 +76,8 @@ async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsO
     vectors, degraded = await _embedded(asking, query)
     embedding_ms = (time.monotonic() - started) * 1_000
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
-    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, weighing=asking.weighing)
+    intent = _intent_by_meaning(asking, query.text, vectors)
+    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, intent=intent, weighing=asking.weighing)
     if as_of is not None:
         found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
     else:
@@ -80,7 +87,22 @@ async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsO
                 snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
             )
         )
+        asking.shown(found.shown)
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
+
+
+def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
+    """What a question asks for where its words do not say so, in another language perhaps; None if that is not known.
+
+    Only then are exemplars needed: most processes never embed them.
+    """
+    if not vectors or not any(mark in text for mark in QUESTION_MARKS) or intent_of(text) != "general":
+        return None
+    known = asking.exemplars()
+    question = vectors.get(known[0]) if known else None
+    if known is None or question is None or question.vector is None:
+        return None
+    return known[1].intent_of(question.vector)
 
 
 async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:

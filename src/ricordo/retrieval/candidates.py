@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Scope
+from ricordo.retrieval.linked import entity
 from ricordo.retrieval.plan import DEFAULT_SHELVES, Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -45,7 +46,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """What a strategy may use: the store at one moment, who asks, and which nodes are allowed (None: all)."""
+    """What a strategy may use: the store at one moment, who asks, and which nodes are allowed (None: all).
+
+    `entities` are the keys of those the question names.
+    """
 
     snapshot: Snapshot
     scope: Scope
@@ -53,6 +57,7 @@ class Lookup:
     vectors: VectorShelves
     allowed: Keys | None
     terms: Mapping[str, Term]
+    entities: tuple[int, ...] = ()
 
 
 Candidates = dict[int, float]
@@ -139,4 +144,6 @@ def time(look: Lookup) -> Candidates:
     return dict.fromkeys(within.tolist(), 1.0)
 
 
-STRATEGIES: Mapping[str, Callable[[Lookup], Candidates]] = {"words": words, "meaning": meaning, "time": time}
+STRATEGIES: Mapping[str, Callable[[Lookup], Candidates]] = {
+    "words": words, "meaning": meaning, "time": time, "entity": entity,
+}  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ricordo.embedding.words import Embedded
 from ricordo.model import Category, Fusion, Json, NodeType
+from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
 from ricordo.store.sqlite.filters import Filter
 from ricordo.times import Interval
 from ricordo.words import index_terms, question_terms
@@ -51,7 +52,7 @@ class Weighing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A query made ready: its terms, its time, and its vector for each model that can answer."""
+    """A query made ready: its terms, its time, what it asks for, and its vector for each model that can answer."""
 
     query: Query
     now: int
@@ -59,6 +60,8 @@ class Plan:
     ignored: tuple[str, ...]
     interval: Interval | None
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
+    intent: Intent = "general"
+    complexity: Complexity = "simple"
     weighing: Weighing = Weighing()
 
     @property
@@ -87,12 +90,17 @@ class Plan:
 
 
 def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded],
-              weighing: Weighing = Weighing()) -> Plan:  # fmt: skip
-    """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May."""
+              intent: Intent | None = None, weighing: Weighing = Weighing()) -> Plan:  # fmt: skip
+    """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May.
+
+    Args:
+        intent: what the question asks for; by its words where this is None.
+    """
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
     ignored = dict.fromkeys(term for term in index_terms(query.text[:2_000]) if term not in terms)
     return Plan(
         query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors,
+        intent=intent or intent_of(query.text), complexity=complexity_of(query.text),
         weighing=weighing,
     )  # fmt: skip

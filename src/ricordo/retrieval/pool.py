@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
+from ricordo.retrieval.linked import FOLLOWING
 from ricordo.store.sqlite.embeddings import centre, word_vectors
+from ricordo.store.sqlite.graph import linked_to
 from ricordo.store.sqlite.turns import Turns
 from ricordo.words import index_terms, name_key, name_terms
 
@@ -44,6 +46,8 @@ class Pool:
         cosines: float32[n], centred cosine with the question; 0 where there is no vector.
         spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known.
         persons: folded names of the people the question names.
+        named: float32[size], 1 for what is linked to an entity the question names.
+        linked: float32[size], how strongly a candidate hangs together with the best by words and meaning, 0 to 1.
     """
 
     turns: Turns
@@ -55,6 +59,8 @@ class Pool:
     cosines: Floats
     spoke: Floats
     persons: tuple[str, ...]
+    named: Floats
+    linked: Floats
     average_chars: float
 
     @property
@@ -82,7 +88,8 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
         turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, cosines=cosines,
-        spoke=_spoke(turns, persons), persons=persons, average_chars=max(1.0, chars / max(1, total[0])),
+        spoke=_spoke(turns, persons), persons=persons, named=_named(look, turns.keys[:size]),
+        linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),
     )  # fmt: skip
 
 
@@ -113,6 +120,21 @@ def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
 def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
     return np.array(worth, np.float32)[turns.speakers]
+
+
+def _named(look: Lookup, keys: Keys) -> Floats:
+    if not look.entities:
+        return np.zeros(len(keys), np.float32)
+    named = linked_to(look.snapshot, keys.tolist(), look.entities)
+    return np.fromiter((key in named for key in keys.tolist()), np.float32, len(keys))
+
+
+def _linked(seeds: Seeds, keys: Keys) -> Floats:
+    followed = [seeds[name] for name in FOLLOWING if seeds.get(name)]
+    if not followed:
+        return np.zeros(len(keys), np.float32)
+    strongest = (max(found.get(key, 0.0) for found in followed) for key in keys.tolist())
+    return np.fromiter(strongest, np.float32, len(keys))
 
 
 def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
@@ -196,3 +218,19 @@ def _cosines(look: Lookup, keys: Keys) -> Floats:
         found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines
+
+
+def likeness(look: Lookup, keys: Keys) -> Floats:
+    """How alike memories are: cosines after the mean is taken from each, float32[n, n]; 0 where below or unknown."""
+    among = np.zeros((len(keys), len(keys)), np.float32)
+    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
+    for model, question in look.plan.vectors.items():
+        if question.vector is None:
+            continue
+        width = len(question.vector)
+        rows = look.vectors.vectors(look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        rows = np.nan_to_num(rows - centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves))
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        with one_thread():
+            among = np.maximum(among, rows @ rows.T)
+    return among

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from ricordo.store.sqlite.snapshot import Weights
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
+    Keys = NDArray[np.int64]
 
 _DAY_MS = 86_400_000
 # How much of the score age may take away at most: an allergy said a year ago is as true as one said today.
@@ -22,6 +23,8 @@ _RECENCY_PART = 0.1
 # For a question that asks for several things: what a turn loses for each better one of its session, in standard
 # deviations of the scores.
 _SAME_SESSION = 0.2
+# Likewise what it loses for the better turn that is most like it, times their cosine.
+_SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
 # A factor as near to one as this is not worth a line.
 _UNTOLD = 1e-9
@@ -49,7 +52,7 @@ class Ranking:
         values: what each signal measured of each candidate, float32[size].
         shares: what it gave for that, float32[size].
         totals: the sums of the shares, float64[size], before anything is taken away.
-        lost: by place, what a turn loses to better ones of its session.
+        lost: by place, what a turn loses to better ones of its session and like it.
     """
 
     values: Mapping[str, Floats]
@@ -74,7 +77,7 @@ class Ranking:
         ]
         score = float(self.totals[place])
         if lost := self.lost.get(place):
-            told.append(Share(strategy="same session", rank=None, raw=lost, share=-lost))
+            told.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))
             score -= lost
         for name, factor in candidate.factors.items():
             if abs(factor - 1) > _UNTOLD:
@@ -86,18 +89,20 @@ class Ranking:
 
 
 def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], *, most: int,
-         spread: bool) -> tuple[list[Ranked], Ranking]:  # fmt: skip
+         alike: Callable[[Keys], Floats] | None) -> tuple[list[Ranked], Ranking]:  # fmt: skip
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:
         values: what each signal measured, float32[size]; the trace tells it.
         shares: what it adds to the score for that, float32[size].
-        spread: prefer turns of different sessions.
+        alike: how alike some candidates (their keys) are to each other, float32[n, n], not below 0. Where it is given,
+            turns of different sessions that say different things are preferred.
     """
     totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
     keys = pool.turns.keys[: pool.size]
     order = np.lexsort((-keys, -totals))
-    lost = _spread(pool, totals, order[:_SPREAD_DEPTH]) if spread else {}
+    best_few = order[:_SPREAD_DEPTH]
+    lost = _spread(pool, totals, best_few, alike(keys[best_few])) if alike is not None else {}
     if lost:
         lessened = totals.copy()
         lessened[list(lost)] -= list(lost.values())
@@ -126,18 +131,21 @@ def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tup
     return best, Ranking(values=raw, shares=by_strategy, totals=totals, lost={})
 
 
-def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp]) -> dict[int, float]:
-    """What each of the best loses to better ones of its session, chosen greedily."""
-    step = _SAME_SESSION * float(np.std(totals))
+def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], alike: Floats) -> dict[int, float]:
+    """What each of the best loses to better ones of its session and to the better one most like it, chosen greedily."""
+    deviation = float(np.std(totals))
     sessions, left = pool.turns.sessions[order], totals[order].copy()
-    chosen = np.zeros(len(order))
+    penalties = np.zeros(len(order))
+    nearest = np.zeros(len(order))
     lost: dict[int, float] = {}
     for _ in order:
-        best = int(np.argmax(left - step * chosen))
-        if chosen[best]:
-            lost[int(order[best])] = step * float(chosen[best])
+        losses = deviation * (penalties + _SAID_ALREADY * nearest)
+        best = int(np.argmax(left - losses))
+        if losses[best]:
+            lost[int(order[best])] = float(losses[best])
         left[best] = -np.inf
-        chosen[sessions == sessions[best]] += 1
+        penalties[sessions == sessions[best]] += _SAME_SESSION
+        nearest = np.maximum(nearest, alike[best])
     return lost
 
 

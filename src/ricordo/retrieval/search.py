@@ -16,13 +16,15 @@ from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.fusion import fuse
 from ricordo.retrieval.hits import hit_of
+from ricordo.retrieval.linked import FOLLOWING, named_entities
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.pool import Pool, gather
+from ricordo.retrieval.pool import Pool, gather, likeness
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
-from ricordo.retrieval.succession import in_succession
+from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.store import Snapshot
+from ricordo.store.sqlite import graph
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.snapshot import Weights
 
@@ -35,13 +37,14 @@ _WEIGHED_LEAST = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a snapshot gave: the best, how it came about, and what had no time left."""
+    """What a snapshot gave: the best, also as keys (`shown`), how it came about, and what had no time left."""
 
     best: tuple[Hit, ...]
     candidates: Mapping[str, int]
     timings_ms: Mapping[str, float]
     degraded: tuple[str, ...]
     absence: Absence | None = None
+    shown: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,6 +86,8 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
         name: run.stage(name, lambda use=use: use(look), {})  # type: ignore[misc]
         for name, use in STRATEGIES.items()
     }
+    for name, follow in FOLLOWING.items():
+        seeds[name] = run.stage(name, lambda follow=follow: follow(look, seeds), {})  # type: ignore[misc]
     pool = run.stage("reading", lambda: gather(look, seeds), None)
     started = time.perf_counter()
     short, ranking = _ranked(look, pool, seeds)
@@ -91,7 +96,10 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
     absence = None if plan.query.why_not is None else absence_of(look, seeds, pool, ranking, weighed)
     run.timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
-    return Found(best=hits, candidates=counts, timings_ms=run.timings_ms, degraded=tuple(run.degraded), absence=absence)
+    return Found(
+        best=hits, candidates=counts, timings_ms=run.timings_ms, degraded=tuple(run.degraded), absence=absence,
+        shown=tuple(each.key for each in weighed[: plan.query.limit]),
+    )  # fmt: skip
 
 
 def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:
@@ -101,7 +109,11 @@ def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> L
     allowed = snapshot.matching(scope, filter_) if filter_.narrows or filter_.archived else None
     nothing: dict[str, Term] = {}
     terms = run.stage("terms", lambda: look_up(snapshot, scope, plan), nothing)
-    return Lookup(snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms)
+    nobody: tuple[int, ...] = ()
+    named = run.stage("names", lambda: named_entities(snapshot, scope, plan.query.text), nobody)
+    return Lookup(
+        snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms, entities=named
+    )
 
 
 def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) -> tuple[list[Ranked], Ranking]:
@@ -109,12 +121,12 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     most = max(_WEIGHED_LEAST, _WEIGHED * look.plan.query.limit)
     if pool is None:
         return rank_by_seeds(seeds, most=most)
-    spread = asks_for_a_list(look.plan.query.text)
+    alike = (lambda keys: likeness(look, keys)) if asks_for_a_list(look.plan.query.text) else None
     values = measure(pool, look.plan)
     shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
-    if not spread and "session" not in look.plan.weighing.without:
+    if alike is None and "session" not in look.plan.weighing.without:
         values["session"], shares["session"] = session(pool, shares)
-    return rank(pool, values, shares, most=most, spread=spread)
+    return rank(pool, values, shares, most=most, alike=alike)
 
 
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
@@ -123,7 +135,16 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
     weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
-    return weighed if plan.query.archived else _newest_first(look.snapshot, weighed, known)
+    if plan.query.archived:
+        return weighed
+    return _newest_of_equal(look.snapshot, _newest_first(look.snapshot, weighed, known))
+
+
+def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
+    """Of facts that say the same about the same, in other letters perhaps, the newest alone."""
+    lines = graph.lines(snapshot, [each.key for each in weighed])
+    said = {key: (f"{subjects}|{line}", since) for key, subjects, line, since in lines}
+    return newest_of_equal(weighed, said=said) if said else weighed
 
 
 def _newest_first(snapshot: Snapshot, weighed: list[Ranked], known: Mapping[int, Weights]) -> list[Ranked]:
@@ -151,7 +172,7 @@ def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple
     """The answer as the caller gets it; why each hit is here only where it was asked for."""
     degraded = degraded + found.degraded
     if not traced:
-        return Results(hits=found.best, degraded=degraded)
+        return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded)
     trace = Trace(
         terms=plan.terms,
         ignored_terms=plan.ignored,
@@ -161,4 +182,4 @@ def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple
         hits=tuple((hit.id, hit.why) for hit in found.best),
         absence=found.absence,
     )
-    return Results(hits=found.best, degraded=degraded, trace=trace)
+    return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded, trace=trace)

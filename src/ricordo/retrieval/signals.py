@@ -138,6 +138,21 @@ def asks(pool: Pool, plan: Plan) -> Floats:
     return _holds(pool, ENDS_ASKING)
 
 
+def entity(pool: Pool, plan: Plan) -> Floats:
+    """It is about whom or what the question names, or names it."""
+    return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named
+
+
+def linked(pool: Pool, plan: Plan) -> Floats:
+    """It led to what answers best, came of it, or proved useful together with it."""
+    return np.float32(_BY_LINKS.get(plan.intent, 0.5)) * pool.linked
+
+
+# How much of a link's worth counts, by what is asked for.
+_BY_ENTITY = {"who": 1.0, "what": 1.0}
+_BY_LINKS = {"why": 1.0}
+
+
 def _holds(pool: Pool, trait: int) -> Floats:
     return np.asarray((pool.turns.flags[: pool.size] & trait) != 0, np.float32)
 
@@ -150,7 +165,7 @@ class Signal:
     value: Callable[[Pool, Plan], Floats]
 
 
-SIGNALS: Mapping[SignalName, Signal] = {
+_SAID: Mapping[SignalName, Signal] = {
     "words in context": Signal(weight=9, value=words_in_context),
     "words": Signal(weight=2, value=words_alone),
     "keywords": Signal(weight=3, value=keywords),
@@ -163,10 +178,17 @@ SIGNALS: Mapping[SignalName, Signal] = {
     "asks": Signal(weight=-0.5, value=asks),
 }
 
-_SCALE = sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0)
+_LINKED: Mapping[SignalName, Signal] = {
+    "entity": Signal(weight=1, value=entity),
+    "linked": Signal(weight=2, value=linked),
+}
+
+SIGNALS: Mapping[SignalName, Signal] = {**_SAID, **_LINKED}
+
+_SCALE = sum(signal.weight for signal in _SAID.values() if signal.weight > 0)
 
 WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
-"""What each signal counts; those above zero add up to 1."""
+"""What each signal counts; those of what is said, as far as above zero, add up to 1."""
 
 
 def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:

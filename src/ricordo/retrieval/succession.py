@@ -45,6 +45,31 @@ def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ra
     return list(found.values())
 
 
+def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int]]) -> list[Ranked]:
+    """Of hits that say the same only the newest, in the best place of them all.
+
+    Args:
+        said: by key what a hit says about whom, and since when.
+    """
+    newest: dict[str, int] = {}
+    for hit in hits:
+        if hit.key in said:
+            line, since = said[hit.key]
+            other = newest.get(line)
+            if other is None or (since, hit.key) > (said[other][1], other):
+                newest[line] = hit.key
+    if len(newest) == len(said):
+        return list(hits)
+    by_key = {hit.key: hit for hit in hits}
+    shown: dict[str, Ranked] = {}
+    for hit in hits:
+        if hit.key not in said:
+            shown[str(hit.key)] = hit
+        elif (line := said[hit.key][0]) not in shown:
+            shown[line] = _moved(by_key[newest[line]], score=hit.score)
+    return list(shown.values())
+
+
 def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list[int]]:
     """The hits that hang together by links, in groups of two and more."""
     neighbours: dict[int, set[int]] = {}

@@ -140,6 +140,7 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
     facts.add_column()
     facts.add_row("words looked up", Text(", ".join(trace.terms) or "none"))
     facts.add_row("words ignored", Text(", ".join(trace.ignored_terms) or "none"))
+    facts.add_row("asks for", Text(f"{results.intent}, {results.complexity}"))
     facts.add_row("time understood", Text(trace.interval or "none"))
     facts.add_row("candidates", _candidates(trace.candidates))
     facts.add_row("took", _took(trace.timings_ms))

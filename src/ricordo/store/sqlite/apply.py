@@ -43,6 +43,9 @@ from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
 from ricordo.words import raw_words, statement_line
 
+# How much of the way to 1 a tie between memories covers each time they prove useful together.
+_ASSOCIATED = 0.3
+
 
 @dataclass(slots=True)
 class _Rows:
@@ -56,7 +59,7 @@ class _Rows:
             "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [], "node_slot": [],
             "node_update": [], "session_update": [],
             "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
-            "edge_put": [], "edge_close": [], "review_put": [],
+            "edge_put": [], "edge_close": [], "review_put": [], "associate_put": [],
         }
     )  # fmt: skip
 
@@ -108,6 +111,8 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         writer.closed_edge(edge, at)
     for review in change.reviews:
         writer.review(review)
+    for one, other in change.associates:
+        writer.associate(one, other)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
     writer.rows.seals += [each.seal for each in restored if each.seal is not None]
     space = next((each.space for each in restored if each.space is not None), None) or writer.home()
@@ -288,6 +293,11 @@ class _Writer:
         newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
+
+    def associate(self, one: str, other: str) -> None:
+        """Two memories proved useful together. Derived: no seal."""
+        ends = self.key_of(one), self.key_of(other)
+        self.rows.by_statement["associate_put"] += [(*ends, _ASSOCIATED), (*ends[::-1], _ASSOCIATED)]
 
     def key_of(self, node_id: str) -> int:
         """The key of a node of this change or of the store."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.rows import Row
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words import index_terms
+from ricordo.words.naming import Bearer
 
 _MARK = "aliases linked through commit"
 
@@ -54,16 +54,6 @@ def put_links_again(
     drop_all_links(snapshot, nodes)
     put_links(snapshot, pairs)
     snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
-
-
-class Bearer(NamedTuple):
-    """Who goes by a name, as it is written. Links are to the `entity` that bears it, so that none need be altered when
-    it is merged into another or parted from it again; who is meant is judged by whom it is one with now, the `whole`.
-    """
-
-    name: str
-    entity: int
-    whole: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,7 @@ CREATE INDEX nodes_by_session ON nodes (session, event_time, key, closed_at)
   WHERE session IS NOT NULL AND closed_at IS NULL;
 CREATE INDEX nodes_by_time ON nodes (space, event_time);
 CREATE INDEX nodes_by_space ON nodes (space, key);
+CREATE INDEX nodes_reinforced ON nodes (space, reinforced_at) WHERE reinforced_at IS NOT NULL;
 CREATE INDEX nodes_by_commit ON nodes (commit_seq);
 CREATE INDEX nodes_knowledge ON nodes (space, type, category) WHERE type != 'episodic';
 
@@ -114,6 +115,7 @@ CREATE TABLE edges (
   PRIMARY KEY (source, relation_type, target)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_back ON edges (target, relation_type, source);
+CREATE INDEX edges_causal ON edges (source) WHERE relation_type = 'causal';
 CREATE INDEX edges_by_commit ON edges (commit_seq);
 
 CREATE TABLE entities (
@@ -230,6 +232,25 @@ CREATE TABLE entity_counts (
   nodes    INTEGER NOT NULL,
   first_at INTEGER NOT NULL,
   last_at  INTEGER NOT NULL
+) STRICT;
+
+-- Memories that proved useful together, both ways round; the weight grows towards 1 each time. Derived, and no truth: how
+-- a memory is found, never what it says.
+CREATE TABLE associates (
+  node   INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+  other  INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+  weight REAL NOT NULL,
+  PRIMARY KEY (node, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX associates_strongest ON associates (node, weight DESC, other);
+CREATE INDEX associates_back ON associates (other);
+
+-- How often a memory was shown, and when last. Written some time after, lost at a crash without harm; ranking never reads
+-- it: what is shown must not become true by being shown.
+CREATE TABLE usage (
+  node        INTEGER PRIMARY KEY REFERENCES nodes ON DELETE CASCADE,
+  count       INTEGER NOT NULL,
+  last_access INTEGER NOT NULL
 ) STRICT;
 
 -- What still waits to have its mentions looked for is what lies above this mark, per space.

@@ -1,0 +1,121 @@
+"""A question's intent by its nearness to questions whose intent is known.
+
+How near is near depends on the embedder, so it is measured on the exemplars themselves: each is compared with all the
+others, and from that follow the cosine at which the nearest tells the intent, and whether the embedder can tell intents
+apart at all. Where it cannot, words decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ricordo.embedding import checked_batch
+from ricordo.retrieval.intent import INTENTS, Intent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ricordo.ports import Embedder
+
+    Floats = NDArray[np.float32]
+
+EXEMPLARS: Mapping[Intent, tuple[str, ...]] = {
+    "why": (
+        "Why did she do that?", "What was the reason for the decision?", "How come they changed their mind?",
+        "What made him leave?", "What caused the problem?", "Why is it done this way?", "What motivated them to start?",
+        "Почему она так поступила?", "По какой причине это решили?", "Зачем они это сделали?",
+        "Из-за чего возникла проблема?", "Что заставило его уйти?",
+    ),
+    "when": (
+        "When did it happen?", "What date was the meeting?", "In which year did they move?", "How long ago was that?",
+        "What time does it start?", "On what day is the appointment?", "Since when has he worked there?",
+        "Когда это случилось?", "В каком году они переехали?", "Как давно это было?", "Во сколько начало?",
+        "Какого числа встреча?",
+    ),
+    "who": (
+        "Who is she?", "Who told you about it?", "Whose idea was it?", "With whom did he go there?",
+        "Who is responsible for this?", "Which person said that?", "Who was at the party?",
+        "Кто она такая?", "Кто тебе об этом рассказал?", "Чья это была идея?", "С кем он туда ездил?",
+        "Кто за это отвечает?",
+    ),
+    "what": (
+        "What is it?", "What did they decide?", "Which one does he prefer?", "What is her favourite food?",
+        "Where does he live?", "What kind of work does she do?", "What are they planning?",
+        "Что это такое?", "Что они решили?", "Какой вариант он выбрал?", "Где он живёт?", "Чем она занимается?",
+    ),
+}  # fmt: skip
+"""Questions about nothing in particular, so that only the way of asking is compared."""
+
+_LEAST_TELLING = 0.7
+"""An embedder that gives fewer of the exemplars their own intent does not tell intents apart."""
+
+_TOLD = 0.25
+"""Of the exemplars' nearest cosines of their own intent so many may lie below the threshold."""
+
+_NEAREST = 3
+_MARGIN = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemplars:
+    """Vectors float32[n, d] of known questions, centred, of length one; whose intent they are; how near is near."""
+
+    vectors: Floats
+    mean: Floats
+    intents: tuple[Intent, ...]
+    threshold: float
+    accuracy: float
+
+    def intent_of(self, vector: Floats) -> Intent | None:
+        """The intent of a question's vector, float32[d]; None where it is near none, or to two alike."""
+        if self.accuracy < _LEAST_TELLING or vector.shape != self.mean.shape:
+            return None
+        scores = _by_intent(self.vectors @ _unit(vector - self.mean), self.intents)
+        best, second = sorted(scores.values(), reverse=True)[:2]
+        if best < self.threshold or best - second < _MARGIN:
+            return None
+        return max(scores, key=lambda intent: scores[intent])
+
+
+def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
+    """Exemplars with the threshold that their own cosines ask for. Pure."""
+    mean = vectors.mean(axis=0)
+    rows = _unit(vectors - mean)
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -1.0)
+    told, right = [], 0
+    for place, intent in enumerate(intents):
+        scores = _by_intent(cosines[place], intents)
+        right += max(scores, key=lambda each: scores[each]) == intent
+        told.append(scores[intent])
+    return Exemplars(
+        vectors=rows, mean=mean, intents=tuple(intents), threshold=float(np.quantile(told, _TOLD)),
+        accuracy=right / len(intents),
+    )  # fmt: skip
+
+
+def _by_intent(cosines: Floats, intents: Sequence[Intent]) -> dict[Intent, float]:
+    """The mean of the few best cosines of each intent."""
+    scores = {}
+    for intent in INTENTS:
+        mine = np.sort(cosines[[each == intent for each in intents]])
+        scores[intent] = float(mine[-_NEAREST:].mean())
+    return scores
+
+
+def _unit(rows: Floats) -> Floats:
+    lengths = np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
+    return np.asarray(rows / lengths, np.float32)
+
+
+async def embedded(embedder: Embedder) -> Exemplars | None:
+    """The exemplars as an embedder sees them; None where it gave less than all of them."""
+    texts = [text for intent in INTENTS for text in EXEMPLARS[intent]]
+    intents = [intent for intent in INTENTS for _ in EXEMPLARS[intent]]
+    vectors = await checked_batch(embedder, texts, "query")
+    found = [vector for vector in vectors if vector is not None]
+    return calibrated(np.stack(found), intents) if len(found) == len(texts) else None

@@ -1,0 +1,67 @@
+-- name: kinds_of_links
+-- Whether the store knows any names, causes, and associates: a store without them need not look for them each time.
+SELECT EXISTS (SELECT 1 FROM aliases), EXISTS (SELECT 1 FROM edges INDEXED BY edges_causal WHERE relation_type = 'causal'),
+  EXISTS (SELECT 1 FROM associates)
+
+-- name: entity_near
+-- The latest live memories about one entity and those that name it, with what makes one central. Each half is a bounded
+-- walk along its index: an entity may have a hundred thousand of them.
+SELECT n.key, n.shelf, n.confidence, n.score FROM (
+    SELECT node FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk)
+    UNION
+    SELECT node FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk)) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
+WHERE n.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: linked_to
+-- Which of some nodes are about one of some entities, or name one.
+SELECT node FROM subjects
+  WHERE node IN (SELECT value FROM json_each(:nodes)) AND entity IN (SELECT value FROM json_each(:entities))
+UNION
+SELECT node FROM found_mentions
+  WHERE node IN (SELECT value FROM json_each(:nodes)) AND entity IN (SELECT value FROM json_each(:entities))
+
+-- name: causes_and_effects
+-- One step along causal edges, either way. A step at a time, so that a node reached on several ways is walked from once;
+-- and only so many edges of it.
+SELECT walked.node, n.shelf, walked.origin, walked.weight FROM (
+    SELECT * FROM (SELECT e.target AS node, e.source AS origin, e.weight * e.confidence AS weight FROM edges e
+      WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'causal' AND e.closed_at IS NULL
+      LIMIT :most)
+    UNION ALL
+    SELECT * FROM (SELECT e.source, e.target, e.weight * e.confidence FROM edges e
+      WHERE e.target IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'causal' AND e.closed_at IS NULL
+      LIMIT :most)) AS walked
+  CROSS JOIN live_nodes n ON n.key = walked.node
+WHERE n.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: associates_of
+-- The strongest few associates of each of some nodes.
+SELECT a.other, n.shelf, a.node, a.weight FROM json_each(:nodes) AS walked
+  CROSS JOIN associates a ON a.node = walked.value AND a.other IN (
+    SELECT b.other FROM associates b WHERE b.node = walked.value ORDER BY b.weight DESC LIMIT :each)
+  CROSS JOIN live_nodes n ON n.key = a.other
+WHERE n.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: associate_put
+-- Each time the weight covers a share of the way to 1.
+INSERT INTO associates VALUES (?1, ?2, ?3)
+ON CONFLICT DO UPDATE SET weight = weight + excluded.weight * (1 - weight)
+
+-- name: reinforced_since
+-- What was reinforced in one space since a moment, the latest first.
+SELECT n.id FROM nodes n WHERE n.space = :space AND n.reinforced_at >= :since AND n.closed_at IS NULL
+ORDER BY n.reinforced_at DESC LIMIT :most
+
+-- name: usage_put
+-- The node may have been erased since it was shown.
+INSERT INTO usage SELECT key, :count, :at FROM nodes WHERE key = :node
+ON CONFLICT DO UPDATE SET count = count + excluded.count, last_access = max(last_access, excluded.last_access)
+
+-- name: usage_of
+SELECT node, count, last_access FROM usage WHERE node IN (SELECT value FROM json_each(:nodes))
+
+-- name: lines_of
+-- What each of some facts says, its letters and fillers left out, and since when; of long ones only the beginning is known.
+SELECT s.node, s.subjects, s.line, n.valid_from FROM slots s JOIN nodes n ON n.key = s.node
+WHERE s.node IN (SELECT value FROM json_each(:nodes)) AND length(n.content) <= :most
