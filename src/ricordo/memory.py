@@ -13,7 +13,7 @@ from ricordo.clock import from_ms
 from ricordo.consolidation import arrivals, changes, reviews
 from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
-from ricordo.encoding.text import check_choice, check_encodable, storable
+from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting import forget, undo
@@ -195,10 +195,12 @@ class Memory:
             origin=origin,
             attributes=attributes,
         )
-        (node,) = self._episodes([message])
-        scope = self._scope
+        scope, rules = self._scope, self._opened.rules
+        (node,) = self._episodes([message], rules=rules.at_once)
         self._opened.store.write_nowait(
-            lambda tx: (episodes.ingest(tx, [node], claimed=_claimed([message]), scope=scope), None),
+            lambda tx: (
+                episodes.ingest(tx, [episodes.redacted(node, rules)], claimed=_claimed([message]), scope=scope), None
+            ),
             scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
@@ -219,11 +221,12 @@ class Memory:
         self._opened.backlog.note(len(nodes))
         return [node.id for node in nodes]
 
-    def _episodes(self, messages: Sequence[Message]) -> list[Node]:
+    def _episodes(self, messages: Sequence[Message], *, rules: TextRules | None = None) -> list[Node]:
         engine = self._opened
         now = engine.now()
+        rules = engine.rules if rules is None else rules
         return [
-            episodes.episode(message, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            episodes.episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
             for message in messages
         ]
 

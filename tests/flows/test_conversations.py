@@ -157,3 +157,9 @@ async def test_the_shares_of_a_hit_add_up_to_its_score(memory: Any, clock: HandC
     assert results.trace is not None
     for hit in results.hits:
         assert sum(share.share for share in hit.why) == pytest.approx(hit.score)
+
+
+async def test_a_credential_in_a_message_nobody_waits_for_is_replaced_before_it_is_stored(memory: Any) -> None:
+    said = memory.add_nowait("The password of the router is hunter2!")
+    await memory.settle()
+    assert "hunter2" not in (await memory.get(said)).content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
@@ -50,6 +51,12 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
         valid_from=at,
         decay_rate=0.0,  # what was said was said: episodes never fade
     )
+
+
+def redacted(node: Node, rules: TextRules) -> Node:
+    """An episode that was made by the rules of `TextRules.at_once`, as it may be stored."""
+    content = storable(node.content, name="text", rules=rules)
+    return node if content == node.content else replace(node, content=content)
 
 
 def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str], scope: Scope) -> Change:

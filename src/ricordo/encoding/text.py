@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ricordo.encoding.secrets import redact
 from ricordo.errors import InvalidError
@@ -18,6 +18,11 @@ class TextRules:
 
     secrets: SecretsPolicy = "redact"
     max_chars: int = 10_000_000
+
+    @property
+    def at_once(self) -> TextRules:
+        """For a caller who does not wait: all but credentials, which are replaced before anything is stored."""
+        return replace(self, secrets="keep") if self.secrets == "redact" else self
 
 
 def storable(text: str, *, name: str, rules: TextRules) -> str:
