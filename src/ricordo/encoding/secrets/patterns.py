@@ -34,15 +34,17 @@ _URL = r"[A-Za-z0-9_-]"
 _UUID = rf"{_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}"
 
 # A key that was cut off when pasted has no END line: then its armoured lines are taken, and the prose after
-# it stays. `(?:\\[nr]|\s)` because inside JSON the line breaks are two characters.
+# it stays. `(?:\\[nr]|\s)` because inside JSON the line breaks are two characters. Atomic groups and not possessive
+# repeats of groups: before Python 3.11.5 these lost matches (gh-106052).
+_BREAKS = r"(?>(?:\\[nr]|\s)*)"
 _ARMOUR = (
-    r"(?:(?:\\[nr]|\s)*+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120})*+"
-    r"(?:(?:\\[nr]|\s)*+[A-Za-z0-9+/=]{16,}+)++(?:(?:\\[nr]|\s)*+[A-Za-z0-9+/]{1,15}+(?:={1,2}|$))?"
+    rf"(?>(?:{_BREAKS}[A-Z][A-Za-z-]{{2,20}}: [^\n\\]{{0,120}})*)"
+    rf"(?>(?:{_BREAKS}[A-Za-z0-9+/=]{{16,}}+)+)(?:{_BREAKS}[A-Za-z0-9+/]{{1,15}}+(?:={{1,2}}|$))?"
 )
 _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 # A sentence about PEM files may name both lines; a key has something between them.
 _HAS_BODY = r"(?=[\s\S]{0,400}?[A-Za-z0-9+/=]{24})"
-_TO_END = r"(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,60}-----"
+_TO_END = r"(?>(?:[^-]++|-(?!----))*)-----END [A-Z0-9 ]{0,60}-----"
 
 FORMS: tuple[Form, ...] = (
     _form("private key", "-----BEGIN", _HEADER + rf"(?:{_HAS_BODY}{_TO_END}|{_ARMOUR})"),
