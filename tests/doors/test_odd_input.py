@@ -170,6 +170,8 @@ def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> Non
     process = subprocess.Popen(
         [sys.executable, "-c", RUN, "import", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
+        # A shell ignores SIGINT for what it runs in the background, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     log = cli.store.with_name("memory.db-wal")
     deadline = time.monotonic() + 60
