@@ -71,6 +71,23 @@ async def _something(store, chance, alive):
         await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
 
 
+async def test_more_new_turns_than_are_kept_are_not_overlooked(store):
+    await commit(store, add=tuple(said("the lake", minutes=n, session=f"s{n % 3}") for n in range(9)))
+    table = TurnTable(most=12)
+
+    def seen(tx):
+        keys = [row[0] for row in tx.connection.execute("SELECT key FROM live_nodes WHERE key < 10")]
+        fresh = TurnTable()
+        assert fresh.follow(tx) and table.follow(tx)
+        return around(tx, table, keys, keys), around(tx, fresh, keys, keys)
+
+    first, same = await store.read(seen)
+    assert first == same
+    await commit(store, add=tuple(said("a boat", minutes=n, session=f"s{n // 10 - 4}") for n in range(40, 70)))
+    kept, fresh = await store.read(seen)
+    assert kept == fresh
+
+
 async def test_an_older_snapshot_gets_a_table_of_its_own(store):
     await commit(store, add=tuple(said("the lake", minutes=n, session="a") for n in range(5)))
     first = await store.read(lambda tx: tx._kept)

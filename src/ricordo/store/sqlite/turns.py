@@ -102,8 +102,13 @@ class TurnTable:
     _names: list[str | None]
     _known_names: dict[str | None, int]
 
-    def __init__(self) -> None:
+    def __init__(self, *, most: int = KEPT_MOST) -> None:
+        """
+        Args:
+            most: how many turns are kept; then it begins anew, as it does when more than that have arrived unseen.
+        """
         self.lock = threading.Lock()
+        self._most = most
         self.drop(changes=-1, last=0)
 
     def drop(self, *, changes: int, last: int) -> None:
@@ -119,10 +124,10 @@ class TurnTable:
         changes, last = snapshot.rows("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
-        if changes != self._changes or self._count > KEPT_MOST:
+        if changes != self._changes or self._count > self._most or last - self._last > self._most:
             self.drop(changes=changes, last=last)
         elif last > self._last:
-            grown = [row[0] for row in snapshot.rows("sessions_grown", {"after": self._last, "most": KEPT_MOST})]
+            grown = [row[0] for row in snapshot.rows("sessions_grown", {"after": self._last})]
             rows = np.isin(self._rows["session"][: self._count], grown)
             for name in ("known", "previous", "following"):
                 self._rows[name][: self._count][rows] = 0

@@ -34,7 +34,7 @@ SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), c
 
 -- name: sessions_grown
 -- The sessions to which turns came after a given one.
-SELECT DISTINCT session FROM (SELECT session FROM traits WHERE node > :after AND session != 0 LIMIT :most)
+SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
 
 -- name: turns_live
 SELECT key FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY key
