@@ -101,9 +101,9 @@ _SAID = {
 }
 
 
-_TOLD = ("content", "tags", "attributes", "category", "confidence", "score", "decay_rate", "valid_until", "expires_at",
-         "closed_reason")  # fmt: skip
-"""What of a memory people may want to know the change of."""
+_TOLD = ("content", "closed_reason", "tags", "attributes", "category", "confidence", "score", "decay_rate",
+         "valid_until", "expires_at")  # fmt: skip
+"""What of a memory people may want to know the change of, the most telling first: a line may be cut."""
 
 
 def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:
@@ -115,25 +115,27 @@ def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> Non
         if version.commit is not None:
             number, when = str(version.commit.seq), minute(version.commit.at, zone)
             who, what = version.commit.actor, version.commit.reason
-        told = [one_line(who, most=20), one_line(what, most=40), one_line(_altered(before, version.node))]
+        told = [one_line(who, most=20), one_line(what, most=40), one_line(_altered(before, version.node, zone))]
         lines.add_row(number, when, *(Text(each) for each in told))
         before = version.node
     out.print(lines)
 
 
-def _altered(before: Node | None, node: Node) -> str:
+def _altered(before: Node | None, node: Node, zone: ZoneInfo) -> str:
     """The memory as it became or, where its words stayed, what else did not."""
     if before is None or before.id != node.id or before.content != node.content:
         return node.content + (f" ({node.closed_reason})" if node.closed_reason else "")
     changes = [
-        f"{name.replace('_', ' ')}: {_plain(getattr(before, name))} → {_plain(getattr(node, name))}"
+        f"{name.replace('_', ' ')}: {_plain(getattr(before, name), zone)} → {_plain(getattr(node, name), zone)}"
         for name in _TOLD
         if getattr(before, name) != getattr(node, name)
     ]
     return "; ".join(changes) or "as it was"
 
 
-def _plain(value: object) -> str:
+def _plain(value: object, zone: ZoneInfo) -> str:
     if value is None or value == ():
         return "none"
+    if isinstance(value, datetime):
+        return minute(value, zone)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
