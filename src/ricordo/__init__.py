@@ -12,7 +12,7 @@ from ricordo.errors import (
     UnavailableError,
 )
 from ricordo.model import Fact, Hit, Message, Node, Results, Review, Scope
-from ricordo.ports import Embedder
+from ricordo.ports import Embedder, LanguageModel
 from ricordo.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = [
     "ConflictError",
     "DeniedError",
     "Embedder",
+    "LanguageModel",
     "Fact",
     "Hit",
     "InvalidError",
