@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,13 @@ from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
+<<<<<<< HEAD
 from ricordo.ports import Clock, Embedder, LanguageModel
 from ricordo.retrieval.ask import Asking
+=======
+from ricordo.ports import Clock, Embedder
+from ricordo.retrieval.ask import Asking, Question
+>>>>>>> e6ce04c5b5da75cf453cbed6d9b69be37d6a53b2
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
@@ -52,6 +57,7 @@ class Engine:
         self.embedder = embedder
         self.language = language
         self._earlier: dict[int, Embedder] = {}
+        self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
         self._warming: set[asyncio.Future[None]] = set()
         self._exemplars: tuple[int, Exemplars] | None = None
@@ -174,18 +180,21 @@ class Engine:
         while await self.store.read(self.vectors.read_on):
             pass
 
-    async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
+    async def embed_question(self, text: str, *, anew: bool = False) -> Question:
         """The question as a vector of each model the store holds vectors of, and what could not take part.
 
-        The active model comes first.
+        Args:
+            anew: ask the store which models those are; else what an earlier question learnt of that stands.
         """
         if self.embedder is None:
-            return {}, ()
+            return Question()
         degraded = []
         if not await self.backlog.caught_up(self._fresh_wait_s()):
             degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
         found: dict[int, Embedded] = {}
-        known = await self.store.read(models.known_models)
+        if anew or self._models is None:
+            self._models = await self.store.read(models.known_models)
+        known = self._models
         for model in sorted(known, key=lambda model: model.state):
             embedder = self._embedder_of(model)
             if model.state == "coming":
@@ -201,7 +210,7 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
-        return found, tuple(degraded)
+        return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
