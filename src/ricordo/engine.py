@@ -19,13 +19,8 @@ from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
-<<<<<<< HEAD
 from ricordo.ports import Clock, Embedder, LanguageModel
-from ricordo.retrieval.ask import Asking
-=======
-from ricordo.ports import Clock, Embedder
 from ricordo.retrieval.ask import Asking, Question
->>>>>>> e6ce04c5b5da75cf453cbed6d9b69be37d6a53b2
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of

@@ -54,10 +54,7 @@ class OpenAIModel:
         form = self._ways[0](schema)
         messages: list[dict[str, str]] = [{"role": turn.role, "content": turn.text} for turn in turns]
         if "tools" not in form and form["response_format"]["type"] == "json_object":
-            messages[0]["content"] += f"
-
-{_SCHEMA_IN_WORDS}
-{as_text(schema)}"
+            messages[0]["content"] += f"\n\n{_SCHEMA_IN_WORDS}\n{as_text(schema)}"
         # OpenAI's newer models take neither a temperature nor the older name of the limit.
         how = {"max_completion_tokens": max_tokens} if self._is_openai else {"max_tokens": max_tokens, "temperature": 0}
         return {"model": self._model, "messages": messages, **how, **form}
