@@ -19,7 +19,7 @@ from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
-from ricordo.ports import Clock, Embedder
+from ricordo.ports import Clock, Embedder, LanguageModel
 from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
@@ -42,14 +42,15 @@ _FRESH_MOST = 64
 class Engine:
     """A store with its embedder, its background work and its clock."""
 
-    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None, settings: Settings,
-                 clock: Clock) -> None:  # fmt: skip
+    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
+                 language: LanguageModel | None, settings: Settings, clock: Clock) -> None:  # fmt: skip
         self.store = store
         self.settings = settings
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
+        self.language = language
         self._earlier: dict[int, Embedder] = {}
         self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
@@ -71,13 +72,14 @@ class Engine:
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
-                   clock: Clock | None) -> Engine:  # fmt: skip
+                   clock: Clock | None, language: str | LanguageModel | None = None) -> Engine:  # fmt: skip
         """Open a store and begin its background work.
 
         Raises:
-            InvalidError: the location, the embedder's name or a setting does not fit.
+            InvalidError: the location, a model's name or a setting does not fit.
             StoreError: the store cannot be opened.
         """
+        speaking = language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
@@ -88,7 +90,9 @@ class Engine:
             model = None
             if chosen is not None:
                 model = await _adopted(store, chosen, spec if isinstance(spec, str) else "")
-            return cls(store, embedder=chosen, model=model, settings=settings, clock=clock or SystemClock())
+            return cls(
+                store, embedder=chosen, model=model, language=speaking, settings=settings, clock=clock or SystemClock()
+            )
         except BaseException:
             await asyncio.to_thread(store.close)
             raise
@@ -233,6 +237,23 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
     """The embedder meant; a remote one gets the key its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
+
+
+def language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
+    """The language model meant, with the key its provider's own tools would use.
+
+    Raises:
+        InvalidError: there is no such model.
+    """
+    if model is None:
+        return None
+    from ricordo import language  # pydantic takes a tenth of a second to import
+
+    provider = language.key_provider(model)
+    return language.resolve(
+        model, api_key=None if provider is None else api_key(provider), timeout_s=settings.model_timeout_s,
+        context_tokens=settings.model_context_tokens or None,
+    )  # fmt: skip
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:
