@@ -88,7 +88,7 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
     assert (await use("get_entity_info", name="Anna"))["facts"][0]["id"] == blue
     assert "Anna" in {each["name"] for each in (await use("list_people"))["result"]}
     assert (await use("get_timeline", after="yesterday"))["result"]
-    assert [each["content"][-3:] for each in (await use("memory_history", id=blue))["result"]] [-1:] == ["lue"]
+    assert [each["content"][-3:] for each in (await use("memory_history", id=blue))["result"]][-1:] == ["lue"]
     assert (await use("explain_fact", id=blue))["supersedes"][0]["id"] == red
     assert (await use("memory_stats"))["nodes"]["semantic"] == 4
     for name in ("confirm_fact", "memory_reinforce", "memory_demote"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 import sys
@@ -36,7 +37,7 @@ def _entry(file: Path, client: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", NAMES)
-async def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: Path, client: str) -> None:
+def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: Path, client: str) -> None:
     assert cli("mcp", "install", "--client", client, "--yes", "--owner", "ann").status == 0
     file = next(each.file for each in clients(home, {"XDG_CONFIG_HOME": str(home / ".config")}).values()
                 if each.name == client)  # fmt: skip
@@ -47,8 +48,12 @@ async def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: P
     if client == NAMES[0]:
         environment = clean_environment() | entry.get("env", {})
         program = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment)
-        async with Client(stdio_client(program)) as connected:
-            assert len((await connected.list_tools()).tools) == 6
+        assert asyncio.run(_count_tools(program)) == 6
+
+
+async def _count_tools(program: StdioServerParameters) -> int:
+    async with Client(stdio_client(program)) as connected:
+        return len((await connected.list_tools()).tools)
 
 
 @pytest.mark.parametrize("client", [name for name in NAMES if name != "codex"])
