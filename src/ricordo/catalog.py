@@ -16,7 +16,7 @@ Access = Literal["read", "write", "admin", "erase"]
 Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
-BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id"})
+BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners"})
 """Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them."""
 
 
@@ -133,6 +133,16 @@ _RECALL = (
     Capability(
         method="stats", tool="memory_stats", effect="reads", access="read", is_idempotent=True,
         summary="How much is remembered, of which kinds, and how the store is doing.",
+    ),
+    Capability(
+        method="weak", tool="weak_facts", effect="reads", access="read", is_idempotent=True,
+        summary="What is unsure, has faded, or is soon over; confirm_fact or memory_reinforce keeps it.",
+        notes={"limit": "The most of them."},
+    ),
+    Capability(
+        method="archive", tool="list_archive", effect="reads", access="read", is_idempotent=True,
+        summary="What ended, when and why: forgotten, replaced, expired, faded. restore_memory brings one back.",
+        notes={"reason": "Only what ended for this reason.", "limit": "The most of them."},
     ),
     Capability(
         method="log", tool="memory_log", effect="reads", access="read", is_idempotent=True,
@@ -265,6 +275,20 @@ _CHANGE = (
 )  # fmt: skip
 
 _UPKEEP = (
+    Capability(
+        method="gc", tool="memory_gc", effect="removes", access="admin", is_idempotent=True,
+        summary="Take to the archive what is over: expired, faded, past its lifetime.",
+    ),
+    Capability(
+        method="prune", tool="memory_prune", effect="removes", access="admin", is_idempotent=True,
+        summary="Make room, where more is known than the setting max_size allows.",
+        notes={"dry_run": "Say what would go, and leave it."},
+    ),
+    Capability(
+        method="maintain", tool="memory_maintain", effect="removes", access="admin", is_idempotent=True,
+        summary="A night's work: memory_gc, then memory_prune.",
+        notes={"dry_run": "Say what would go, and leave it."},
+    ),
     Capability(
         method="doctor", tool="memory_doctor", effect="reads", access="admin", is_idempotent=True,
         summary="Look for damage in the store. Changes nothing.",

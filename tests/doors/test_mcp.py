@@ -104,7 +104,8 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
     await use("split_entity", entity="Anna", names=["Ann"])
     await use("off_record", session="s2")
     await use("on_record", session="s2")
-    await use("memory_doctor")
+    for name in ("memory_doctor", "memory_gc", "memory_prune", "memory_maintain", "weak_facts", "list_archive"):
+        await use(name)
     await use("remember_fact", content=["Dora has a cat", "Dora has a dog"])
     for review in (await use("list_reviews")).get("result", ())[:1] or [None]:
         if review is not None:
