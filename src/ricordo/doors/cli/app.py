@@ -17,6 +17,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     evolving,
     keeping,
     people_verbs,
+    porting_verbs,
     recalling,
     time_verbs,
     upkeep,
