@@ -1,10 +1,11 @@
-"""What is worth keeping of a message, by rule: what is said so plainly that it needs no model. English and Russian. Pure.
+"""What is worth keeping of a message, by rule: what is said so plainly that it needs no model. English and Russian; pure.
 
 Conservative, for junk is worse than a gap: what waits for a model stays an episode and is found all the same. A sentence
 is kept whole, as it was said. A question, a quotation, a guess or a wish teaches nothing, nor does small talk ("I love
 it", "I think so").
 """
 
+# ruff: noqa: E501  # patterns read best on one line
 from __future__ import annotations
 
 import re
