@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ricordo.clock import to_ms
-from ricordo.errors import NotFoundError
 from ricordo.fading import days_until_faded, retention
 from ricordo.model import Explanation, Fading, Node, Origin, Scope
 from ricordo.retrieval import past
@@ -47,9 +46,7 @@ def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int) -> Expl
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.node(scope, node_id)
-    if node is None:
-        raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
+    node = snapshot.known_node(scope, node_id)
     versions = history(snapshot, scope, node_id)
     own = [version for version in versions if version.node.id == node.id]
     edges = snapshot.edges(scope, node)
