@@ -16,6 +16,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     demo_verb,
     erase_verb,
     evolving,
+    fading_verbs,
     keeping,
     people_verbs,
     recalling,
