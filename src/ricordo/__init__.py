@@ -12,7 +12,7 @@ from ricordo.errors import (
     UnavailableError,
 )
 from ricordo.model import Fact, Hit, Message, Node, Results, Review, Scope
-from ricordo.ports import Embedder
+from ricordo.ports import Embedder, LanguageModel
 from ricordo.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = [
     "Fact",
     "Hit",
     "InvalidError",
+    "LanguageModel",
     "Memory",
     "Message",
     "Node",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,8 @@ from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.model import Scope
-from ricordo.ports import Clock, Embedder
-from ricordo.retrieval.ask import Asking
+from ricordo.ports import Clock, Embedder, LanguageModel
+from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
@@ -42,15 +42,17 @@ _FRESH_MOST = 64
 class Engine:
     """A store with its embedder, its background work and its clock."""
 
-    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None, settings: Settings,
-                 clock: Clock) -> None:  # fmt: skip
+    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
+                 language: LanguageModel | None, settings: Settings, clock: Clock) -> None:  # fmt: skip
         self.store = store
         self.settings = settings
         self.clock = clock
         self.zone: ZoneInfo = zone_of(settings.time_zone)
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
+        self.language = language
         self._earlier: dict[int, Embedder] = {}
+        self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
         self._warming: set[asyncio.Future[None]] = set()
         self._exemplars: tuple[int, Exemplars] | None = None
@@ -70,13 +72,14 @@ class Engine:
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
-                   clock: Clock | None) -> Engine:  # fmt: skip
+                   clock: Clock | None, language: str | LanguageModel | None = None) -> Engine:  # fmt: skip
         """Open a store and begin its background work.
 
         Raises:
-            InvalidError: the location, the embedder's name or a setting does not fit.
+            InvalidError: the location, a model's name or a setting does not fit.
             StoreError: the store cannot be opened.
         """
+        speaking = language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
@@ -87,7 +90,9 @@ class Engine:
             model = None
             if chosen is not None:
                 model = await _adopted(store, chosen, spec if isinstance(spec, str) else "")
-            return cls(store, embedder=chosen, model=model, settings=settings, clock=clock or SystemClock())
+            return cls(
+                store, embedder=chosen, model=model, language=speaking, settings=settings, clock=clock or SystemClock()
+            )
         except BaseException:
             await asyncio.to_thread(store.close)
             raise
@@ -170,18 +175,21 @@ class Engine:
         while await self.store.read(self.vectors.read_on):
             pass
 
-    async def embed_question(self, text: str) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
+    async def embed_question(self, text: str, *, anew: bool = False) -> Question:
         """The question as a vector of each model the store holds vectors of, and what could not take part.
 
-        The active model comes first.
+        Args:
+            anew: ask the store which models those are; else what an earlier question learnt of that stands.
         """
         if self.embedder is None:
-            return {}, ()
+            return Question()
         degraded = []
         if not await self.backlog.caught_up(self._fresh_wait_s()):
             degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
         found: dict[int, Embedded] = {}
-        known = await self.store.read(models.known_models)
+        if anew or self._models is None:
+            self._models = await self.store.read(models.known_models)
+        known = self._models
         for model in sorted(known, key=lambda model: model.state):
             embedder = self._embedder_of(model)
             if model.state == "coming":
@@ -197,7 +205,7 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
-        return found, tuple(degraded)
+        return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
@@ -229,6 +237,23 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
     """The embedder meant; a remote one gets the key its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
+
+
+def language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
+    """The language model meant, with the key its provider's own tools would use.
+
+    Raises:
+        InvalidError: there is no such model.
+    """
+    if model is None:
+        return None
+    from ricordo import language  # pydantic takes a tenth of a second to import
+
+    provider = language.key_provider(model)
+    return language.resolve(
+        model, api_key=None if provider is None else api_key(provider), timeout_s=settings.model_timeout_s,
+        context_tokens=settings.model_context_tokens or None,
+    )  # fmt: skip
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:

@@ -44,7 +44,7 @@ from ricordo.model import (
     Stats,
     Version,
 )  # fmt: skip
-from ricordo.ports import Clock, Embedder, Progress
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval import ask, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
@@ -74,7 +74,7 @@ class Memory:
         location: str | Path,
         *,
         embedder: str | Embedder | None = "default",
-        model: None = None,
+        model: str | LanguageModel | None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -87,7 +87,9 @@ class Memory:
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
                 only. Another one than last time re-embeds in the background, while the store goes on answering;
                 "stored" stands for the one of last time.
-            model: the language model that turns conversations into knowledge; None until there is one to choose.
+            model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
+                "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
+                None. It is asked for nothing else, and never while somebody waits for an answer.
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
@@ -97,11 +99,10 @@ class Memory:
             StoreError: the file is another program's, newer than this code, damaged or out of reach.
         """
 
-        if model is not None:
-            raise InvalidError("model: language models cannot be used yet", hint="leave it out")
-
         async def start() -> Engine:
-            return await Engine.open(location, embedder=embedder, settings=settings or Settings(), clock=clock)
+            return await Engine.open(
+                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock
+            )
 
         return cls(start, _checked(scope))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +46,49 @@ class WordEmbedder(Protocol):
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
         """For each text its word pieces and their vectors, float32[pieces, k]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One part of what a language model is given."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+Ending = Literal["done", "cut", "refused"]
+"""Why a model stopped: it had said all, it ran out of tokens, or it would not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What a language model said, and what that took. `text` should be JSON of the schema that was asked for."""
+
+    text: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    ending: Ending = "done"
+
+
+class LanguageModel(Protocol):
+    """Answers with JSON. It is given text that others wrote, as data; what it answers is checked as a stranger's word.
+
+    `name` says which model it is; `context_tokens` how many tokens a prompt and its answer may have together.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_tokens(self) -> int: ...
+
+    async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        """One answer, in the form of a JSON schema (an object whose properties are all required; `title` names it).
+
+        Raises:
+            RicordoError: no answer could be had, after several tries where that may help.
+        """
         ...
 
 

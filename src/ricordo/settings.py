@@ -59,6 +59,13 @@ class Settings:
     provider_timeout_s: float = _setting(
         30.0, "how long a remote embedder may take for one call, in seconds", least=0.1, most=3_600
     )
+    model_timeout_s: float = _setting(
+        120.0, "how long a language model may take for one answer, in seconds", least=0.1, most=3_600
+    )
+    model_context_tokens: int = _setting(
+        0, "how many tokens the language model takes, prompt and answer together; 0: what is usual for it", least=0,
+        most=10_000_000,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -168,4 +175,11 @@ def default_embedder(environment: Mapping[str, str] | None = None) -> str | None
     """`$RICORDO_EMBEDDER`, else the one the store was last opened with. `none` means full text only."""
     environment = os.environ if environment is None else environment
     name = environment.get("RICORDO_EMBEDDER") or "stored"
+    return None if name == "none" else name
+
+
+def default_model(environment: Mapping[str, str] | None = None) -> str | None:
+    """`$RICORDO_MODEL`: what turns conversations into knowledge. None, or `none`: nothing does."""
+    environment = os.environ if environment is None else environment
+    name = environment.get("RICORDO_MODEL") or "none"
     return None if name == "none" else name

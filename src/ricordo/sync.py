@@ -33,7 +33,7 @@ from ricordo.model import (
     Version,
 )
 from ricordo.portal import Portal
-from ricordo.ports import Clock, Embedder, Progress
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.settings import Settings
 
 
@@ -62,7 +62,7 @@ class Memory:
         location: str | Path,
         *,
         embedder: str | Embedder | None = "default",
-        model: None = None,
+        model: str | LanguageModel | None = None,
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
@@ -75,7 +75,9 @@ class Memory:
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
                 only. Another one than last time re-embeds in the background, while the store goes on answering;
                 "stored" stands for the one of last time.
-            model: the language model that turns conversations into knowledge; None until there is one to choose.
+            model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
+                "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
+                None. It is asked for nothing else, and never while somebody waits for an answer.
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.

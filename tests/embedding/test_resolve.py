@@ -61,6 +61,7 @@ def test_an_object_that_is_no_embedder_is_refused_with_what_it_lacks():
 def test_a_missing_extra_is_named(monkeypatch, missing, spec):
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "ricordo.embedding.openai", raising=False)
+    monkeypatch.delitem(sys.modules, "ricordo.http_json", raising=False)
     with pytest.raises(UnavailableError, match=r"pip install 'ricordo\[openai\]'"):
         resolve(spec)
 

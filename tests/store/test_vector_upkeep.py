@@ -513,6 +513,24 @@ def test_a_process_whose_model_was_replaced_by_another_goes_on_without_complaint
     assert vectors_in(path)[1] == [("hashing-256-v1", "active")]
 
 
+def test_a_process_that_searched_before_another_changed_the_model_searches_by_the_new_one(tmp_path):
+    path = tmp_path / "m.db"
+
+    async def main():
+        async with Memory.open(path, embedder=Letters()) as first:
+            await first.add("Anna likes tea")
+            await first.settle(20)
+            before = await first.search("tea", trace=True)
+            async with Memory.open(path, embedder="hashing") as second:
+                rows(path, "DELETE FROM leases")  # as if the first one's ten seconds were over
+                await second.settle(20)
+                return before, await first.search("tea", trace=True)
+
+    before, after = asyncio.run(main())
+    assert before.trace.candidates["meaning"] == after.trace.candidates["meaning"] == 1
+    assert after.degraded == ()
+
+
 def test_the_key_of_a_dropped_model_is_never_given_out_again(tmp_path):
     """Another process may still hold vectors by it."""
 
@@ -538,7 +556,7 @@ def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
         ):
             node = await writer.remember("the zebra eats grass")
             await writer.settle(20)
-            vectors, _ = await reader._opened.embed_question("zebras")
+            vectors = (await reader._opened.embed_question("zebras")).vectors
             found = await reader.search("zebras", trace=True)
             await writer.forget(node.id)
             return vectors, found, await reader.search("zebras")

@@ -6,7 +6,6 @@ The answers of a server are checked as a stranger's: how many, in which order, o
 
 from __future__ import annotations
 
-import random
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,47 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.embedding.local import Lanes
-from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
+from ricordo.errors import DeniedError, RicordoError, UnavailableError
+from ricordo.http_json import Endpoint, client_of, post
 from ricordo.ports import Kind
-
-try:
-    import httpx
-    import stamina
-except ImportError as error:
-    raise UnavailableError(
-        "embeddings over HTTP need packages that are not installed", hint="pip install 'ricordo[openai]'"
-    ) from error
 
 Floats = NDArray[np.float32]
 
 _BATCH = 128
 _CHUNK_CHARACTERS = 6_000  # under the 8,191 tokens of OpenAI's models in nearly any script
 _MOST_CHUNKS = 4
-_LONGEST_WAIT_S = 30.0
 _GIVE_UP_AFTER = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where and how to ask. `dimension` is what every answer must have; `shortens` asks the server for it."""
+class Server:
+    """Whom to ask for what. `dimension` is what every answer must have; `shortens` asks the server for it."""
 
-    base_url: str
+    endpoint: Endpoint
     model: str
     dimension: int
     shortens: bool
-    api_key: str | None
-    timeout_s: float
-    attempts: int
-    first_wait_s: float
 
 
 class OpenAIEmbedder:
     """An Embedder over HTTP. Loads nothing and connects to nothing before the first text."""
 
-    def __init__(self, name: str, endpoint: Endpoint) -> None:
+    def __init__(self, name: str, server: Server) -> None:
         self.name = name
-        self.dimension = endpoint.dimension
-        self._lanes = Lanes(name, lambda: Client(endpoint), size=_BATCH)
+        self.dimension = server.dimension
+        self._lanes = Lanes(name, lambda: Client(server), size=_BATCH)
 
     async def embed(self, text: str, *, kind: Kind = "query") -> Floats:
         """One text as a unit vector float32[dimension]; a blank one is all zeros and asks nobody.
@@ -80,10 +67,9 @@ class OpenAIEmbedder:
 class Client:
     """Blocking requests with retries; safe to call from several threads."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
-        self._http = httpx.Client(headers=key, timeout=endpoint.timeout_s)
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._http = client_of(server.endpoint)
         # An Embedder has no close of its own: connections end with the last reference to it.
         weakref.finalize(self, self._http.close)
 
@@ -109,7 +95,7 @@ class Client:
         flat = [chunk for of_text in chunks for chunk in of_text]
         answers: list[Floats] = []
         for at in range(0, len(flat), _BATCH):
-            answers += self._post(flat[at : at + _BATCH], attempts or self._endpoint.attempts)
+            answers += self._post(flat[at : at + _BATCH], attempts)
         rest = iter(answers)
         return [self._mean([next(rest) for _ in of_text]) for of_text in chunks]
 
@@ -122,57 +108,25 @@ class Client:
             return None
 
     def _mean(self, vectors: list[Floats]) -> Floats:
-        total = np.zeros(self._endpoint.dimension, np.float32)
+        total = np.zeros(self._server.dimension, np.float32)
         for vector in vectors:
             total += vector / max(float(np.linalg.norm(vector)), 1e-9)
         result: Floats = total / max(float(np.linalg.norm(total)), 1e-9)
         return result
 
-    def _post(self, inputs: list[str], attempts: int) -> list[Floats]:
-        body: dict[str, Any] = {"model": self._endpoint.model, "input": inputs, "encoding_format": "float"}
-        if self._endpoint.shortens:
-            body["dimensions"] = self._endpoint.dimension
-        url = f"{self._endpoint.base_url.rstrip('/')}/embeddings"
-        try:
-            for attempt in stamina.retry_context(
-                on=_backoff, attempts=attempts, timeout=None, wait_initial=self._endpoint.first_wait_s,
-                wait_jitter=self._endpoint.first_wait_s, wait_max=_LONGEST_WAIT_S,
-            ):  # fmt: skip
-                with attempt:
-                    response = self._http.post(url, json=body).raise_for_status()
-        except httpx.HTTPStatusError as error:
-            raise _refused(error.response) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise UnavailableError(f"{url} does not answer: {type(error).__name__}") from error
-        return _read(response, len(inputs), self._endpoint.dimension)
+    def _post(self, inputs: list[str], attempts: int | None) -> list[Floats]:
+        server = self._server
+        body: dict[str, Any] = {"model": server.model, "input": inputs, "encoding_format": "float"}
+        if server.shortens:
+            body["dimensions"] = server.dimension
+        answer = post(self._http, server.endpoint, "embeddings", body, attempts=attempts)
+        return _read(answer, len(inputs), server.dimension)
 
 
-def _backoff(error: Exception) -> bool | float:
-    """Whether to try again (connection errors, 429, 5xx), after as long as the server says, with jitter."""
-    if not isinstance(error, httpx.HTTPStatusError):
-        return isinstance(error, httpx.TransportError)
-    if error.response.status_code != 429 and error.response.status_code < 500:
-        return False
-    try:
-        wait_s = float(error.response.headers["Retry-After"])
-    except (KeyError, ValueError):  # absent, or a date: the usual backoff will do
-        return True
-    return min(max(wait_s, 0.0), _LONGEST_WAIT_S) * random.uniform(1.0, 1.1)
-
-
-def _refused(response: httpx.Response) -> RicordoError:
-    status, said = response.status_code, response.text[:300]
-    if status in (401, 403):
-        return DeniedError(f"the embedding server refused the key ({status})", hint="set the provider's API key")
-    if status == 429 or status >= 500:
-        return UnavailableError(f"the embedding server answered {status}: {said}")
-    return InvalidError(f"the embedding server answered {status}: {said}")
-
-
-def _read(response: httpx.Response, count: int, dimension: int) -> list[Floats]:
+def _read(answer: Any, count: int, dimension: int) -> list[Floats]:
     """The vectors of an answer in the order of the inputs."""
     try:
-        by_index = {int(item["index"]): item["embedding"] for item in response.json()["data"]}
+        by_index = {int(item["index"]): item["embedding"] for item in answer["data"]}
         with np.errstate(over="ignore"):  # what does not fit float32 is caught below
             vectors = [np.asarray(by_index[index], dtype=np.float32) for index in range(count)]
     except (ValueError, KeyError, TypeError) as error:

@@ -51,19 +51,15 @@ def embedder(
     if not model:
         raise InvalidError(f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'")
     dimension = _dimension(model, given)
-    from ricordo.embedding.openai import Endpoint, OpenAIEmbedder
+    from ricordo.embedding.openai import OpenAIEmbedder, Server
+    from ricordo.http_json import Endpoint, bearer
 
     endpoint = Endpoint(
-        base_url=base_url or where,
-        model=model,
-        dimension=dimension,
-        shortens=model.startswith(_SHORTENED),
-        api_key=api_key,
-        timeout_s=timeout_s,
-        attempts=attempts,
-        first_wait_s=first_wait_s,
-    )
-    return OpenAIEmbedder(f"{provider}:{model}@{dimension}", endpoint)
+        base_url=base_url or where, what="embedding server", headers=bearer(api_key), timeout_s=timeout_s,
+        attempts=attempts, first_wait_s=first_wait_s,
+    )  # fmt: skip
+    server = Server(endpoint=endpoint, model=model, dimension=dimension, shortens=model.startswith(_SHORTENED))
+    return OpenAIEmbedder(f"{provider}:{model}@{dimension}", server)
 
 
 def _split(spec: str) -> tuple[str, str, str]:

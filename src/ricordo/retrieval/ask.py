@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from ricordo.embedding.words import Embedded
@@ -18,11 +18,14 @@ from ricordo.retrieval.context import EstimatedTokens, assemble
 from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Links, Store
+from ricordo.store import Links, Snapshot, Store
+from ricordo.store.sqlite.models import Model, known_models
 from ricordo.times import find_interval
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
+    from ricordo.retrieval.plan import Plan
+    from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 _CONTEXT_HITS = 20
@@ -33,10 +36,32 @@ _TELLING = {"words": 0.45, "meaning": 0.4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question's vector for each model that can answer, the active one first, and what could not take part.
+
+    `models` are those the store had when it was embedded; None where it does not depend on them.
+    """
+
+    vectors: Mapping[int, Embedded] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    models: Sequence[Model] | None = None
+
+    def fits(self, snapshot: Snapshot) -> bool:
+        """Whether the store still has the models this question was embedded for."""
+        return self.models is None or known_models(snapshot) == self.models
+
+
+class Embed(Protocol):
+    """Embeds a question; `anew` asks the store first which models it has now."""
+
+    def __call__(self, text: str, *, anew: bool = False) -> Awaitable[Question]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """All a question needs of the house.
 
-    `embed` gives the question's vector for each model that can answer; `warm` begins to read the vectors of memories;
+    `warm` begins to read the vectors of memories;
     `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
     embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
     search showed.
@@ -47,7 +72,7 @@ class Asking:
     now: int
     zone: ZoneInfo
     vectors: VectorShelves
-    embed: Callable[[str], Awaitable[tuple[Mapping[int, Embedded], tuple[str, ...]]]]
+    embed: Embed
     warm: Callable[[], None]
     exemplars: Callable[[], tuple[int, Exemplars] | None]
     shown: Callable[[Sequence[int]], None]
@@ -70,25 +95,45 @@ async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsO
     if not query.words_only:
         asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
-    from ricordo.retrieval.search import find, results_of
+    from ricordo.retrieval.search import results_of
 
     started = time.monotonic()
-    vectors, degraded = await _embedded(asking, query)
+    question = await _embedded(asking, query, anew=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
-    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
-    intent = _intent_by_meaning(asking, query.text, vectors)
-    plan = make_plan(query, now=asking.now, interval=interval, vectors=vectors, intent=intent, weighing=asking.weighing)
-    if as_of is not None:
-        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
-    else:
-        until = started + asking.deadline_s + _GRACE_S
-        found = await asking.store.read(
-            lambda snapshot: find(
-                snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
-            )
-        )
+    until = started + asking.deadline_s + _GRACE_S
+    answer = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+    if answer is None:  # somebody has just changed the embedder of the store
+        question = replace(await _embedded(asking, query, anew=True), models=None)
+        answer = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+        assert answer is not None
+    found, plan = answer
+    if as_of is None:
         asking.shown(found.shown)
-    return results_of(found, plan, embedding_ms=embedding_ms, degraded=degraded, traced=traced)
+    return results_of(found, plan, embedding_ms=embedding_ms, degraded=question.degraded, traced=traced)
+
+
+async def _found(asking: Asking, query: Query, question: Question, *, until: float, traced: bool,
+                 as_of: past.AsOf) -> tuple[Found, Plan] | None:  # fmt: skip
+    """What a snapshot gives for a question, and the plan it was asked by; None where the question does not fit it."""
+    from ricordo.retrieval.search import find
+
+    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
+    intent = _intent_by_meaning(asking, query.text, question.vectors)
+    plan = make_plan(
+        query, now=asking.now, interval=interval, vectors=question.vectors, intent=intent, weighing=asking.weighing
+    )
+    if as_of is not None:
+        return await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of), plan
+
+    def look(snapshot: Snapshot) -> Found | None:
+        if not question.fits(snapshot):
+            return None
+        return find(
+            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
+        )
+
+    found = await asking.store.read(look)
+    return None if found is None else (found, plan)
 
 
 def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
@@ -105,14 +150,14 @@ def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded
     return known[1].intent_of(question.vector)
 
 
-async def _embedded(asking: Asking, query: Query) -> tuple[Mapping[int, Embedded], tuple[str, ...]]:
+async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Question:
     """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
     if query.words_only or not query.text.strip():
-        return {}, ()
+        return Question()
     try:
-        return await asyncio.wait_for(asking.embed(query.text), asking.deadline_s)
+        return await asyncio.wait_for(asking.embed(query.text, anew=anew), asking.deadline_s)
     except TimeoutError:
-        return {}, (f"embedding: no answer within {asking.deadline_s:g} s",)
+        return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
 
 
 async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None,

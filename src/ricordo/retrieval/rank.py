@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,9 +155,10 @@ def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -
     scores = np.array([each.score for each in candidates])
     for values in factors.values():
         scores += np.abs(scores) * (values - 1)
+    by_candidate = zip(*(values.tolist() for values in factors.values()), strict=True)
     weighed = [
-        replace(each, score=float(score), factors={name: float(values[place]) for name, values in factors.items()})
-        for place, (each, score) in enumerate(zip(candidates, scores, strict=True))
+        Ranked(key=each.key, place=each.place, score=score, factors=dict(zip(factors, own, strict=True)))
+        for each, score, own in zip(candidates, scores.tolist(), by_candidate, strict=True)
     ]
     return sorted(weighed, key=lambda each: (-each.score, -each.key))
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ricordo.doors.cli.screen import dim, notices_console, results_console, shown
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
-from ricordo.settings import Settings, default_embedder, default_location, load, zone_of
+from ricordo.settings import Settings, default_embedder, default_location, default_model, load, zone_of
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -34,6 +34,7 @@ class Given:
     owner: str | None = None
     chat: str | None = None
     embedder: str | None = None
+    model: str | None = None
     as_json: bool = False
 
     def over(self, before: Given) -> Given:
@@ -63,10 +64,14 @@ def everywhere(
             text="What finds by meaning; none: by words only. [default: $RICORDO_EMBEDDER, else as last time]",
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        _option(metavar="NAME", text="What turns conversations into knowledge. [default: $RICORDO_MODEL, else none]"),
+    ] = None,
     as_json: Annotated[bool, _option("--json", metavar="", text="Print one JSON document on standard output.")] = False,
 ) -> Given:
     """The options of every command; their one description."""
-    return Given(store=store, config=config, owner=owner, chat=chat, embedder=embedder, as_json=as_json)
+    return Given(store=store, config=config, owner=owner, chat=chat, embedder=embedder, model=model, as_json=as_json)
 
 
 class Door:
@@ -105,13 +110,20 @@ class Door:
             return default_embedder()
         return None if self.given.embedder == "none" else self.given.embedder
 
+    @property
+    def model(self) -> str | None:
+        if self.given.model is None:
+            return default_model()
+        return None if self.given.model == "none" else self.given.model
+
     @asynccontextmanager
-    async def open(self, *, makes: bool = False) -> AsyncIterator[Memory]:
+    async def open(self, *, makes: bool = False, uses_model: bool = False) -> AsyncIterator[Memory]:
         """The memory, opened.
 
         Args:
             makes: make the store if there is none. A command that only looks does not: to it, a mistyped
                 path is an empty memory.
+            uses_model: name the language model to it. Most commands need none, and should not fail for want of it.
         """
         from ricordo.memory import Memory  # brings numpy: `--help` need not wait for it
         from ricordo.model import Scope
@@ -122,7 +134,9 @@ class Door:
             self.notice(f"There is no memory at {location} yet; `ricordo remember TEXT` begins it.")
             location = ":memory:"
         scope = Scope(owner=self.given.owner or "me", chat=self.given.chat)
-        async with Memory.open(location, embedder=self.embedder, settings=settings, scope=scope) as memory:
+        async with Memory.open(
+            location, embedder=self.embedder, model=self.model if uses_model else None, settings=settings, scope=scope
+        ) as memory:
             yield memory
 
     def must_exist(self) -> None:

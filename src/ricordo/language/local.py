@@ -1,0 +1,64 @@
+"""A model in a GGUF file, run in this process by llama.cpp (`pip install 'ricordo[local]'`)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.ports import Completion, Turn
+
+
+class LocalModel:
+    """A LanguageModel in this process. The file is read at the first prompt; prompts are answered one at a time."""
+
+    def __init__(self, path: str, *, context_tokens: int) -> None:
+        self.name = f"file:{Path(path).name}"
+        self.context_tokens = context_tokens
+        self._path = Path(path).expanduser()
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+        if not self._path.is_file():
+            raise InvalidError(f"model: there is no file {path}", hint="give the path of a .gguf file")
+
+    async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        """One answer; its grammar is the schema's.
+
+        Raises:
+            UnavailableError: llama.cpp is not installed, or cannot run the file.
+        """
+        return await asyncio.to_thread(self._complete, turns, schema, max_tokens)
+
+    def _complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
+        form = {"type": "json_object", "schema": schema}
+        with self._lock:
+            model = self._llama()
+            try:
+                answer = model.create_chat_completion(
+                    messages=messages, response_format=form, max_tokens=max_tokens, temperature=0.0
+                )
+            except (ValueError, RuntimeError, AssertionError) as error:
+                raise UnavailableError(f"{self.name} gave no answer: {type(error).__name__}") from error
+        choice, used = answer["choices"][0], answer["usage"]
+        return Completion(
+            text=choice["message"]["content"] or "", tokens_in=used["prompt_tokens"],
+            tokens_out=used["completion_tokens"], ending="cut" if choice["finish_reason"] == "length" else "done",
+        )  # fmt: skip
+
+    def _llama(self) -> Any:
+        if self._loaded is None:
+            try:
+                from llama_cpp import Llama
+            except ImportError as error:
+                raise UnavailableError(
+                    "models in files need a package that is not installed", hint="pip install 'ricordo[local]'"
+                ) from error
+            try:
+                self._loaded = Llama(model_path=str(self._path), n_ctx=self.context_tokens, verbose=False)
+            except (ValueError, OSError, RuntimeError) as error:
+                raise UnavailableError(f"{self.name} cannot be loaded: {type(error).__name__}") from error
+        return self._loaded

@@ -1,0 +1,47 @@
+"""A language model that says what it was told to: for tests and demonstrations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ricordo.errors import UnavailableError
+from ricordo.ports import Completion, Turn
+
+Script = Callable[[Sequence[Turn], Mapping[str, Any]], object]
+"""Makes an answer of a prompt and a schema: a JSON value, a text, a `Completion`, or an error to raise."""
+
+
+class ScriptedModel:
+    """Answers from a list, one after the other, or by a function. `prompts` holds what it was asked.
+
+    Tokens are counted as a quarter of the characters where an answer does not say.
+    """
+
+    def __init__(self, answers: Iterable[object] | Script, *, name: str = "scripted",
+                 context_tokens: int = 8_192) -> None:  # fmt: skip
+        self.name = name
+        self.context_tokens = context_tokens
+        self.prompts: list[Sequence[Turn]] = []
+        self._script: Script | None = answers if callable(answers) else None
+        self._answers: list[object] = [] if callable(answers) else list(answers)
+
+    async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        """The next answer. Raises UnavailableError when none is left, and what the script has to raise."""
+        self.prompts.append(turns)
+        answer = self._next(turns, schema)
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Completion):
+            return answer
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        asked = sum(len(turn.text) for turn in turns)
+        return Completion(text=text, tokens_in=asked // 4, tokens_out=len(text) // 4)
+
+    def _next(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+        if self._script is not None:
+            return self._script(turns, schema)
+        if not self._answers:
+            raise UnavailableError("the scripted model has no answer left")
+        return self._answers.pop(0)
