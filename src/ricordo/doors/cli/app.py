@@ -17,6 +17,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     evolving,
     keeping,
     people_verbs,
+    quarantine_verb,
     recalling,
     time_verbs,
     upkeep,
