@@ -171,8 +171,8 @@ def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -
 
 
 def _below_all(scores: NDArray[np.float64], is_order: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What the scores of orders are multiplied by so that none stands before anything else, float64[n]. However they are
-    worded: who writes them can repeat the words of any question.
+    """What the scores of orders are multiplied by so that none stands before anything else, float64[n]. However they
+    are worded: who writes them can repeat the words of any question.
     """
     factors = np.ones(len(scores))
     least = np.min(scores, initial=np.inf, where=~is_order)

@@ -56,7 +56,7 @@ STANDING = (
     rf"\b(?:the|this|your) {_ASSISTANT} (?:has|holds|is given) (?:\w+ )?(?:administrator|admin|root|"
     rf"full) (?:rights|access|privileges)\b",
     rf"\byou (?:must|shall|will|are to|have to) (?:now |always |never |only |not |immediately )+{_DO}\b",
-    rf"\b(?:always|never)\b,? {_DO}\b[^.!?\n]*\b(?:(?:the|this|every|any|each) (?:users?|customers?|operator|"
+    rf"\b(?:always|never)\b,? {_DO}\b[^.!?\n]{{0,150}}\b(?:(?:the|this|every|any|each) (?:users?|customers?|operator|"
     rf"client)|(?:each|every|all|any|your)"
     rf" (?:answers?|repl(?:y|ies)|responses?|messages?|emails?|payments?|requests?)|confirmation|permission|"
     rf"assistant)\b",
@@ -71,7 +71,7 @@ STANDING = (
     r"\b(?:approve|accept|grant|authori[sz]e) (?:every|all|any) (?:\w+ ){0,3}(?:payments?|transfers?|requests?|"
     r"exports?|transactions?|"
     r"access|permissions?)\b",
-    r"\[memory_persist\]|\[\s*user_memory\s*=[^\]]*\]\s*\[\s*user_memory\s*=",
+    r"\[memory_persist\]|\[\s{0,9}user_memory\s{0,9}=[^\]]{0,300}\]\s{0,9}\[\s*user_memory\s*=",
 )  # fmt: skip
 
 DELAYED = (
@@ -90,7 +90,7 @@ DELAYED = (
 FRAME = (
     r"<\|?/?(?:im_start|im_end|system|endoftext|start_header_id|eot_id)\|?>|\[/?inst\]|<</?sys>>",
     r"</?(?:system|system[ _-]prompt|recalled-memory|instructions?|assistant|user_query|human)>",
-    r"^[\s#*=-]*#{2,} *(?:new )?(?:system|instructions?|developer)\b",
+    r"^[ #*=-]{0,20}#{2,} {0,9}(?:new )?(?:system|instructions?|developer)\b",
     r"\b(?:system|developer) (?:prompt|message|instructions?|override|notice|note|update)\W{0,5}[:\n]",
     r"(?:^|[\n.!?:] *)(?:system|developer) ?: *(?:you|do not|don't|ignore|always|never|the (?:user|assistant)|"
     r"from now|new |override)",
@@ -116,11 +116,11 @@ _KNOWN = (
     r"(?:home |email )?address|keys?|secrets?|messages?|files?|location|context|emails?|details)"
 )
 SENDING = (
-    r"!\[[^\]]*\]\(\s*\S*?[?&/=][^)\n]*?(?:[{<\[]|%7b|%3c|\b(?:data|memory|memories|history|notes|conversation|"
+    r"!\[[^\]]{0,200}\]\(\s{0,9}\S{0,300}?[?&/=][^)\n]{0,300}?(?:[{<\[]|%7b|%3c|\b(?:data|memory|memories|history|notes|conversation|"
     r"prompt|secrets?|token|context)=)",
     rf"\b(?:send|email|post|forward|upload|transmit|copy|leak|exfiltrate|submit|"
     rf"mail)\b[^.!?\n]{{0,60}}\b{_KNOWN}\b[^!?\n]{{0,40}}"
-    r"\b(?:to|at|on|via)\b[^!?\n]{0,12}(?:https?://|\S+@\S+|[\w-]+\.(?:com|org|net|io|example|ru|xyz|site|info|"
+    r"\b(?:to|at|on|via)\b[^!?\n]{0,12}(?:https?://|\S{1,60}@\S|[\w-]+\.(?:com|org|net|io|example|ru|xyz|site|info|"
     r"app|dev|ai)\b)",
 )  # fmt: skip
 
