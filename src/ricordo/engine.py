@@ -125,6 +125,16 @@ class Engine:
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
+    def warm(self, scope: Scope) -> None:
+        """Load weights, vectors and the questions of known intent beside other work."""
+        if self.embedder is not None:
+            self._beside(self._embed_something())
+            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
+            self._known_questions()
+
+    async def _embed_something(self) -> None:
+        await self.embed_question("ready")
+
     async def keeping(self, scope: Scope | None, *, dry_run: bool = False,
                       progress: Progress | None = None) -> Keeping:  # fmt: skip
         """All upkeep needs of the house, with what was shown so far written down.

@@ -276,6 +276,10 @@ class Memory:
         """
         await self._opened.backlog.settle(timeout)
 
+    async def warm(self) -> None:
+        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        self._opened.warm(self._scope)
+
     # knowledge
 
     async def remember(

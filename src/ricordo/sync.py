@@ -199,6 +199,10 @@ class Memory:
         """
         return self._portal.call(self._memory.settle(timeout))
 
+    def warm(self) -> None:
+        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        return self._portal.call(self._memory.warm())
+
     def remember(
         self,
         content: str,

@@ -42,7 +42,8 @@ def vital(**fields: Any) -> Vital:
 vitals = st.builds(
     vital,
     category=st.sampled_from((None, *CATEGORIES)), confidence=st.floats(0, 1),
-    rate=st.sampled_from((0.0, 0.01, 0.1, 2)), score=st.floats(-10, 10), created_at=instants, reinforced_at=st.none() | instants, valid_from=instants,
+    rate=st.sampled_from((0.0, 0.01, 0.1, 2)), score=st.floats(-10, 10), created_at=instants,
+    reinforced_at=st.none() | instants, valid_from=instants,
     expires_at=st.none() | instants, shown=st.integers(0, 10**6), last_access=st.none() | instants,
     is_said=st.booleans(), is_inferred=st.booleans(), is_protected=st.booleans(), is_frequent=st.booleans(),
     size=st.integers(1, 10**4),
