@@ -28,7 +28,7 @@ from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import lives, models
-from ricordo.times import parse_instant
+from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
@@ -115,6 +115,16 @@ class Engine:
     def instant(self, value: datetime | str, name: str) -> int:
         """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
+
+    def expiry(self, given: datetime | str | None, text: str) -> int | None:
+        """Until when something is to be kept, as Unix milliseconds: as given, else as its own text asks, else None.
+
+        Raises:
+            InvalidError: what is given cannot be read.
+        """
+        if given is None:
+            return stated_expiry(text, now=self.now(), zone=self.zone)
+        return parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
 
     def asking(self, scope: Scope) -> Asking:
         """All a question needs of the house."""

@@ -303,7 +303,9 @@ class Memory:
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
 
         Raises:
@@ -321,7 +323,9 @@ class Memory:
         engine = self._opened
         now = engine.now()
         nodes = [
-            facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            facts.knowledge(
+                fact, scope=self._scope, now=now, instant=engine.instant, expiry=engine.expiry, rules=engine.rules
+            )
             for fact in facts_
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
@@ -379,7 +383,8 @@ class Memory:
 
     async def confirm(self, id: str) -> Node:
         """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
-        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id)))
+        at = from_ms(self._opened.now())
+        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.

@@ -228,7 +228,9 @@ class Memory:
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
 
         Raises:
