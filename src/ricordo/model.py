@@ -545,6 +545,50 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What of one kind an erasure removes: a type of memory, or "entity", "relation" or "session". Of very many only
+    the first thousand are named.
+    """
+
+    kind: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBack:
+    """What an erasure leaves, and why."""
+
+    why: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReport:
+    """What an erasure removed, or would remove.
+
+    Attributes:
+        is_done: whether no byte of it is left in the store's files; never so for a dry run.
+        out_of_reach: where it may still be, since no program can reach it from here.
+        bytes_before, bytes_after: the size of the store's file.
+    """
+
+    dry_run: bool
+    erased: tuple[Erased, ...]
+    kept: tuple[KeptBack, ...]
+    out_of_reach: tuple[str, ...]
+    is_done: bool = False
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many memories, entities, relations and sessions."""
+        return sum(each.count for each in self.erased)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weak:
     """A memory that is low in confidence, or has faded or will soon, or whose time is soon over.
 

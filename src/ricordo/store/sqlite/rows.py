@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -32,13 +32,30 @@ def is_sealed(values: Sequence[Any], given: bytes) -> bool:
     return seal(values, given[:_SALT_BYTES]) == given
 
 
-def digest(seals: Sequence[bytes]) -> bytes:
-    """One hash over all rows of a commit."""
-    return blake2b(b"".join(seals), digest_size=_HASH_BYTES).digest()
+def bare(given: bytes) -> bytes:
+    """The hash of a seal without its salt: all that is kept of what was erased."""
+    return given[-_HASH_BYTES:]
+
+
+def is_bare(given: bytes) -> bool:
+    """Whether a seal has lost its salt."""
+    return len(given) == _HASH_BYTES
+
+
+def digest(hashes: Iterable[bytes]) -> bytes:
+    """One hash over all rows of a commit, given the bare hashes of their seals in any order."""
+    return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
+
+
+def erased_hash(row: Row) -> bytes:
+    """The bare hash of what is left of an erased row: (made, what, hash, now)."""
+    return seal(row, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 
 
 def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
-    """The hash of a commit over its own values and the hash of the one before."""
+    """The hash of a commit over the hash of the one before and its own (seq, space, at, origin, run id, bare seal,
+    digest).
+    """
     plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
     return seal(plain, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 

@@ -1,6 +1,6 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews): every row carries the commit that wrote
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, erasures): every row carries the commit that wrote
 -- it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes or goes.
 -- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
 -- again.
@@ -28,6 +28,7 @@ CREATE TABLE commits (
   origin TEXT NOT NULL,
   reason TEXT NOT NULL,
   run_id TEXT,                   -- of the run it was part of, which is undone as one
+  seal   BLOB NOT NULL,          -- salt and hash over actor and reason; the hash alone once these were erased
   digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
   hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
 ) STRICT;
@@ -382,6 +383,54 @@ CREATE TABLE off_record (
   PRIMARY KEY (owner, chat, session_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What was physically removed, without what it said. One row for each time somebody asked for it.
+CREATE TABLE erasures (
+  key        INTEGER PRIMARY KEY,  -- that of `erasing`, which it takes the place of
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('memory', 'session', 'entity', 'owner')),
+  at         INTEGER NOT NULL,
+  rows       INTEGER NOT NULL,     -- how many rows of `erased` are its own
+  digest     BLOB NOT NULL,        -- over these
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL
+) STRICT;
+CREATE INDEX erasures_by_commit ON erasures (commit_seq);
+
+-- What is left of a row that was erased: the hash of its seal, without the salt. With it the digest of the commit that
+-- wrote the row can still be worked out, so nobody can call anything else erased.
+CREATE TABLE erased (
+  made    INTEGER NOT NULL,        -- the commit that wrote the row
+  what    TEXT NOT NULL CHECK (what IN ('row', 'words')),  -- a row, or the actor and reason of the commit itself
+  hash    BLOB NOT NULL,
+  now     BLOB,                    -- the hash of the seal of what stands in its place, where a part was taken out
+  erasure INTEGER NOT NULL,
+  PRIMARY KEY (made, what, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX erased_by_erasure ON erased (erasure);
+
+-- The ids of memories that were erased, as keyed hashes, so that whoever asks for one learns what became of it.
+CREATE TABLE erased_ids (
+  space INTEGER NOT NULL REFERENCES spaces,
+  id    BLOB NOT NULL,
+  at    INTEGER NOT NULL,
+  PRIMARY KEY (space, id)
+) STRICT, WITHOUT ROWID;
+
+-- What is being erased: the intention, without content. Whoever opens the store after a crash finishes it.
+CREATE TABLE erasing (
+  key    INTEGER PRIMARY KEY AUTOINCREMENT,
+  space  INTEGER NOT NULL REFERENCES spaces,
+  kind   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  state  TEXT NOT NULL CHECK (state IN ('rows', 'bytes'))  -- what is still there: rows, or bytes of rows that are gone
+) STRICT;
+CREATE TABLE to_erase (
+  erasing INTEGER NOT NULL REFERENCES erasing ON DELETE CASCADE,
+  tbl     TEXT NOT NULL,
+  row     INTEGER NOT NULL,
+  PRIMARY KEY (erasing, tbl, row)
+) STRICT, WITHOUT ROWID;
+
 -- One process at a time does a background job; the others look on.
 CREATE TABLE leases (
   name   TEXT PRIMARY KEY,
@@ -585,6 +634,20 @@ CREATE TRIGGER entities_history_delete BEFORE DELETE ON entities BEGIN
     'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
     'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes, 'first_seen', OLD.first_seen,
     'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at, 'merged_into', OLD.merged_into,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER erasures_history_update BEFORE UPDATE ON erasures BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER erasures_history_delete BEFORE DELETE ON erasures BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
