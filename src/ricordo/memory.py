@@ -603,6 +603,7 @@ class Memory:
         before: datetime | str | None = None,
         as_of: datetime | str | int | None = None,
         archived: bool = False,
+        only_relevant: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -617,6 +618,7 @@ class Memory:
             as_of: look among what was known at a time, or right after a change of that number, as it was then; the
                 order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
+            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
@@ -626,8 +628,8 @@ class Memory:
         """
         request = Request(
             text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, as_of=as_of, archived=archived, limit=limit,
-            trace=trace or why_not is not None, why_not=why_not,
+            after=after, before=before, as_of=as_of, archived=archived, only_relevant=only_relevant,
+            limit=limit, trace=trace or why_not is not None, why_not=why_not,
         )  # fmt: skip
         return await ask.search(self._asking, request)
 
