@@ -313,7 +313,9 @@ class Memory:
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
             shared: keep it for the group of this chat, instead of for its owner alone.
 
@@ -333,7 +335,9 @@ class Memory:
         engine = self._opened
         now = engine.now()
         nodes = [
-            facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            facts.knowledge(
+                fact, scope=self._scope, now=now, instant=engine.instant, expiry=engine.expiry, rules=engine.rules
+            )
             for fact in facts_
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
@@ -403,7 +407,8 @@ class Memory:
 
     async def confirm(self, id: str) -> Node:
         """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
-        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id)))
+        at = from_ms(self._opened.now())
+        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
@@ -641,6 +646,7 @@ class Memory:
         before: datetime | str | None = None,
         as_of: datetime | str | int | None = None,
         archived: bool = False,
+        only_relevant: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -655,6 +661,7 @@ class Memory:
             as_of: look among what was known at a time, or right after a change of that number, as it was then; the
                 order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
+            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
@@ -664,8 +671,8 @@ class Memory:
         """
         request = Request(
             text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, as_of=as_of, archived=archived, limit=limit,
-            trace=trace or why_not is not None, why_not=why_not,
+            after=after, before=before, as_of=as_of, archived=archived, only_relevant=only_relevant,
+            limit=limit, trace=trace or why_not is not None, why_not=why_not,
         )  # fmt: skip
         return await ask.search(self._asking, request)
 

@@ -451,12 +451,12 @@ class Absence:
 
     Attributes:
         stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
-            `ranked below`, or `found`.
+            `ranked below`, `not relevant` (where only what is relevant was asked for), or `found`.
         rank: among the candidates, 1 for the best, as far as it came.
     """
 
     id: str
-    stage: Literal["unknown", "left out", "not found", "ranked below", "found"]
+    stage: Literal["unknown", "left out", "not found", "ranked below", "not relevant", "found"]
     detail: str
     rank: int | None = None
     shares: tuple[Share, ...] = ()
@@ -464,7 +464,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the very numbers of the score."""
+    """Why a search answered as it did, built from the very numbers of the score.
+
+    Attributes:
+        under_floor: where only what is relevant was asked for: (id, relevance, reason) of the best that fell out; a
+            relevance of 0 is what chance seldom reaches.
+    """
 
     terms: tuple[str, ...]
     ignored_terms: tuple[str, ...]
@@ -473,6 +478,7 @@ class Trace:
     timings_ms: Mapping[str, float]
     hits: tuple[tuple[str, tuple[Share, ...]], ...]
     absence: Absence | None = None
+    under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -233,7 +233,9 @@ class Memory:
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
             shared: keep it for the group of this chat, instead of for its owner alone.
 
@@ -475,6 +477,7 @@ class Memory:
         before: datetime | str | None = None,
         as_of: datetime | str | int | None = None,
         archived: bool = False,
+        only_relevant: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -489,6 +492,7 @@ class Memory:
             as_of: look among what was known at a time, or right after a change of that number, as it was then; the
                 order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
+            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
@@ -509,6 +513,7 @@ class Memory:
                 before=before,
                 as_of=as_of,
                 archived=archived,
+                only_relevant=only_relevant,
                 limit=limit,
                 trace=trace,
                 why_not=why_not,

@@ -102,9 +102,11 @@ def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None, att
     return _put(node, altered)
 
 
-def confirm(node: Node) -> tuple[Change, Node]:
-    """Sure from now on, and it never fades."""
-    return _put(node, replace(node, confidence=1.0, decay_rate=0.0))
+def confirm(node: Node, *, at: datetime) -> tuple[Change, Node]:
+    """Sure from now on, and it never fades; its age counts from now. Confirming it again changes nothing."""
+    if (node.confidence, node.decay_rate) == (1.0, 0.0):
+        return Change(), node
+    return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at))
 
 
 def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:

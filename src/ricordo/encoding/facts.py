@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import isfinite
 from typing import get_args
 
@@ -25,8 +26,19 @@ _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}
 ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
-def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
+Expiry = Callable[[datetime | str | None, str], int | None]
+"""Until when something is to be kept, Unix milliseconds: as given or else as its own text asks."""
+
+# Whose words may say how long they are to be kept.
+_HEEDED: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
+
+
+def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules,
+              expiry: Expiry | None = None) -> Node:  # fmt: skip
     """The node of a fact, its category inferred by rule where none is given.
+
+    Args:
+        expiry: what reads until when to keep it; None: `instant` does, and the text is not asked.
 
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
@@ -37,6 +49,7 @@ def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: Te
     is_personal = bool(scope.owner) and not fact.shared
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
+    until = _until(fact, content, instant=instant, expiry=expiry)
     return Node(
         id=new_id(now) if fact.id is None else checked_id(fact.id),
         type=fact.type,
@@ -53,9 +66,15 @@ def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: Te
         event_time=at,
         created_at=at,
         valid_from=at if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),
-        expires_at=None if fact.expires is None else from_ms(instant(fact.expires, "expires")),
+        expires_at=None if until is None else from_ms(until),
         confidence=float(fact.confidence),
     )
+
+
+def _until(fact: Fact, content: str, *, instant: Instant, expiry: Expiry | None) -> int | None:
+    if expiry is not None:
+        return expiry(fact.expires, content if fact.origin in _HEEDED else "")
+    return None if fact.expires is None else instant(fact.expires, "expires")
 
 
 def _check(fact: Fact) -> None:

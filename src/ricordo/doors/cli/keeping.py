@@ -43,7 +43,7 @@ async def remember(
         typer.Option(metavar="NAME", help="preference, identity, event, task, ... [default: told from the text]"),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="When it stops being true: 2026-07-01, 'in 3 days'.")
+        str | None, typer.Option(metavar="TIME", help="How long to keep it: 'for 2 weeks', 'until Friday', 2026-07-01.")
     ] = None,
     confidence: Annotated[float, typer.Option(metavar="0..1", help="How sure it is.")] = 1.0,
     valid_from: Annotated[

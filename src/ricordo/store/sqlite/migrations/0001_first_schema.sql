@@ -347,6 +347,18 @@ CREATE TABLE centres (
   PRIMARY KEY (model, space, shelf)
 ) STRICT, WITHOUT ROWID;
 
+-- What chance reaches in what a caller sees, by the spaces they see and the embedder (0: words alone). Kept, so that every
+-- process goes by the same floor.
+CREATE TABLE floors (
+  spaces TEXT NOT NULL,          -- JSON
+  model  INTEGER NOT NULL,
+  rule   INTEGER NOT NULL,       -- which way of measuring
+  count  INTEGER NOT NULL,       -- of how many memories
+  middle TEXT NOT NULL,          -- JSON, a number for each measure
+  spread TEXT NOT NULL,
+  PRIMARY KEY (spaces, model)
+) STRICT, WITHOUT ROWID;
+
 -- What left the live index, for readers that hold it in memory.
 CREATE TABLE removals (
   id    INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -47,3 +47,12 @@ WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FRO
 
 -- name: node_shelf
 SELECT shelf FROM nodes WHERE key = :key
+
+-- name: floor_of
+-- What chance reaches for a caller, by an embedder; how many memories there were then.
+SELECT count, middle, spread FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
+
+-- name: floor_put
+INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread)
+ON CONFLICT DO UPDATE SET rule = excluded.rule, count = excluded.count, middle = excluded.middle,
+  spread = excluded.spread
