@@ -7,6 +7,7 @@ from typing import Any
 
 from ricordo.catalog import Capability, routes
 from ricordo.doors.arguments import Schema, input_schema, output_schema
+from ricordo.porting.formats import FORMATS
 
 _ERRORS = {
     "400": "The request is no JSON.", "401": "A token is missing or wrong.", "403": "The caller may not do this.",
@@ -69,10 +70,10 @@ def _upload(schemas: dict[str, Schema]) -> Schema:
     importing = next(each for each in CATALOG if each.method == "import_")
     answer = _shared(output_schema(importing), schemas, "import")
     return {
-        "operationId": "import", "summary": "Record the conversations of a file, which is the body.",
+        "operationId": "import", "summary": "Bring in what another memory or a chat left: the file is the body.",
         "description": "Permission: write.", "tags": ["adds"],
         "parameters": [
-            {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["chat", "locomo"]}},
+            {"name": "format", "in": "query", "schema": {"type": "string", "enum": [each.name for each in FORMATS]}},
             {"name": "dry_run", "in": "query", "schema": {"type": "boolean", "default": False}},
         ],
         "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}}}},
