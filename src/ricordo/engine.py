@@ -29,6 +29,7 @@ from ricordo.store.sqlite import models
 from ricordo.times import parse_instant
 
 if TYPE_CHECKING:
+    from ricordo.consolidation.run import House
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -123,6 +124,16 @@ class Engine:
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
+
+    def house(self, scope: Scope) -> House:
+        """All that consolidating needs.
+
+        Raises:
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidating import house_of
+
+        return house_of(self, scope)
 
     def _warm(self, scope: Scope) -> None:
         """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.

@@ -33,6 +33,21 @@ EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
 ReviewKind = Literal["replaced", "conflict", "several", "same"]
 Decision = Literal["replace", "keep both", "keep old"]
+RunKind = Literal["consolidation", "replay"]
+RunState = Literal["done", "failed", "proposed", "dry"]
+RunItemKind = Literal[
+    "added",
+    "repeated",
+    "replaced",
+    "in doubt",
+    "entity",
+    "relation",
+    "cause",
+    "summary",
+    "missing",
+    "refused",
+    "failed",
+]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
@@ -273,6 +288,66 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """Somebody or something that became known: its names, what it is to the owner, and the memories that say so."""
+
+    name: str
+    type: EntityType = "person"
+    aliases: tuple[str, ...] = ()
+    relation: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """What somebody is said to be to another, by name: `target` is the `predicate` of `source`."""
+
+    source: str
+    predicate: str
+    target: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunItem:
+    """One thing a run did or would not do. `id` is of the memory it made or touched; `text` is what that says, empty
+    once it is gone; `evidence` holds the ids of the messages it rests on.
+    """
+
+    what: RunItemKind
+    id: str | None = None
+    text: str = ""
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.
+
+    `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
+    A run of state "dry" or "failed" left nothing behind.
+    """
+
+    id: str
+    kind: RunKind
+    state: RunState
+    model: str
+    prompt: str
+    started_at: datetime
+    ended_at: datetime
+    sessions: tuple[str, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    reason: str = ""
+    items: tuple[RunItem, ...] = ()
+    owner: str = ""
+    chat: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowId:
     """A row of one of the store's truth tables."""
 
@@ -295,6 +370,7 @@ class Change:
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
     """
 
@@ -314,6 +390,8 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    consolidated: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
 
     @property
@@ -397,7 +475,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question. `score` is comparable within one search only."""
+    """A memory that answers a question. `score` is comparable within one search only.
+
+    `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
+    """
 
     id: str
     content: str
@@ -420,6 +501,7 @@ class Hit:
     event_time_tz: str
     event_time_relative: str
     why: tuple[Share, ...] = ()
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     keeping,
     people_verbs,
     recalling,
+    run_verbs,
     time_verbs,
     upkeep,
 )

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Session
+from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Session
 from ricordo.words import name_key, same_name_key
 
 Row = tuple[Any, ...]
@@ -163,6 +163,31 @@ def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     return Review(
         key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
         decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
+    )  # fmt: skip
+
+
+def run_row(run: Run, *, key: int, space: int, commit: int) -> Row:
+    """The columns of `runs` in the order of its table, sealed. Of what it did, ids and reasons: no content."""
+    items = [[item.what, item.id, item.reason, item.evidence] for item in run.items]
+    values = (
+        run.id, space, run.kind, run.model, run.prompt, _encode(run.sessions), to_ms(run.started_at),
+        to_ms(run.ended_at), run.tokens_in, run.tokens_out, run.cost, _encode(items), commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def run_of(row: Row) -> Run:
+    """A run from the columns of the statements of runs.sql; the texts of its items are read apart."""
+    (key, run_id, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, owner,
+     chat) = row  # fmt: skip
+    return Run(
+        key=key, id=run_id, kind=kind, state="done", model=model, prompt=prompt, sessions=_list(sessions),
+        started_at=from_ms(started_at), ended_at=from_ms(ended_at), tokens_in=tokens_in, tokens_out=tokens_out,
+        cost=cost, owner=owner, chat=chat,
+        items=tuple(
+            RunItem(what=what, id=node_id, reason=reason, evidence=tuple(evidence))
+            for what, node_id, reason, evidence in json.loads(items)
+        ),
     )  # fmt: skip
 
 
