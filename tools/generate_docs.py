@@ -15,6 +15,8 @@ from typing import Any
 from typer.main import get_command
 
 from ricordo import errors
+from ricordo.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
+from ricordo.doors.arguments import Parameter, parameters
 from ricordo.doors.cli.app import app
 from ricordo.doors.cli.door import PANEL
 from ricordo.memory import Memory
@@ -36,6 +38,10 @@ _ABOUT_PYTHON = """`ricordo.Memory` is asynchronous; `ricordo.sync.Memory` has t
 Open either with `Memory.open(location, embedder=…, settings=…, scope=…, clock=…)`. What a method raises is
 said at each; any may raise `UnavailableError` and `StoreError`."""
 
+_ABOUT_TOOLS = """What agents may call. A client is given one profile; `core`, the default, keeps its prompt
+short. Whose memory it is, and where a text comes from, is bound to the connection: no tool takes it as an
+argument. An id may be given by its last 8 characters, as `[id:...]` shows it."""
+
 _ABOUT_SETTINGS = """Pass them in code, `Memory.open(path, settings=Settings(time_zone="Europe/Berlin"))`. The
 command line reads them from `ricordo.toml` beside the store (or `--config FILE`), and over it from the
 environment."""
@@ -53,6 +59,7 @@ def main(arguments: list[str]) -> int:
         "settings.md": settings_page(),
         "errors.md": errors_page(),
         "python.md": python_page(),
+        "tools.md": tools_page(),
     }
     stale = [name for name, text in pages.items() if not _holds(TARGET / name, text)]
     if "--check" in arguments:
@@ -179,6 +186,32 @@ def _error_classes() -> list[type[errors.RicordoError]]:
 
 def _first_line(each: type) -> str:
     return inspect.cleandoc(each.__doc__ or "").splitlines()[0]
+
+
+def tools_page() -> str:
+    """Every tool, its profiles, its parameters, and what an agent is told."""
+    profiles = [(f"`{name}`", ", ".join(f"`{each.tool}`" for each in tools(name))) for name in INSTRUCTIONS]
+    sections = [part for each in CATALOG if not each.needs_files for part in _tool(each)]
+    told = [f"### {name}\n\n```text\n{text}\n```" for name, text in INSTRUCTIONS.items()]
+    hidden = _table(("method", "why"), [(f"`{name}`", why) for name, why in NOT_SHOWN.items()])
+    return _page(
+        "Tools", _ABOUT_TOOLS, _table(("profile", "tools"), profiles), *sections, "## What an agent is told", *told,
+        "## Methods without a tool", hidden,
+    )  # fmt: skip
+
+
+def _tool(capability: Capability) -> list[str]:
+    effect = {"reads": "Reads.", "adds": "Adds.", "changes": "Changes what is there.", "removes": "Destructive."}
+    facts = [effect[capability.effect], "Idempotent." if capability.is_idempotent else ""]
+    facts += [f"Method: `{capability.method}`.", f"Permission: {capability.access}."]
+    rows = [_parameter(each) for each in parameters(capability, as_tool=True)]
+    head = [f"## {capability.tool}", capability.summary, " ".join(filter(None, facts))]
+    return [*head, _table(("parameter", "default", "meaning"), rows)] if rows else head
+
+
+def _parameter(each: Parameter) -> tuple[str, str, str]:
+    default = "required" if each.is_required else "" if each.default in (None, (), "") else f"`{each.default}`"
+    return f"`{each.shown}`", default, each.description
 
 
 def python_page() -> str:

@@ -18,14 +18,15 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.forgetting.keeping import Keeping, Rules, single_scopes
 from ricordo.model import Scope
-from ricordo.ports import Clock, Embedder, LanguageModel
+from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import models
+from ricordo.store.sqlite import lives, models
 from ricordo.times import parse_instant
 
 if TYPE_CHECKING:
@@ -134,6 +135,36 @@ class Engine:
         from ricordo.consolidating import house_of
 
         return house_of(self, scope)
+
+    def warm(self, scope: Scope) -> None:
+        """Load weights, vectors and the questions of known intent beside other work."""
+        if self.embedder is not None:
+            self._beside(self._embed_something())
+            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
+            self._known_questions()
+
+    async def _embed_something(self) -> None:
+        await self.embed_question("ready")
+
+    async def keeping(self, scope: Scope | None, *, dry_run: bool = False,
+                      progress: Progress | None = None) -> Keeping:  # fmt: skip
+        """All upkeep needs of the house, with what was shown so far written down.
+
+        Args:
+            scope: whose memories; everybody's when None.
+        """
+        await self._usage.flush()
+        settings = self.settings
+        rules = Rules(
+            decay_closes=settings.decay_closes, protect_mentions=settings.protect_mentions,
+            max_entries=settings.max_entries, max_size=settings.max_size,
+        )  # fmt: skip
+        scopes = await self.store.read(lives.scopes) if scope is None else single_scopes(scope)
+        actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
+        return Keeping(
+            store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
+            dry_run=dry_run, progress=progress,
+        )  # fmt: skip
 
     def _warm(self, scope: Scope) -> None:
         """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.

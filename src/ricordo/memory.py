@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Generator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from ricordo.clock import from_ms
 from ricordo.consolidation import arrivals, changes, past_runs, reviews
@@ -15,12 +16,16 @@ from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
 from ricordo.engine import Engine
-from ricordo.errors import InvalidError, UnavailableError
-from ricordo.forgetting import forget, undo
+from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
+from ricordo.forgetting import forget, gc, maintain, prune, undo, weak
+from ricordo.forgetting.keeping import Keeping
 from ricordo.ids import new_id
 from ricordo.model import (
+    Archive,
+    ArchiveReport,
     Category,
     Change,
+    ClosedReason,
     Commit,
     Decision,
     Entity,
@@ -29,6 +34,7 @@ from ricordo.model import (
     Fact,
     ImportReport,
     Json,
+    MaintenanceReport,
     Message,
     Node,
     NodeType,
@@ -44,6 +50,7 @@ from ricordo.model import (
     Scope,
     Stats,
     Version,
+    Weak,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval import ask, listing, observing, past, profile
@@ -124,7 +131,14 @@ class Memory:
     async def __aenter__(self) -> Memory:
         if self._engine is None:
             self._engine = await self._start()  # type: ignore[misc]
+            if self._engine.settings.auto_gc:
+                await self._collect_at_opening()
         return self
+
+    async def _collect_at_opening(self) -> None:
+        """Of no use to a store that cannot be written just now, which can be read all the same."""
+        with contextlib.suppress(RicordoError):
+            await gc.gc(await self._opened.keeping(None))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -257,6 +271,10 @@ class Memory:
             UnavailableError: it is not done in time; it goes on.
         """
         await self._opened.backlog.settle(timeout)
+
+    async def warm(self) -> None:
+        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        self._opened.warm(self._scope)
 
     # knowledge
 
@@ -432,13 +450,15 @@ class Memory:
         await self._write("forget", decide, said=reason)
 
     async def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived.
+        """Bring back what was forgotten or archived. What upkeep had closed is as if it were new: its age counts from
+        now, and an expiry that is over is gone.
 
         Raises:
             NotFoundError: there is none of that id.
             ConflictError: a newer version took its place.
         """
-        node = await self._write("restore", lambda tx: forget.restore(forget.found(tx, self._scope, id)))
+        at = from_ms(self._opened.now())
+        node = await self._write("restore", lambda tx: forget.restore(forget.found(tx, self._scope, id), at=at))
         self._opened.backlog.note(1)
         return node
 
@@ -743,10 +763,13 @@ class Memory:
             NotFoundError: there is none of that id, or was none at `as_of`.
             InvalidError: `as_of` is no time and no change's number.
         """
-        now = self._opened.now()
-        return await past.read(
-            self._asking, lambda tx: observing.explain(tx, self._scope, id, now=tx.current(now)), as_of
-        )
+        now, closes = self._opened.now(), self._opened.settings.decay_closes
+        often = self._opened.settings.protect_mentions
+
+        def read(tx: Snapshot) -> Explanation:
+            return observing.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often)
+
+        return await past.read(self._asking, read, as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
@@ -775,6 +798,65 @@ class Memory:
         return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope))
 
     # upkeep
+
+    async def weak(self, limit: int = 20) -> Sequence[Weak]:
+        """What is low in confidence, has faded or soon will, or is soon over: what upkeep will close first, the first
+        to go first, then what stays, the weakest first. `confirm` or `reinforce` keeps it.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await weak.weak(await self._opened.keeping(self._scope), limit=most)
+
+    async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
+        """What ended, the latest first, with counts by reason. `search(..., archived=True)` searches it, and `restore`
+        brings one back.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
+        """
+        most = checked_limit(limit)
+        if reason is not None:
+            check_choice(reason, frozenset(get_args(ClosedReason)), name="reason")
+        return await self._opened.store.read(lambda tx: listing.archive(tx, self._scope, reason, limit=most))
+
+    async def gc(
+        self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
+    ) -> ArchiveReport:
+        """Take to the archive what is over: expired, past the lifetime of its category, faded (as `decay_closes`
+        says), or too much for `max_entries`. Running it again changes nothing.
+
+        Args:
+            dry_run: say what would go, and leave it.
+            all_owners: everybody's memories, not only those of this scope. For who opened the store.
+            progress: called with (memories so far, memories in all).
+
+        Raises:
+            DeniedError: `all_owners` by a scoped caller.
+        """
+        return await gc.gc(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+
+    async def prune(
+        self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
+    ) -> ArchiveReport:
+        """Take the least of what is known to the archive until the rest fits into `max_size` bytes, one in a hundred
+        at a time; nothing where that is not set. Running it again changes nothing. Arguments and errors are those of
+        `gc`.
+        """
+        return await prune.prune(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+
+    async def maintain(
+        self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
+        """A night's work, step by step: `gc`, then `prune`. Arguments and errors are those of `gc`."""
+        return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+
+    async def _keeping(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Keeping:
+        if all_owners and not self._owns_engine:
+            raise DeniedError("all_owners: only who opened the store looks after everybody's", hint="leave it out")
+        scope = None if all_owners else self._scope
+        return await self._opened.keeping(scope, dry_run=dry_run, progress=progress)
 
     async def doctor(self) -> Report:
         """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""

@@ -50,6 +50,8 @@ RunItemKind = Literal[
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
+DecayCloses = Literal["ephemeral", "all"]
+EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
@@ -439,7 +441,8 @@ class Explanation:
 
     `made` is the change that first recorded it (with its run), `sources` what it rests on; `supersedes` is what it took
     the place of, the latest first, `superseded_by` what took its, the first first. `retention` is what is left of it,
-    from 0 to its confidence; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says.
+    from 0 to 1; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says. At `ends_at` its
+    time is over: somebody said how long to keep it, or its category does (`ends_by`); upkeep then closes it.
     """
 
     node: Node
@@ -453,6 +456,8 @@ class Explanation:
     retention: float
     fades_at: datetime | None
     fading: Fading
+    ends_at: datetime | None = None
+    ends_by: EndsBy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -558,6 +563,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """What ended, the latest first, and how much did for which reason in all."""
+
+    nodes: tuple[Node, ...]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
     the one that comes and `next_embedded` how many memories it has. `orphans` are memories that nothing links to
@@ -605,6 +618,74 @@ class Report:
     @property
     def ok(self) -> bool:
         return all(finding.ok for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weak:
+    """A memory that is low in confidence, or has faded or will soon, or whose time is soon over.
+
+    The fields are those of `Explanation`; `leaves_at` is when upkeep will close it, None where it stays; `why` says in
+    words why it is listed.
+    """
+
+    node: Node
+    retention: float
+    fades_at: datetime | None
+    fading: Fading
+    ends_at: datetime | None
+    ends_by: EndsBy | None
+    leaves_at: datetime | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """A memory that upkeep closes, for which reason, and why in words."""
+
+    node: Node
+    reason: ClosedReason
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveReport:
+    """What upkeep took to the archive, or would with `dry_run`.
+
+    `archived` counts by reason; `items` tells of the first 1,000. `live` is how much knowledge is left, `live_bytes`
+    how long its texts are in UTF-8; `fits` says whether that is within `max_entries` and `max_size`. Each of `runs` can
+    be undone as one, each of `commits` by itself.
+    """
+
+    archived: Mapping[str, int] = field(default_factory=dict)
+    items: tuple[Leaving, ...] = ()
+    live: int = 0
+    live_bytes: int = 0
+    fits: bool = True
+    commits: tuple[int, ...] = ()
+    runs: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A part of a night's work: what came of it, in words, and its report where it gave one."""
+
+    name: str
+    ok: bool
+    detail: str
+    report: ArchiveReport | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceReport:
+    """What `maintain` did, step by step, in order. A step that failed does not keep the next from being done."""
+
+    steps: tuple[Step, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return all(step.ok for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import Durability, Fusion, SecretsPolicy, SignalName
+from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName
 
 PREFIX = "RICORDO_"
 
@@ -56,6 +56,23 @@ class Settings:
     )
     reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
     demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
+    decay_closes: DecayCloses = _setting(
+        "ephemeral",
+        "what upkeep closes once it has faded: `ephemeral` what passes and what was only inferred, never what the user "
+        "said; `all` everything",
+    )
+    protect_mentions: int = _setting(
+        50,
+        "who is named in more memories than that keeps what is known of them from fading; 0: nobody does so",
+        least=0, most=1_000_000,
+    )  # fmt: skip
+    max_entries: int = _setting(
+        0, "how much may be known to one owner, in memories; `gc` evicts the rest; 0: no limit", least=0, most=10**9
+    )
+    max_size: int = _setting(
+        0, "how much may be known to one owner, in bytes of text; `prune` sees to it; 0: no limit", least=0, most=10**15
+    )
+    auto_gc: bool = _setting(False, "whether opening a store takes to the archive whatever `gc` would")
     provider_timeout_s: float = _setting(
         30.0, "how long a remote embedder may take for one call, in seconds", least=0.1, most=3_600
     )
@@ -87,6 +104,10 @@ class Settings:
             raise InvalidError(f"secrets: {self.secrets!r} is unknown", hint="choose redact, refuse or keep")
         if self.fusion not in get_args(Fusion):
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
+        if self.decay_closes not in get_args(DecayCloses):
+            raise InvalidError(f"decay_closes: {self.decay_closes!r} is unknown", hint="choose ephemeral or all")
+        if not isinstance(self.auto_gc, bool):
+            raise InvalidError(f"auto_gc: {self.auto_gc!r} is neither true nor false")
         self.signals_left_out()
         zone_of(self.time_zone)
 

@@ -9,7 +9,10 @@ from types import TracebackType
 
 from ricordo.memory import Memory as AsyncMemory
 from ricordo.model import (
+    Archive,
+    ArchiveReport,
     Category,
+    ClosedReason,
     Commit,
     Decision,
     Entity,
@@ -18,6 +21,7 @@ from ricordo.model import (
     Fact,
     ImportReport,
     Json,
+    MaintenanceReport,
     Message,
     Node,
     NodeType,
@@ -32,6 +36,7 @@ from ricordo.model import (
     Scope,
     Stats,
     Version,
+    Weak,
 )
 from ricordo.portal import Portal
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
@@ -194,6 +199,10 @@ class Memory:
         """
         return self._portal.call(self._memory.settle(timeout))
 
+    def warm(self) -> None:
+        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        return self._portal.call(self._memory.warm())
+
     def remember(
         self,
         content: str,
@@ -328,7 +337,8 @@ class Memory:
         return self._portal.call(self._memory.forget(id, reason))
 
     def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived.
+        """Bring back what was forgotten or archived. What upkeep had closed is as if it were new: its age counts from
+        now, and an expiry that is over is gone.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -654,6 +664,53 @@ class Memory:
     def stats(self) -> Stats:
         """What this memory holds."""
         return self._portal.call(self._memory.stats())
+
+    def weak(self, limit: int = 20) -> Sequence[Weak]:
+        """What is low in confidence, has faded or soon will, or is soon over: what upkeep will close first, the first
+        to go first, then what stays, the weakest first. `confirm` or `reinforce` keeps it.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.weak(limit))
+
+    def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
+        """What ended, the latest first, with counts by reason. `search(..., archived=True)` searches it, and `restore`
+        brings one back.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
+        """
+        return self._portal.call(self._memory.archive(limit, reason=reason))
+
+    def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
+        """Take to the archive what is over: expired, past the lifetime of its category, faded (as `decay_closes`
+        says), or too much for `max_entries`. Running it again changes nothing.
+
+        Args:
+            dry_run: say what would go, and leave it.
+            all_owners: everybody's memories, not only those of this scope. For who opened the store.
+            progress: called with (memories so far, memories in all).
+
+        Raises:
+            DeniedError: `all_owners` by a scoped caller.
+        """
+        return self._portal.call(self._memory.gc(dry_run=dry_run, all_owners=all_owners, progress=progress))
+
+    def prune(
+        self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
+    ) -> ArchiveReport:
+        """Take the least of what is known to the archive until the rest fits into `max_size` bytes, one in a hundred
+        at a time; nothing where that is not set. Running it again changes nothing. Arguments and errors are those of
+        `gc`.
+        """
+        return self._portal.call(self._memory.prune(dry_run=dry_run, all_owners=all_owners, progress=progress))
+
+    def maintain(
+        self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
+        """A night's work, step by step: `gc`, then `prune`. Arguments and errors are those of `gc`."""
+        return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     def doctor(self) -> Report:
         """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""

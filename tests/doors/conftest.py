@@ -18,6 +18,15 @@ RUN = "import sys; from ricordo.doors.cli import run; sys.exit(run())"
 """The console script, as an argument of `python -c`."""
 
 
+ROUTED_BY_OTHER_VERBS = {
+    "add_many": "import",
+    "remember_many": "remember",
+    "add_entity": "entity-add",
+    "get": "show",
+}
+"""Methods without a verb of their name, and the verb that does it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What a command left: its exit status and both streams."""

@@ -217,3 +217,22 @@ async def test_what_better_hits_say_already_loses_where_several_things_are_asked
     assert 0.0 in (lost[said[0]], lost[said[1]])  # the best loses nothing
     one = await memory.search("we bought at the market", trace=True)
     assert not [share for hit in one.hits for share in hit.why if share.strategy == "said already"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fact", "asked"),
+    [
+        ("My wife's name is Sarah", "Sarah likes Italian food", "What does my wife like?"),
+        ("Мою жену зовут Зоя", "Зоя любит грузинскую кухню", "Что любит моя жена?"),
+    ],
+)
+async def test_what_is_about_somebody_answers_a_question_that_calls_them_otherwise(
+    memory: Any, said: str, fact: str, asked: str
+) -> None:
+    await memory.add(said)
+    told = await memory.remember(fact, about=["my wife"])
+    for number in range(30):
+        await memory.add(f"It rained on day {number}, в {number} день шёл дождь")
+    await memory.add("My colleague likes tea. Мой коллега любит чай")
+    await memory.settle(20)
+    assert (await memory.search(asked)).ids[0] == told.id

@@ -122,7 +122,8 @@ async def test_a_memory_explains_itself(memory: Any, clock: HandClock) -> None:
     assert (why.sources, why.supersedes, why.superseded_by, why.edges) == ((), (), (), ())
     assert len(why.versions) == 1
     assert why.retention == pytest.approx(0.2189, abs=1e-3)  # exp(-0.1 x 30^0.8)
-    assert (why.fading, (why.fades_at - node.created_at).days) == ("closes", 70)
+    assert (why.fading, (why.fades_at - node.created_at).days) == ("sinks", 70)
+    assert (why.ends_by, (why.ends_at - node.created_at).days) == ("lifetime", 30)
 
 
 async def test_what_a_user_said_sinks_and_what_is_protected_never_fades(memory: Any) -> None:

@@ -9,6 +9,8 @@ from ricordo.errors import ConflictError, NotFoundError
 from ricordo.model import Change, Closing, Node, Scope
 from ricordo.store import Snapshot
 
+_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
+
 
 def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
     """The node of that id.
@@ -27,8 +29,8 @@ def forget(node: Node, *, at: datetime) -> Change:
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),)) if node.is_live else Change()
 
 
-def restore(node: Node) -> tuple[Change, Node]:
-    """Bring a closed node back as it was. Pure.
+def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
+    """Bring a closed node back as it was. What upkeep closed counts from now, or it would be closed again. Pure.
 
     Raises:
         ConflictError: a newer version took its place.
@@ -38,4 +40,8 @@ def restore(node: Node) -> tuple[Change, Node]:
     if node.closed_reason in ("superseded", "merged"):
         raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
     back = replace(node, closed_at=None, closed_reason=None)
+    if back.expires_at is not None and back.expires_at <= at:
+        back = replace(back, expires_at=None)
+    if node.closed_reason in _BY_UPKEEP:
+        back = replace(back, reinforced_at=at)
     return Change(put=(back,)), back

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Scope
-from ricordo.retrieval.linked import entity
+from ricordo.retrieval.linked import Naming, entity
 from ricordo.retrieval.plan import DEFAULT_SHELVES, Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
@@ -48,7 +48,7 @@ class Term:
 class Lookup:
     """What a strategy may use: the store at one moment, who asks, and which nodes are allowed (None: all).
 
-    `entities` are the keys of those the question names.
+    `namings` are how the question names somebody, and whom.
     """
 
     snapshot: Snapshot
@@ -57,7 +57,12 @@ class Lookup:
     vectors: VectorShelves
     allowed: Keys | None
     terms: Mapping[str, Term]
-    entities: tuple[int, ...] = ()
+    namings: tuple[Naming, ...] = ()
+
+    @property
+    def entities(self) -> tuple[int, ...]:
+        """The keys of those the question names."""
+        return tuple(dict.fromkeys(key for naming in self.namings for key in naming.entities))
 
 
 Candidates = dict[int, float]

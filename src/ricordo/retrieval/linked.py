@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ricordo.store.sqlite import graph, people
-from ricordo.words.kinship import relations_in
+from ricordo.words import index_terms
+from ricordo.words.kinship import relations_in, stems_of
 from ricordo.words.naming import meant, runs_in
 
 if TYPE_CHECKING:
@@ -35,19 +36,32 @@ _FADES = 0.5
 _ASSOCIATES = 5
 
 
-def named_entities(snapshot: Snapshot, scope: Scope, question: str) -> tuple[int, ...]:
-    """Keys of those a question names, in any form or as "my wife", with those that were merged into them."""
+class Naming(NamedTuple):
+    """How a question names somebody: the index terms of the words it uses, and the keys of whom they mean."""
+
+    terms: frozenset[str]
+    entities: tuple[int, ...]
+
+
+def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:
+    """Whom a question names, in any form or as "my wife", with those that were merged into them."""
     if not graph.kinds(snapshot).names:  # who is the owner's wife has a name, too
         return ()
     text = question[:_NAMED_CHARS]
-    found: dict[int, None] = {}
+    found: dict[frozenset[str], dict[int, None]] = {}
     if known := graph.known_names(snapshot, scope, text):
         wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
         for run in runs_in(text):
-            found.update((wholes[key], None) for key in meant(run, known, text))
+            if those := [wholes[key] for key in meant(run, known, text)]:
+                found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
-        found.update((entity.key, None) for entity in people.related_as(snapshot, scope, predicate))
-    return tuple(graph.members(snapshot, list(found)[:_ENTITIES]))
+        if those := [entity.key for entity in people.related_as(snapshot, scope, predicate)]:
+            terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
+            found.setdefault(terms, {}).update(dict.fromkeys(those))
+    return tuple(
+        Naming(terms, tuple(graph.members(snapshot, list(those)[:_ENTITIES])))
+        for terms, those in islice(found.items(), _ENTITIES)
+    )
 
 
 def entity(look: Lookup) -> Candidates:

@@ -6,17 +6,15 @@ from dataclasses import replace
 
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import Page, Scope, Stats, Version
+from ricordo.model import Archive, ClosedReason, Page, Scope, Stats, Version
 from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
+from ricordo.store.sqlite import lives
 from ricordo.store.sqlite.models import known_models
-
-LAST_DECAY = "last decay at"
-"""The property of the store under which upkeep notes when it last ran, in Unix milliseconds."""
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -42,6 +40,14 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
     return await past.read(asking, read, request.as_of)
+
+
+def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:
+    """What ended, the latest first; for one reason, or for any."""
+    counts: dict[str, int] = dict(snapshot.counts(scope, "archive_counts"))
+    keys = [key for (key,) in snapshot.counts(scope, "archive_listed", reason=reason, most=limit)]
+    nodes = snapshot.nodes(scope, keys)
+    return Archive(nodes=tuple(nodes[key] for key in keys), counts=counts)
 
 
 def _position(cursor: str | None) -> int | None:
@@ -88,7 +94,7 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
     oldest, newest = snapshot.counts(scope, "event_span")[0]
     edges = {kind: count for kind, count in snapshot.counts(scope, "count_edges") if count}
     consolidated = snapshot.counts(scope, "last_consolidated")[0][0]
-    decayed = snapshot.meta(LAST_DECAY)
+    decayed = lives.last_decay(snapshot, scope)
     return Stats(
         nodes=nodes,
         categories=dict(snapshot.counts(scope, "count_categories")),
@@ -100,7 +106,7 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
         sessions=sessions,
         sessions_waiting=waiting,
         last_consolidation=None if consolidated is None else from_ms(consolidated),
-        last_decay=None if decayed is None else from_ms(int(decayed)),
+        last_decay=None if decayed is None else from_ms(decayed),
         embedder=active.name if active else None,
         embedded=embedded,
         embedding_missing=sum(nodes.values()) - embedded if active else 0,

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
 
-from ricordo.clock import to_ms
+from ricordo.clock import from_ms
 from ricordo.errors import NotFoundError
-from ricordo.fading import days_until_faded, retention
-from ricordo.model import Explanation, Fading, Node, Origin, Scope
+from ricordo.fading import Vital, ending, fades_at, fate, left
+from ricordo.model import DecayCloses, Explanation, Node, Scope
 from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
 from ricordo.retrieval.listing import history
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Snapshot
-
-_DAY_MS = 86_400_000
-_LONGEST_DAYS = 365_000
-_EPHEMERAL = frozenset(("context", "event", "task", "observation"))
-_INFERRED: frozenset[Origin] = frozenset(("extraction", "consolidation"))
+from ricordo.store import PastSnapshot, Snapshot
+from ricordo.store.sqlite import lives
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
@@ -41,8 +36,12 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
     return await past.read(asking, read, request.as_of)
 
 
-def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int) -> Explanation:
+def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses,
+            often: int) -> Explanation:  # fmt: skip
     """All there is to say about why a memory is here and what becomes of it.
+
+    Args:
+        closes, often: the settings `decay_closes` and `protect_mentions`.
 
     Raises:
         NotFoundError: there is none of that id.
@@ -55,8 +54,8 @@ def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int) -> Expl
     edges = snapshot.edges(scope, node)
     sources = [edge.target for edge in edges if edge.type == "derived_from" and edge.source == node.id]
     sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence]
-    is_protected = bool(snapshot.value("is_protected", {"key": node.key}))
-    left, fades_at, fading = _fading(node, now=now, is_protected=is_protected)
+    vital = _vital(snapshot, scope, node, often=often)
+    fades, end = fades_at(vital), ending(vital)
     read = (snapshot.node(scope, each) for each in dict.fromkeys(sources))
     return Explanation(
         node=node,
@@ -67,9 +66,11 @@ def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int) -> Expl
         superseded_by=_chain(snapshot, scope, node, "replacing_node"),
         edges=tuple(edges),
         mentions=tuple(name for (name,) in snapshot.rows("names_in_node", {"key": node.key})),
-        retention=left,
-        fades_at=fades_at,
-        fading=fading,
+        retention=left(vital, now=now),
+        fades_at=None if fades is None else from_ms(fades),
+        fading=fate(vital, closes),
+        ends_at=None if end is None else from_ms(end.at),
+        ends_by=None if end is None else end.why,
     )
 
 
@@ -79,14 +80,7 @@ def _chain(snapshot: Snapshot, scope: Scope, node: Node, statement: str) -> tupl
     return tuple(found[key] for key in keys if key in found)
 
 
-def _fading(node: Node, *, now: int, is_protected: bool) -> tuple[float, datetime | None, Fading]:
-    """How much is left of a memory, when it will have faded, and what happens then. Pure."""
-    if is_protected:
-        return node.confidence, None, "never"
-    since = node.reinforced_at or node.created_at
-    left = retention(node.confidence, node.decay_rate, (now - to_ms(since)) / _DAY_MS)
-    until = days_until_faded(node.confidence, node.decay_rate)
-    if until is None:
-        return left, None, "never"
-    closes = node.category in _EPHEMERAL or node.origin in _INFERRED
-    return left, since + timedelta(days=min(until, _LONGEST_DAYS)), "closes" if closes else "sinks"
+def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
+    """What decides how long a memory is kept. How often it was shown by then nobody knows of the past."""
+    (vital,) = lives.vitals(snapshot, scope, [node.key], often=often)
+    return vital._replace(shown=0, last_access=None) if isinstance(snapshot, PastSnapshot) else vital

@@ -85,10 +85,11 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     persons = named_persons(look.plan.query.text, turns)
     cosines = _cosines(look, turns.keys)
     words, idf, counts, strengths = _strengths(look, turns, persons, cosines)
+    named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
         turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, cosines=cosines,
-        spoke=_spoke(turns, persons), persons=persons, named=_named(look, turns.keys[:size]),
+        spoke=_spoke(turns, persons), persons=persons, named=named,
         linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),
     )  # fmt: skip
 
@@ -122,11 +123,18 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     return np.array(worth, np.float32)[turns.speakers]
 
 
-def _named(look: Lookup, keys: Keys) -> Floats:
-    if not look.entities:
-        return np.zeros(len(keys), np.float32)
-    named = linked_to(look.snapshot, keys.tolist(), look.entities)
-    return np.fromiter((key in named for key in keys.tolist()), np.float32, len(keys))
+def _named(look: Lookup, keys: Keys, words: Sequence[str], strengths: Floats) -> Floats:
+    """Which candidates are about somebody the question names, or name them: 1. The words it does so with are met by
+    these: what Sarah likes answers what my wife likes.
+    """
+    named = np.zeros(len(keys), np.float32)
+    for naming in look.namings:
+        linked = linked_to(look.snapshot, keys.tolist(), naming.entities)
+        about = np.flatnonzero(np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys)))
+        named[about] = 1.0
+        rows = np.array([row for row, word in enumerate(words) if word in naming.terms], np.intp)
+        strengths[np.ix_(rows, about)] = 1.0
+    return named
 
 
 def _linked(seeds: Seeds, keys: Keys) -> Floats:

@@ -16,7 +16,7 @@ from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.fusion import fuse
 from ricordo.retrieval.hits import hit_of
-from ricordo.retrieval.linked import FOLLOWING, named_entities
+from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather, likeness
@@ -109,10 +109,10 @@ def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> L
     allowed = snapshot.matching(scope, filter_) if filter_.narrows or filter_.archived else None
     nothing: dict[str, Term] = {}
     terms = run.stage("terms", lambda: look_up(snapshot, scope, plan), nothing)
-    nobody: tuple[int, ...] = ()
-    named = run.stage("names", lambda: named_entities(snapshot, scope, plan.query.text), nobody)
+    nobody: tuple[Naming, ...] = ()
+    named = run.stage("names", lambda: namings(snapshot, scope, plan.query.text), nobody)
     return Lookup(
-        snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms, entities=named
+        snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms, namings=named
     )
 
 

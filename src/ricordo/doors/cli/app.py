@@ -15,10 +15,12 @@ from typer.main import get_command
 from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     demo_verb,
     evolving,
+    fading_verbs,
     keeping,
     people_verbs,
     recalling,
     run_verbs,
+    serving,
     time_verbs,
     upkeep,
 )

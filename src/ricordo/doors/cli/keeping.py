@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ricordo.doors.cli import show_fading
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.ids import whole_id
-from ricordo.doors.cli.screen import Answer, dim, one_line, shown
+from ricordo.doors.cli.screen import Answer, a, dim, one_line, shown
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import NotFoundError
 from ricordo.model import Category, Node, NodeType, Role
@@ -95,14 +96,17 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
         )
     await door.settle(memory)
     replaced = await _replaced(memory, node)
+    until = show_fading.kept_until(await memory.explain(node.id), door.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
     if not is_repeated and node.content.strip() != given.strip():
         door.notice("A credential in it was left out. The setting `secrets` decides on that.")
 
     def show(out: Console) -> None:
-        kind = f"Remembered as {_a(node.category)}: " if node.category else "Recorded: "
+        kind = f"Remembered as {a(node.category)}: " if node.category else "Recorded: "
         kind = "Known already: " if is_repeated else kind
         out.print(Text.assemble((kind, "green"), one_line(node.content, most=100), (f"  {shown(node.id)}", "dim")))
+        if until:
+            out.print(dim(f"It is kept {until}."))
         if replaced:
             out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can take that back)"))
         if node.type != "episodic":
@@ -117,12 +121,6 @@ async def _replaced(memory: Memory, node: Node) -> str:
         return ""
     earlier = [version for version in await memory.history(node.id) if version.node.id != node.id]
     return earlier[-1].content if earlier else ""
-
-
-def _a(name: str) -> str:
-    if name in ("knowledge", "context"):
-        return name
-    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
 @verb("forget", panel=_PANEL)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import Console
 
-from ricordo.doors.cli import show_hits, show_nodes
+from ricordo.doors.cli import show_fading, show_hits, show_nodes
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.ids import whole_id
 from ricordo.doors.cli.keeping import MemoryId
@@ -199,8 +199,13 @@ async def list_(
 async def show(door: Door, id: MemoryId, as_of: AsOfOption = None) -> Answer:
     """Show everything about one memory."""
     async with door.open() as memory:
-        node = await memory.get(await whole_id(memory, id, as_of=moment(as_of)), as_of=moment(as_of))
-    return Answer(data=node, show=lambda out: show_nodes.card(out, node, zone=door.zone))
+        why = await memory.explain(await whole_id(memory, id, as_of=moment(as_of)), as_of=moment(as_of))
+
+    def show(out: Console) -> None:
+        more = show_fading.prospects(why, door.zone) if why.node.type != "episodic" else ()
+        show_nodes.card(out, why.node, zone=door.zone, more=more)
+
+    return Answer(data=why.node, show=show)
 
 
 @verb("history", panel=_PANEL)

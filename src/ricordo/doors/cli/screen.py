@@ -68,6 +68,13 @@ def forgive_output() -> None:
             reconfigure(errors="replace")
 
 
+def a(name: str) -> str:
+    """The name of a category with its article, where it has one."""
+    if name in ("knowledge", "context"):
+        return name
+    return f"{'an' if name[:1] in tuple('aeio') else 'a'} {name}"
+
+
 def let_go_of_output() -> None:
     """Standard output cannot be written: what is left in its buffer must not fail again when Python ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -44,14 +44,14 @@ def table(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo) -> None:
     out.print(lines)
 
 
-def card(out: Console, node: Node, *, zone: ZoneInfo) -> None:
-    """Everything about one memory; what is empty is left out."""
+def card(out: Console, node: Node, *, zone: ZoneInfo, more: Sequence[tuple[str, str]] = ()) -> None:
+    """Everything about one memory, and `more`; what is empty is left out."""
     out.print(Text(shown(node.content)))
     out.print()
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True)
     lines.add_column(overflow="fold")
-    for name, value in _facts(node, zone):
+    for name, value in [*_facts(node, zone), *more]:
         if value:
             lines.add_row(name, Text(shown(value)))
     out.print(lines)
@@ -75,7 +75,7 @@ def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("recorded", minute(node.created_at, zone)),
         ("true since", minute(node.valid_from, zone) if node.valid_from != node.event_time else ""),
         ("true until", minute(node.valid_until, zone)),
-        ("expires", minute(node.expires_at, zone)),
+        ("expires", minute(node.expires_at, zone) if node.closed_at or node.type == "episodic" else ""),
         ("closed", closed),
     ]
 

@@ -11,15 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
+from ricordo.doors.cli.show_fading import prospects
 from ricordo.doors.cli.show_nodes import history, minute
 from ricordo.ids import handle_of
 from ricordo.model import Explanation, Node
-
-_FADING = {
-    "never": "never",
-    "sinks": "then it stands further down in answers",
-    "closes": "then it goes to the archive",
-}
 
 
 def timeline(out: Console, events: Sequence[Node], *, zone: ZoneInfo) -> None:
@@ -76,7 +71,6 @@ def _facts(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
         for edge in why.edges
         if edge.type not in ("supersedes", "derived_from")
     )
-    fades = f"{minute(why.fades_at, zone)}, {_FADING[why.fading]}" if why.fades_at else _FADING["never"]
     return [
         ("id", node.id),
         ("recorded", recorded),
@@ -90,10 +84,9 @@ def _facts(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("names", ", ".join(why.mentions)),
         ("linked to", ", ".join(links)),
         ("how sure", f"{node.confidence:.0%}"),
-        ("still held", f"{why.retention:.0%}"),
         ("score", f"{node.score:+g}" if node.score else ""),
         ("closed", f"{minute(node.closed_at, zone)}, {node.closed_reason}" if node.closed_at else ""),
-        ("fades", "" if node.closed_at else fades),
+        *prospects(why, zone),
     ]
 
 

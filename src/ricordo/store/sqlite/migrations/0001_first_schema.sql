@@ -95,6 +95,7 @@ CREATE INDEX nodes_by_session ON nodes (session, event_time, key, closed_at)
 CREATE INDEX nodes_by_time ON nodes (space, event_time);
 CREATE INDEX nodes_by_space ON nodes (space, key);
 CREATE INDEX nodes_reinforced ON nodes (space, reinforced_at) WHERE reinforced_at IS NOT NULL;
+CREATE INDEX nodes_closed ON nodes (space, closed_at) WHERE closed_at IS NOT NULL;
 CREATE INDEX nodes_by_commit ON nodes (commit_seq);
 CREATE INDEX nodes_knowledge ON nodes (space, type, category) WHERE type != 'episodic';
 

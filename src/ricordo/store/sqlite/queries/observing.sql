@@ -36,12 +36,6 @@ WITH RECURSIVE chain (node, depth) AS (
 )
 SELECT node, min(depth) FROM chain WHERE node != :key GROUP BY node ORDER BY min(depth), node
 
--- name: is_protected
--- Whether somebody it is about is not to be forgotten.
-SELECT count(*) FROM subjects s JOIN entities o ON o.key = s.entity
-  JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
-WHERE s.node = :key AND e.protected
-
 -- name: count_orphans
 -- Live memories that nothing links to anything: no conversation, nobody, no other memory.
 SELECT count(*) FROM live_nodes n WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.session IS NULL

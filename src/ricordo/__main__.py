@@ -1,0 +1,7 @@
+"""`python -m ricordo` is the command line."""
+
+import sys
+
+from ricordo.doors.cli import run
+
+sys.exit(run())

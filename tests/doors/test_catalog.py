@@ -1,0 +1,99 @@
+"""Every capability stands in the catalog once, and no entry lets a caller say what belongs to the connection."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from tests.doors.conftest import ROUTED_BY_OTHER_VERBS
+from typer.main import get_command
+
+from ricordo import InvalidError, Memory
+from ricordo.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
+from ricordo.doors.arguments import checked, input_schema, output_schema, parameters, work_of
+from ricordo.doors.cli.app import app
+
+PUBLIC = {name for name, _ in inspect.getmembers(Memory, inspect.isroutine) if not name.startswith("_")}
+
+
+def test_a_public_method_is_in_the_catalog_or_left_out_for_a_reason() -> None:
+    shown = {each.method for each in CATALOG}
+    assert shown - PUBLIC == set()
+    assert PUBLIC - shown - set(NOT_SHOWN) == set(), "give it an entry in catalog.py, or a reason in NOT_SHOWN"
+    assert shown & set(NOT_SHOWN) == set()
+
+
+def test_a_method_has_one_route_and_a_tool_one_entry() -> None:
+    assert len({each.tool for each in CATALOG}) == len(CATALOG)
+    methods = [each.method for each in CATALOG if not each.is_tool_only]
+    assert len(set(methods)) == len(methods)
+    assert {each.method for each in routes()} == {each.method for each in CATALOG if not each.needs_files}
+
+
+def test_the_command_line_has_every_capability() -> None:
+    verbs = set(get_command(app).commands)  # type: ignore[attr-defined]
+    named = {each.method: each.method.strip("_").replace("_", "-") for each in CATALOG}
+    missing = {method for method, verb in named.items() if verb not in verbs} - set(ROUTED_BY_OTHER_VERBS)
+    assert missing == set()
+    assert set(ROUTED_BY_OTHER_VERBS.values()) <= verbs
+
+
+@pytest.mark.parametrize("capability", CATALOG, ids=lambda each: each.tool)
+@pytest.mark.parametrize("as_tool", [True, False])
+def test_no_parameter_says_whose_memory_it_is_or_who_speaks(capability: Capability, as_tool: bool) -> None:
+    schema = input_schema(capability, as_tool=as_tool)
+    assert schema["additionalProperties"] is False
+    offered = set(schema["properties"]).union(
+        *(inner["properties"] for inner in schema.get("$defs", {}).values() if "properties" in inner)
+    )
+    assert offered & (BOUND | {"progress"}) == set()
+
+
+@pytest.mark.parametrize("capability", CATALOG, ids=lambda each: each.tool)
+def test_what_an_entry_says_of_parameters_is_about_ones_there_are(capability: Capability) -> None:
+    names = set(inspect.signature(work_of(capability)).parameters)
+    assert set(capability.notes) | set(capability.renamed) | set(capability.shown or ()) <= names
+    assert output_schema(capability)
+    assert capability.summary.endswith((".", "?"))
+
+
+def test_the_profiles_are_those_that_were_asked_for() -> None:
+    assert [each.tool for each in tools("core")] == [
+        "search_memory", "get_entity_info", "get_timeline", "remember_fact", "correct_fact", "confirm_fact",
+    ]  # fmt: skip
+    assert {each.tool for each in tools("keywords")} == {
+        "memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update",
+    }  # fmt: skip
+    assert {each.method for each in tools("full")} == {each.method for each in routes()}
+    assert [each.tool for each in tools("get_memory, search_memory")] == ["get_memory", "search_memory"]
+    with pytest.raises(InvalidError, match="no profile or tool 'nonsense'"):
+        tools("core,nonsense")
+    assert [each.tool for each in tools("connector,core,fetch")][:3] == ["search", "fetch", "search_memory"]
+    assert "up to three times" in instructions("keywords")
+
+
+@pytest.mark.parametrize("profile", INSTRUCTIONS)
+def test_instructions_name_only_tools_the_agent_has(profile: str) -> None:
+    names = {each.tool for each in CATALOG}
+    said = {word.strip(".,;:()") for word in instructions(profile).split()} & names - {"search", "fetch"}
+    assert said <= {each.tool for each in tools(profile)}
+
+
+def test_arguments_are_checked_and_told_by_name() -> None:
+    remember = next(each for each in routes() if each.method == "remember_many")
+    for given, complaint in (
+        (b'{"facts": [{"content": 5}]}', "facts.0.content"),
+        (b'{"facts": [], "owner": "ann"}', "owner"),
+        (b'{"facts": [{"content": "x", "origin": "user"}]}', "facts.0.origin"),
+        (b"[]", "object"),
+        (b"{", "JSON"),
+    ):
+        with pytest.raises(InvalidError, match=complaint):
+            checked(remember, given, as_tool=False)
+    found = checked(remember, b'{"facts": [{"content": "tea", "expires": "in 3 days"}]}', as_tool=False)
+    assert [(fact.content, fact.expires) for fact in found["facts_"]] == [("tea", "in 3 days")]
+
+
+def test_a_tool_says_what_its_parameters_mean() -> None:
+    for capability in tools("core") + tools("keywords"):
+        assert [each.shown for each in parameters(capability, as_tool=True) if not each.description] == []

@@ -1,0 +1,305 @@
+"""What is forgotten without being asked, what never is, and what there is to see of it."""
+
+from __future__ import annotations
+
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings
+from tests.flows.conftest import DAY, HandClock
+
+# Of a memory that is sure and untouched: (ln(1 / 0.05) / 0.1) ^ (1 / 0.8) days.
+FADED_DAY = (log(20) / 0.1) ** 1.25
+
+
+async def inferred(memory: Any, text: str, **fields: Any) -> Any:
+    return await memory.remember(text, origin="consolidation", **fields)
+
+
+async def test_a_memory_fades_on_the_day_the_formula_says_however_often_upkeep_runs(
+    memory: Any, clock: HandClock
+) -> None:
+    start = clock.ms
+    node = await inferred(memory, "Anna seems to prefer mornings")
+    for day in range(1, 71):
+        clock.ms = start + day * DAY
+        for _ in range(3):
+            assert (await memory.maintain()).ok
+        why = await memory.explain(node.id)
+        assert why.retention == pytest.approx(exp(-0.1 * day**0.8))
+        assert (why.fades_at - node.created_at).total_seconds() == pytest.approx(FADED_DAY * 86_400, abs=1)
+    assert (await memory.get(node.id)).is_live
+    clock.ms = start + 71 * DAY
+    assert (await memory.gc()).archived == {"decayed": 1}
+    assert (await memory.get(node.id)).closed_reason == "decayed"
+    assert [commit.origin for commit in await memory.log()] == ["gc", "remember"]
+
+
+async def test_what_a_user_said_is_never_closed_by_fading(memory: Any, clock: HandClock) -> None:
+    said = [
+        await memory.remember("I am allergic to peanuts"),
+        await memory.remember("The spare key is under the third pot", confidence=0.06),
+        await memory.remember("Kim was tired", category="observation", confidence=0.05),
+        await memory.remember("I like tea", origin="cli"),
+    ]
+    clock.ms += 2 * DAY
+    assert (await memory.gc()).archived == {}
+    clock.ms += 9_000 * DAY
+    assert (await memory.gc()).archived == {"expired": 1}  # an observation is kept for three days
+    assert [(await memory.get(node.id)).is_live for node in said] == [True, True, False, True]
+    assert {weak.node.id for weak in await memory.weak()} == {said[0].id, said[1].id, said[3].id}
+    assert (await memory.search("peanuts allergic")).ids[0] == said[0].id
+
+
+async def test_a_clock_that_goes_back_breaks_nothing(memory: Any, clock: HandClock) -> None:
+    now = clock.ms
+    node = await inferred(memory, "Anna seems to prefer mornings")
+    clock.ms = now - 400 * DAY
+    why = await memory.explain(node.id)
+    assert why.retention == 1.0
+    assert (await memory.maintain()).ok
+    assert [weak.node.id for weak in await memory.weak()] == []
+    await memory.reinforce(node.id)
+    clock.ms = now + 10 * DAY
+    assert (await memory.explain(node.id)).retention == pytest.approx(exp(-0.1 * 10**0.8))
+    assert (await memory.gc()).archived == {}
+
+
+async def test_a_thousand_searches_slow_the_fading_of_a_memory_and_do_not_raise_its_rank(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    settings = Settings(durability="process")
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        shown = await memory.remember("The boat lies in the northern harbour", confidence=0.5)
+        other = await memory.remember("The boat lies in the southern harbour", confidence=0.5)
+        clock.ms += 20 * DAY
+
+        async def scores() -> list[tuple[str, float]]:
+            hits = (await memory.search("where does the boat lie in the harbour")).hits
+            return [(hit.id, hit.score) for hit in hits]
+
+        before = await scores()
+        assert {node_id for node_id, _ in before} == {shown.id, other.id}
+        for _ in range(1_000):
+            assert len((await memory.search("boat northern", limit=1)).hits) == 1
+        await memory._opened._usage.flush()
+        assert await scores() == before
+        held = (await memory.explain(shown.id)).retention
+        assert held == pytest.approx(0.5 + 0.05 * log(1 + 1_001 / 20), abs=1e-2)
+        clock.ms += 400 * DAY
+        assert [node_id for node_id, _ in await scores()] == [node_id for node_id, _ in before]
+
+
+@pytest.mark.parametrize(("category", "days"), [("context", 7), ("event", 30), ("task", 14), ("observation", 3)])
+async def test_what_passes_is_kept_as_long_as_its_category_says(
+    memory: Any, clock: HandClock, category: Any, days: int
+) -> None:
+    node = await memory.remember("The plumber has the key", category=category)
+    why = await memory.explain(node.id)
+    assert ((why.ends_at - node.created_at).days, why.ends_by) == (days, "lifetime")
+    clock.ms += days * DAY - 1
+    assert (await memory.gc()).archived == {}
+    clock.ms += 1
+    report = await memory.gc(dry_run=True)
+    assert (report.archived, report.dry_run, report.commits, report.live) == ({"expired": 1}, True, (), 0)
+    assert (await memory.get(node.id)).is_live
+    done = await memory.gc()
+    assert (done.archived, done.items[0].why, done.live) == (report.archived, report.items[0].why, 0)
+    assert f"kept for {days} days" in done.items[0].why
+    assert (await memory.get(node.id)).closed_reason == "expired"
+    assert (await memory.gc()).archived == {}
+
+
+@pytest.mark.parametrize("category", ["preference", "identity", "relationship", "knowledge", "reflection", "summary"])
+async def test_what_lasts_has_no_lifetime(memory: Any, clock: HandClock, category: Any) -> None:
+    node = await memory.remember("The plumber has the key", category=category)
+    clock.ms += 5_000 * DAY
+    assert (await memory.gc()).archived == {}
+    assert (await memory.explain(node.id)).ends_at is None
+
+
+async def test_reinforcing_begins_a_lifetime_anew_and_one_that_lies_ahead_has_not_begun(
+    memory: Any, clock: HandClock
+) -> None:
+    task = await memory.remember("Call the plumber", category="task")
+    trip = await memory.remember("The dentist sees Kim", category="event", valid_from="2026-03-01T10:00:00Z")
+    clock.ms += 10 * DAY
+    await memory.reinforce(task.id)
+    clock.ms += 10 * DAY
+    assert (await memory.gc()).archived == {}
+    clock.ms += 45 * DAY
+    assert [leaving.node.id for leaving in (await memory.gc()).items] == [task.id]
+    assert (await memory.get(trip.id)).is_live
+
+
+async def test_what_is_confirmed_or_about_somebody_protected_stays(memory: Any, clock: HandClock) -> None:
+    await memory.add_entity("Anna", protected=True)
+    kept = [
+        await inferred(memory, "Anna seems to prefer mornings", about=["Anna"]),
+        await memory.remember("Anna has a dentist's appointment", category="event", about=["Anna"]),
+        await memory.confirm((await inferred(memory, "Boris may like chess", category="context", confidence=0.2)).id),
+    ]
+    gone = await inferred(memory, "Boris may like go")
+    clock.ms += 3_000 * DAY
+    assert [leaving.node.id for leaving in (await memory.gc()).items] == [gone.id]
+    whys = [await memory.explain(node.id) for node in kept]
+    assert [(why.fading, why.fades_at, why.retention) for why in whys] == [("never", None, 1.0)] * 3
+
+
+async def test_who_is_named_very_often_keeps_what_is_known_of_them(tmp_path: Path, clock: HandClock) -> None:
+    settings = Settings(durability="process", protect_mentions=3)
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        facts = [await inferred(memory, f"Anna seems to like song {number}", about=["Anna"]) for number in range(4)]
+        rare = await inferred(memory, "Boris seems to like songs", about=["Boris"])
+        clock.ms += 300 * DAY
+        assert [leaving.node.id for leaving in (await memory.gc()).items] == [rare.id]
+        assert {(await memory.explain(node.id)).fading for node in facts} == {"never"}
+
+
+async def test_what_a_model_drew_from_the_users_own_words_is_as_good_as_said(memory: Any, clock: HandClock) -> None:
+    assert (await memory.explain((await memory.remember("A", origin="extraction")).id)).fading == "closes"
+    assert (await memory.explain((await memory.remember("B", origin="web")).id)).fading == "sinks"
+
+
+async def test_everything_may_be_let_fade(tmp_path: Path, clock: HandClock) -> None:
+    settings = Settings(durability="process", decay_closes="all")
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        await memory.remember("I like tea")
+        clock.ms += 71 * DAY
+        assert (await memory.gc()).archived == {"decayed": 1}
+
+
+async def test_a_stated_expiry_closes_also_what_would_last(memory: Any, clock: HandClock) -> None:
+    node = await memory.confirm((await memory.remember("The door code is 4711", expires="2026-01-15")).id)
+    clock.ms += 20 * DAY
+    report = await memory.gc()
+    assert (report.archived, report.items[0].why) == ({"expired": 1}, "it was to be kept until 2026-01-15")
+    assert (await memory.search("door code", archived=True)).ids == [node.id]
+    back = await memory.restore(node.id)
+    assert back.expires_at is None
+    assert (await memory.gc()).archived == {}
+
+
+async def test_what_upkeep_closed_and_somebody_brought_back_is_as_new(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("Call the plumber", category="task")
+    clock.ms += 20 * DAY
+    await memory.gc()
+    await memory.restore(node.id)
+    clock.ms += 13 * DAY
+    assert (await memory.gc()).archived == {}
+    clock.ms += DAY
+    assert (await memory.gc()).archived == {"expired": 1}
+
+
+async def test_upkeep_can_be_undone_as_one(memory: Any, clock: HandClock) -> None:
+    nodes = await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(1_100)])
+    clock.ms += 15 * DAY
+    told: list[tuple[int, int]] = []
+    report = await memory.gc(progress=lambda done, total: told.append((done, total)))
+    assert (report.archived, len(report.items), len(report.commits)) == ({"expired": 1_100}, 1_000, 3)
+    assert told == [(500, 1_100), (1_000, 1_100), (1_100, 1_100)]
+    assert (await memory.stats()).closed == 1_100
+    (run,) = report.runs
+    await memory.undo(run)
+    assert ((await memory.stats()).closed, (await memory.get(nodes[7].id)).is_live) == (0, True)
+    assert all(finding.ok for finding in (await memory.doctor()).findings)
+
+
+async def test_too_many_memories_evict_the_least_valuable(tmp_path: Path, clock: HandClock) -> None:
+    settings = Settings(durability="process", max_entries=3)
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        old = await memory.remember("The old boat is green")
+        sure = await memory.confirm((await memory.remember("The very old boat is red")).id)
+        useful = await memory.reinforce((await memory.remember("The useful boat is blue")).id)
+        clock.ms += 30 * DAY
+        fresh = [await memory.remember(f"The new boat number {number} is white") for number in range(2)]
+        dry = await memory.gc(dry_run=True)
+        report = await memory.gc()
+        assert dry.items == report.items
+        assert (dry.live, dry.live_bytes, dry.fits) == (report.live, report.live_bytes, True)
+        assert (report.archived, report.live) == ({"evicted": 2}, 3)
+        assert [leaving.node.id for leaving in report.items] == [old.id, useful.id]
+        assert {node.id for node in (await memory.list()).nodes} == {sure.id, fresh[0].id, fresh[1].id}
+        assert (await memory.gc()).archived == {}
+
+
+async def test_too_much_text_prunes_the_lowest_until_it_fits(tmp_path: Path, clock: HandClock) -> None:
+    settings = Settings(durability="process", max_size=4_000)
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        nodes = await memory.remember_many([Fact(content=f"Fact {number:03} " + "я" * 20) for number in range(100)])
+        await memory.demote(nodes[50].id)
+        await memory.reinforce(nodes[0].id)
+        dry = await memory.prune(dry_run=True)
+        report = await memory.prune()
+        assert dry.items == report.items
+        assert report.items[0].node.id == nodes[50].id
+        assert nodes[0].id not in {leaving.node.id for leaving in report.items}
+        size = len(nodes[0].content.encode())
+        assert (report.live, report.live_bytes, report.fits) == (4_000 // size, 4_000 // size * size, True)
+        assert report.archived == {"pruned": 100 - 4_000 // size}
+        assert (await memory.prune()).archived == {}
+        await memory.undo(report.runs[0])
+        assert (await memory.prune()).archived == report.archived
+
+
+async def test_a_low_score_alone_never_prunes(memory: Any) -> None:
+    node = await memory.remember("I like tea")
+    for _ in range(10):
+        await memory.demote(node.id)
+    assert ((await memory.prune()).archived, (await memory.gc()).archived) == ({}, {})
+
+
+async def test_opening_a_store_may_collect_what_is_over(tmp_path: Path, clock: HandClock) -> None:
+    async def opened(*, auto_gc: bool) -> int:
+        settings = Settings(durability="process", auto_gc=auto_gc)
+        async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+            return (await memory.scoped(Scope(owner="ann")).stats()).closed
+
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock) as memory:
+        await memory.scoped(Scope(owner="ann")).remember("Call the plumber", category="task")
+    clock.ms += 20 * DAY
+    assert [await opened(auto_gc=False), await opened(auto_gc=True)] == [0, 1]
+
+
+async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, clock: HandClock) -> None:
+    ann, group = memory.scoped(Scope(owner="ann")), memory.scoped(Scope(owner="ann", chat="ski"))
+    hers = await ann.remember("Call the plumber", category="task")
+    await memory.scoped(Scope(owner="", chat="ski")).remember("Wax the skis", category="task")
+    clock.ms += 20 * DAY
+    assert ((await memory.gc()).archived, list(await memory.weak())) == ({}, [])
+    assert (await memory.gc()).live == 0
+    with pytest.raises(DeniedError):
+        await ann.gc(all_owners=True)
+    assert [leaving.node.id for leaving in (await ann.gc(dry_run=True)).items] == [hers.id]
+    assert (await group.gc(dry_run=True)).archived == {"expired": 2}
+    assert (await ann.stats()).last_decay is None
+    report = await memory.maintain(all_owners=True)
+    assert [step.name for step in report.steps] == ["gc", "prune"]
+    assert report.steps[0].report.archived == {"expired": 2}
+    assert [(commit.actor, commit.reason) for commit in await ann.log()] == [("upkeep", "expired"), ("ann", "remember")]
+    assert [commit.origin for commit in await memory.log()] == []
+    (run,) = [commit.run_id for commit in await ann.log() if commit.run_id]
+    await ann.undo(run)
+    assert (await ann.get(hers.id)).is_live
+
+
+async def test_the_weak_list_says_what_goes_first_and_why(memory: Any, clock: HandClock) -> None:
+    unsure = await memory.remember("Kim may move to Riga", confidence=0.3)
+    await memory.remember("I like tea")
+    task = await memory.remember("Call the plumber", category="task")
+    code = await memory.remember("The door code is 4711", expires="2026-01-14")
+    clock.ms += 10 * DAY
+    found = await memory.weak()
+    assert [weak.node.id for weak in found] == [code.id, task.id, unsure.id]
+    assert [weak.fading for weak in found] == ["sinks"] * 3
+    assert "only 30% sure" in found[2].why
+    assert "over on 2026-01-14 (as you said)" in found[0].why
+    assert "task: 14 days" in found[1].why
+    assert (found[2].leaves_at, found[2].retention) == (None, pytest.approx(0.3 * exp(-0.1 * 10**0.8)))
+    assert (found[1].leaves_at - task.created_at).days == 14
+    assert [weak.node.id for weak in await memory.weak(1)] == [code.id]
+    with pytest.raises(InvalidError):
+        await memory.weak(0)

@@ -1,0 +1,84 @@
+"""What is said so plainly that no model is needed, and what only looks so."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.consolidation.plain import plainly_said
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "kept"),
+    [
+        ("Well, I really love hiking in the Alps.", "preference", "I really love hiking in the Alps"),
+        ("Olga prefers tea to coffee!", "preference", "Olga prefers tea to coffee"),
+        ("My favourite colour is green.", "preference", "My favourite colour is green"),
+        ("I can't stand cilantro", "preference", "I can't stand cilantro"),
+        ("Hi, my name is Vera", "fact", "My name is Vera"),
+        ("I live in Lisbon since 2019. Do you?", "fact", "I live in Lisbon since 2019"),
+        ("I'm allergic to peanuts.", "fact", "I'm allergic to peanuts"),
+        ("My daughter is called Mia", "fact", "My daughter is called Mia"),
+        ("Remember that the spare key hangs in the shed.", "fact", "The spare key hangs in the shed"),
+        ("FYI: the boiler was serviced in May", "fact", "The boiler was serviced in May"),
+        ("My wedding is on June 3rd", "fact", "My wedding is on June 3rd"),
+        ("We decided to sell the car.", "decision", "We decided to sell the car"),
+        ("I promised Anna to water her plants", "commitment", "I promised Anna to water her plants"),
+        ("I'll send Tom the slides by Friday.", "commitment", "I'll send Tom the slides by Friday"),
+        ("I think remote work suits small teams best", "opinion", "I think remote work suits small teams best"),
+        ("Я очень люблю грузинскую кухню.", "preference", "Я очень люблю грузинскую кухню"),
+        ("Мне не нравится громкая музыка", "preference", "Мне не нравится громкая музыка"),
+        ("Привет, меня зовут Олег", "fact", "Меня зовут Олег"),
+        ("У меня аллергия на орехи.", "fact", "У меня аллергия на орехи"),
+        ("Запомни, что ключ лежит в сарае", "fact", "Ключ лежит в сарае"),
+        ("Мы решили продать машину.", "decision", "Мы решили продать машину"),
+        ("Обещал Анне полить цветы до пятницы", "commitment", "Обещал Анне полить цветы до пятницы"),
+        ("По-моему, удалёнка подходит не всем", "opinion", "По-моему, удалёнка подходит не всем"),
+    ],
+)
+def test_a_plain_statement_is_kept_as_it_was_said(said: str, kind: str, kept: str) -> None:
+    assert [(found.kind, found.text) for found in plainly_said(said)] == [(kind, kept)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Do you love hiking?",
+        "I love it!",
+        "I like your new haircut",
+        "I'd love to see the photos",
+        "I would like a coffee",
+        "I think so",
+        "I think I left my keys there",
+        "It looks like rain",
+        "Sounds like a great plan, John",
+        "Maybe I love hiking",
+        "If I lived in Lisbon, I would surf",
+        'She said "I hate mondays"',
+        "I haven't decided yet",
+        "I'll see you tomorrow",
+        "I'll definitely try",
+        "I'm a bit tired",
+        "I love the colors",
+        "They love them",
+        "Я люблю тебя",
+        "Мне нравится эта картина",
+        "Ты любишь чай?",
+        "Может быть, я люблю чай",
+        "Думаю, что да",
+        "Ещё не решил",
+        "как дела",
+        "",
+    ],
+)
+def test_small_talk_and_guesses_teach_nothing(said: str) -> None:
+    assert plainly_said(said) == ()
+
+
+def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
+    (found,) = plainly_said("I live in St. Gallen at 2.5 km from Dr. Weber's practice. Nice.")
+    assert found.text == "I live in St. Gallen at 2.5 km from Dr. Weber's practice"
+
+
+def test_a_long_text_costs_no_more_than_its_beginning() -> None:
+    assert len(plainly_said("I love tea. " + "word " * 200_000)) == 1
+    assert plainly_said("a" * 1_000_000) == ()
