@@ -878,26 +878,40 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Record the conversations of a file. Importing it again adds nothing.
+        """Bring in what another memory or a chat left: messages, facts, people and how they hang together.
+
+        What is there already is left as it is, so bringing in the same again adds nothing, and an import that was
+        interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
+        none that is here, `review` lists what may not hold beside another.
 
         Args:
-            format: "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the file
-                when None.
+            path: a file, or a folder for formats of several files.
+            format: "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude",
+                "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the content when
+                None.
             dry_run: read and check everything, record nothing.
-            progress: called with (messages so far, messages in all).
+            progress: called with (records so far, records in all).
 
         Raises:
-            InvalidError: the file cannot be read, or is of no known format.
+            InvalidError: it cannot be read, or is of no known format.
         """
-        from ricordo.porting import conversations
+        from ricordo.porting import bringing_in, formats
+        from ricordo.porting.records import Reader
 
-        return await conversations.bring_in(
-            Path(path), format=format, owner=f"{self._scope.owner}/{self._scope.chat or ''}", add_many=self.add_many,
-            known=self._count_known, progress=progress, dry_run=dry_run,
-        )  # fmt: skip
+        engine, scope = self._opened, self._scope
+        reader = Reader(owner=scope.owner, chat=scope.chat or "")
+        parsed = await asyncio.to_thread(
+            formats.parse, Path(path), format=format, reader=reader, store=engine.store.path
+        )
+        importing = bringing_in.Importing(scope=scope, now=engine.now(), instant=engine.instant, rules=engine.rules)
+        return await bringing_in.bring_in(
+            parsed, importing, write=self._bring_in, read=engine.store.read, progress=progress, dry_run=dry_run
+        )
 
-    async def _count_known(self, ids: Sequence[str]) -> int:
-        return await self._opened.store.read(lambda tx: len(tx.known_ids(ids)))
+    async def _bring_in(self, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
+        result = await self._write("import", decide)
+        self._opened.backlog.note(1)
+        return result
 
     # inside
 

@@ -690,11 +690,21 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import read: new messages, those that were there already, and lines it could not use."""
+    """What an import found: memories read, added and known already, and what it could not use, with places.
 
+    `messages` and `facts` are the two kinds of what was added; `people`, `relations` and `links` came with them;
+    `sessions` counts the conversations in the file.
+    """
+
+    format: str = ""
     read: int = 0
     added: int = 0
     known: int = 0
+    messages: int = 0
+    facts: int = 0
+    people: int = 0
+    relations: int = 0
+    links: int = 0
     refused: tuple[str, ...] = ()
     refused_count: int = 0
     sessions: int = 0

@@ -727,16 +727,22 @@ class Memory:
     def import_(
         self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Record the conversations of a file. Importing it again adds nothing.
+        """Bring in what another memory or a chat left: messages, facts, people and how they hang together.
+
+        What is there already is left as it is, so bringing in the same again adds nothing, and an import that was
+        interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
+        none that is here, `review` lists what may not hold beside another.
 
         Args:
-            format: "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the file
-                when None.
+            path: a file, or a folder for formats of several files.
+            format: "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude",
+                "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the content when
+                None.
             dry_run: read and check everything, record nothing.
-            progress: called with (messages so far, messages in all).
+            progress: called with (records so far, records in all).
 
         Raises:
-            InvalidError: the file cannot be read, or is of no known format.
+            InvalidError: it cannot be read, or is of no known format.
         """
         return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
 

@@ -36,14 +36,16 @@ class Arrived:
     kept: Mapping[str, Node]
 
 
-def arrive(snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str]) -> Arrived:
+def arrive(snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str],
+           may_close: bool = True) -> Arrived:  # fmt: skip
     """Look at each fact a change adds against those before it, those of the same change included.
 
     Args:
         now: Unix milliseconds, UTC; closes what is replaced.
         claimed: ids the caller gave: such a fact is kept under its id even where it repeats another.
+        may_close: whether a rule may close a fact; else somebody is asked.
     """
-    arriving = _Arriving(snapshot, scope, now)
+    arriving = _Arriving(snapshot, scope, now, may_close=may_close)
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
@@ -67,7 +69,8 @@ def arrive(snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claime
 class _Arriving:
     """The facts of one change as they are taken in, one after the other."""
 
-    def __init__(self, snapshot: Snapshot, scope: Scope, now: int) -> None:
+    def __init__(self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool) -> None:
+        self._may_close = may_close
         self._snapshot = snapshot
         self._scope = scope
         self._now = now
@@ -121,7 +124,9 @@ class _Arriving:
         return [self.added[each] for _, each in lines[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]]
 
     def _settle(self, node: Node, found: list[tuple[Verdict, Node]]) -> None:
-        replaced = [old for verdict, old in found if verdict == "replaced" and may_replace(node, old)]
+        replaced = [
+            old for verdict, old in found if verdict == "replaced" and self._may_close and may_replace(node, old)
+        ]
         for old in replaced:
             self._alter(superseded(old, by=node, at=self._at))
             self.links.append(supersedes(node, old))

@@ -18,6 +18,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     fading_verbs,
     keeping,
     people_verbs,
+    porting_verbs,
     recalling,
     run_verbs,
     serving,

@@ -1,8 +1,7 @@
-"""The verbs for the store as a whole: figures, the log, import, backup and check."""
+"""The verbs for the store as a whole: figures, the log, backup and check."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
@@ -13,12 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.doors.cli.door import Door
-from ricordo.doors.cli.progress import embedded, progress_bar
 from ricordo.doors.cli.screen import Answer, one_line, shown
 from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import StoreError
-from ricordo.model import Commit, ImportReport, Report, Stats
+from ricordo.model import Commit, Report, Stats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,39 +95,6 @@ def _show_log(out: Console, commits: Sequence[Commit], *, zone: ZoneInfo) -> Non
         who, what = one_line(commit.actor, most=30), one_line(commit.origin + said)
         lines.add_row(str(commit.seq), minute(commit.at, zone), Text(who), Text(what))
     out.print(lines)
-
-
-@verb("import", panel=_PANEL)
-async def import_(
-    door: Door,
-    file: Annotated[Path, typer.Argument(help="JSON lines of role or speaker, text, time and session.")],
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="chat or locomo. [default: told from the file]")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Read and check, record nothing.")] = False,
-) -> Answer:
-    """Record the conversations of a file. The same file again adds nothing."""
-    try:
-        async with door.open(makes=not dry_run) as memory:
-            with progress_bar(door.err, "Reading") as progress:
-                report = await memory.import_(file, format=format, dry_run=dry_run, progress=progress)
-            if not dry_run:
-                await embedded(door.err, memory)
-    except asyncio.CancelledError:
-        door.notice("Stopped. What was read so far is kept; the same command again goes on from there.")
-        raise
-    return Answer(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
-
-
-def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
-    fresh = report.read - report.known if dry_run else report.added
-    done = "would be added" if dry_run else "added"
-    known = f", {report.known:,} known already" if report.known else ""
-    out.print(f"{fresh:,} message{'' if fresh == 1 else 's'} {done}{known}, {report.sessions:,} conversations.")
-    if report.refused_count:
-        out.print(Text(f"{report.refused_count:,} lines could not be used:", style="yellow"))
-        for line in report.refused:
-            out.print(Text(f"  {one_line(line, most=200)}"))
 
 
 @verb("backup", panel=_PANEL)

@@ -1,0 +1,89 @@
+"""Every format that can be brought in, by name, and how one is told from its content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ricordo.errors import InvalidError
+from ricordo.porting import (
+    chatgpt,
+    claude,
+    conversations,
+    langgraph_store,
+    markdown_memory,
+    mcp_graph,
+    mem0,
+    memories_jsonl,
+    memories_sqlite,
+)
+from ricordo.porting.names import IMPORTED
+from ricordo.porting.records import Parsed, Reader
+from ricordo.porting.sources import Material
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What can be brought in: `about` says what it is to a person, `fits` tells it from its content."""
+
+    name: str
+    about: str
+    fits: Callable[[Material], bool]
+    read: Callable[[Material, Reader], Parsed]
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(name=chatgpt.NAME, about="ChatGPT's export", fits=chatgpt.fits, read=chatgpt.read),
+    Format(name=claude.NAME, about="Claude's export", fits=claude.fits, read=claude.read),
+    Format(name=memories_jsonl.NAME, about="memories.jsonl, archive.jsonl and people.jsonl", fits=memories_jsonl.fits,
+           read=memories_jsonl.read),
+    Format(name=memories_sqlite.NAME, about="a SQLite table of memories", fits=memories_sqlite.fits,
+           read=memories_sqlite.read),
+    Format(name=mcp_graph.NAME, about="the MCP reference server's knowledge graph", fits=mcp_graph.fits,
+           read=mcp_graph.read),
+    Format(name=mem0.NAME, about="mem0's memories and history", fits=mem0.fits, read=mem0.read),
+    Format(name=langgraph_store.NAME, about="a LangGraph store", fits=langgraph_store.fits,
+           read=langgraph_store.read),
+    Format(name="locomo", about="the LoCoMo set", fits=conversations.is_locomo, read=conversations.read_locomo),
+    Format(name="chat", about="JSON lines of role or speaker, text, time and session", fits=conversations.is_chat,
+           read=conversations.read_chat),
+    Format(name=markdown_memory.NAME, about="MEMORY.md and the like", fits=markdown_memory.fits,
+           read=markdown_memory.read),
+)  # fmt: skip
+"""Those of the most telling marks first."""
+
+
+def parse(path: Path, *, format: str | None, reader: Reader, store: Path | None) -> Parsed:
+    """Read what lies at a path.
+
+    Args:
+        format: one of `IMPORTED`; told from the content when None.
+        store: the file of the present store, which cannot be brought in to itself.
+
+    Raises:
+        InvalidError: it cannot be read, is of no known format, or holds nothing to remember.
+    """
+    material = Material(path, store=store)
+    chosen = _named(format) if format is not None else _told(material)
+    parsed = chosen.read(material, reader)
+    parsed = replace(parsed, refused=(*material.notes, *parsed.refused))
+    if not (parsed.messages or parsed.facts or parsed.people or parsed.refused):
+        raise InvalidError(f"{path} holds no messages and no facts", hint=f"it was read as {chosen.about}")
+    return parsed
+
+
+def _named(name: str) -> Format:
+    found = next((each for each in FORMATS if each.name == name), None)
+    if found is None:
+        raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
+    return found
+
+
+def _told(material: Material) -> Format:
+    found = next((each for each in FORMATS if each.fits(material)), None)
+    if found is None:
+        raise InvalidError(
+            f"{material.path} is of no format that is known", hint=f"--format says which: {', '.join(IMPORTED)}"
+        )
+    return found

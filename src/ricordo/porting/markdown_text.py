@@ -1,0 +1,253 @@
+"""Markdown as far as memories need it: headings, bullets under bullets, paragraphs; and a fact written as a bullet that
+reads back as it was. Pure.
+
+Source: CommonMark 0.31, sections 2.4 (backslash escapes), 4.2 (headings), 4.5 (fences), 5.2 (list items) and 6.7 (hard
+line breaks).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*\Z")
+_BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?P<text>\S.*)\Z")
+_FENCE = re.compile(r"\s*(```+|~~~+)")
+_RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
+_BOX = re.compile(r"\[(?P<mark>[ xX])\]\s+")
+_ISO = re.compile(r"(?<!\d)(\d{4})[-_./](\d{2})[-_./](\d{2})(?!\d)")
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_WRITTEN = re.compile(
+    r"\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[A-Za-z]{3,9})|(?P<month2>[A-Za-z]{3,9})\s+(?P<day2>\d{1,2})"
+    r"(?:st|nd|rd|th)?),?\s+(?P<year>\d{4})\b"
+)
+_LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
+_TRAILING = re.compile(r"\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
+_COMMENT = re.compile(r"\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
+_ANY_COMMENT = re.compile(r"(?<!\\)<!--.*?-->", re.DOTALL)
+_STRONG_LABEL = re.compile(r"(\*\*|__)(?P<label>[^*_\\]{1,80}?)(?P<colon>:?)\1(?P<colon2>:?)\s*")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SPECIAL = re.compile(r"([\\`*_<\[\]#])")
+_PARAGRAPH = -1
+"""The indentation of a paragraph: bullets after "For example:" belong to it."""
+_SHORT = 80
+"""A bullet longer than this is a statement of its own: it does not stand before those under it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading; `level` counts from 1."""
+
+    level: int
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A bullet or a paragraph as it stands, its lines joined; `under` are the bullets above it that it belongs to."""
+
+    text: str
+    line: int
+    under: tuple[str, ...] = ()
+
+
+Block = Heading | Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What an item says, when (ISO date), and what Ricordo's own comment behind it adds."""
+
+    text: str
+    at: str | None
+    is_task: bool
+    said: dict[str, Any]
+
+
+def outline(text: str) -> Iterator[Block]:
+    """Headings and items in order. Code belongs to what stands above it; front matter and rules to nothing."""
+    pending: list[_Open] = []
+    for number, line, is_code in _lines(text):
+        heading = None if is_code else _HEADING.match(line)
+        bullet = None if is_code or heading else _BULLET.match(line)
+        if heading or (bullet and not _RULE.match(line)):
+            if heading:
+                yield from _closed(pending, down_to=-1)
+                yield Heading(level=len(heading[1]), text=plain(heading[2]), line=number)
+            elif bullet:
+                indent = len(bullet["indent"].expandtabs(4))
+                yield from _closed(pending, down_to=indent)
+                pending.append(_Open(indent=indent, line=number, lines=[bullet["text"]]))
+        elif is_code and pending:
+            pending[-1].lines.append(line)
+            pending[-1].is_code = True
+        elif not line.strip() or _RULE.match(line):
+            for item in pending[-1:]:
+                item.is_ended = True
+        elif pending and not (pending[-1].is_ended and not line[:1].isspace()):
+            pending[-1].lines.append(line.strip())
+        else:
+            yield from _closed(pending, down_to=-1)
+            pending.append(_Open(indent=_PARAGRAPH, line=number, lines=[line.strip()]))
+    yield from _closed(pending, down_to=-1)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """An item whose end is not reached yet."""
+
+    indent: int
+    line: int
+    lines: list[str]
+    is_ended: bool = False
+    is_code: bool = False
+    is_given: bool = False
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
+    """(number, line, whether it is code), without front matter."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    start = 0
+    if lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:50]):
+        start = next(at for at, line in enumerate(lines[1:], start=1) if line.strip() == "---") + 1
+    fence = ""
+    for number, line in enumerate(lines[start:], start=start + 1):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+            yield number, line, True
+        else:
+            yield number, line, bool(fence)
+
+
+def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
+    """Give what no line can belong to any more: what stands as deep as a new bullet, or deeper.
+
+    A bullet is given before those under it, which is when the first of them comes.
+    """
+    for place, item in enumerate(pending):
+        if not item.is_given:
+            above = tuple(_title(each) for each in pending[:place])
+            item.is_given = True
+            if not (down_to > item.indent and _is_title(_joined(item))):
+                yield Item(text=_joined(item), line=item.line, under=tuple(each for each in above if each))
+    pending[:] = [
+        item for item in pending
+        if item.indent < down_to and (item.indent != _PARAGRAPH or _is_title(_joined(item)))
+    ]  # fmt: skip
+
+
+def _joined(item: _Open) -> str:
+    """Lines as one text; a line that ends in a backslash ends there, and code keeps its lines."""
+    if item.is_code:
+        return "\n".join(item.lines)
+    return "".join(
+        line[:-1] + "\n" if line.endswith("\\") and not line.endswith("\\\\") else f"{line} " for line in item.lines
+    ).rstrip()
+
+
+def _is_title(text: str) -> bool:
+    return text.endswith((":", ":**"))
+
+
+def _title(item: _Open) -> str:
+    text = plain(_joined(item)).rstrip(" :")
+    return text if len(text) <= _SHORT else ""
+
+
+def entry_of(item: Item) -> Entry:
+    """What an item says. Its own date stands before it, or in brackets behind it."""
+    text, said = item.text, {}
+    if found := _COMMENT.search(text):
+        said, text = _object(found["json"]), text[: found.start()]
+    text = _ANY_COMMENT.sub("", text)
+    box = _BOX.match(text)
+    text = text[box.end() :] if box else text
+    at = None
+    for pattern in (_LEADING, _TRAILING):
+        dated = pattern.match(text) if pattern is _LEADING else pattern.search(text)
+        if at is None and dated and date_in(dated["date"]):
+            at, text = date_in(dated["date"]), text[: dated.start()] + text[dated.end() :]
+    words = unescaped(text) if said else plain(text)
+    under = "" if said else ": ".join(item.under)
+    exact = said.get("text")
+    return Entry(
+        text=exact if isinstance(exact, str) else f"{under}: {words}" if under and words else words,
+        at=at,
+        is_task=box is not None and box["mark"] == " ",
+        said=said,
+    )
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def plain(text: str) -> str:
+    """The text without the marks around a label at its beginning, and without escapes."""
+    found = _STRONG_LABEL.match(text)
+    if found:
+        rest = text[found.end() :]
+        colon = ": " if (found["colon"] or found["colon2"]) and rest else " " if rest else ""
+        text = f"{found['label']}{colon}{rest}"
+    return unescaped(text).strip()
+
+
+def unescaped(text: str) -> str:
+    """Without the backslashes that keep a mark from being one."""
+    return _ESCAPED.sub(r"\1", text)
+
+
+def date_in(text: str) -> str | None:
+    """The first date of a text as ISO text: 2026-01-15, January 15, 2026 or 15 January 2026."""
+    if found := _ISO.search(text):
+        year, month, day = (int(part) for part in found.groups())
+    elif (found := _WRITTEN.search(text)) and (month := _month(found["month"] or found["month2"])):
+        year, day = int(found["year"]), int(found["day"] or found["day2"])
+    else:
+        return None
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+def _month(name: str) -> int:
+    return next((number for number, month in enumerate(_MONTHS, start=1) if month.startswith(name.lower())), 0)
+
+
+def bullet(text: str, *, day: str, said: Mapping[str, Any]) -> str:
+    """A fact as a bullet that reads back as it was: where marks alone cannot carry it, its comment holds the text."""
+    written = _bullet(text, day, said)
+    items = [each for each in outline(written) if isinstance(each, Item)]
+    if len(items) == 1 and entry_of(items[0]).text == text and entry_of(items[0]).at == day:
+        return written
+    return _bullet(" ".join(text.split()), day, {**said, "text": text})
+
+
+def _bullet(text: str, day: str, said: Mapping[str, Any]) -> str:
+    shown = "\\\n  ".join(_SPECIAL.sub(r"\\\1", line) for line in text.split("\n"))
+    comment = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
+    return f"- {day}: {shown} <!-- ricordo {comment} -->"

@@ -1,0 +1,5 @@
+"""The names of formats, apart from what reads them: a command's help need not load it."""
+
+IMPORTED = (
+    "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat", "locomo",
+)  # fmt: skip
