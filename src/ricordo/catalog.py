@@ -269,6 +269,16 @@ _CHANGE = (
         summary="Bring back what was forgotten or archived.", notes={"id": _ID},
     ),
     Capability(
+        method="erase", tool="erase_memory", effect="removes", access="erase",
+        summary="Remove a memory, a conversation or a person for good, because the user asked for exactly that: it "
+        "cannot be taken back. forget_memory can. Say dry_run first and show the user what would go.",
+        shown=("id", "session", "entity", "dry_run"),
+        notes={
+            "id": _ID, "session": "A conversation, with all learnt in it.",
+            "entity": "Somebody, with everything that names them.", "dry_run": "Say what would go, and leave it.",
+        },
+    ),
+    Capability(
         method="undo", tool="undo_change", effect="removes", access="write",
         summary="Take a change back: everything it touched becomes what it was before.",
     ),

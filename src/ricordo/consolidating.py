@@ -41,6 +41,8 @@ def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None
             "no language model is chosen", hint="open the memory with model=..., or give --model or $RICORDO_MODEL"
         )
     settings = engine.settings
+    if scope.chat:  # what is said in a group is the group's, and so is what is learnt of it
+        scope = Scope(owner="", chat=scope.chat)
     return House(
         model=chosen, scope=scope, store=engine.store, now=engine.now, tokens=EstimatedTokens(),
         day=lambda: datetime.fromtimestamp(engine.now() / 1_000, UTC).astimezone(engine.zone).date().isoformat(),

@@ -18,6 +18,7 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Keeping, Rules, single_scopes
 from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
@@ -87,6 +88,7 @@ class Engine:
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
         )  # fmt: skip
         try:
+            await resume(store)
             spec = await _stored_spec(store) if embedder == STORED else embedder
             chosen = _resolved(spec, settings)
             model = None

@@ -17,6 +17,7 @@ from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
+from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc, maintain, prune, undo, weak
 from ricordo.forgetting.keeping import Keeping
 from ricordo.ids import new_id
@@ -30,6 +31,7 @@ from ricordo.model import (
     Decision,
     Entity,
     EntityType,
+    ErasureReport,
     Explanation,
     Fact,
     ImportReport,
@@ -461,6 +463,39 @@ class Memory:
         node = await self._write("restore", lambda tx: forget.restore(forget.found(tx, self._scope, id), at=at))
         self._opened.backlog.note(1)
         return node
+
+    async def erase(
+        self,
+        *,
+        id: str | None = None,
+        session: str | None = None,
+        entity: str | None = None,
+        owner: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ErasureReport:
+        """Remove for good: the rows, what history says of them, what was derived from them alone, and every byte of it
+        in the store's files. It cannot be undone. Returns what went, what was kept and why, and what is out of reach.
+
+        Args:
+            id: a memory, with the older versions it took the place of.
+            session: a conversation, with everything said and learnt in it.
+            entity: somebody or something by name or id, with every memory about it or naming it.
+            owner: all of the caller's own memory; only their own name is accepted.
+            dry_run: tell what would go, remove nothing.
+            progress: called with (rows so far, rows in all).
+
+        Raises:
+            InvalidError: not exactly one thing is named.
+            NotFoundError: there is no such thing.
+            DeniedError: `owner` is somebody else.
+        """
+        asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
+        engine = self._opened
+        return await erasure.erase(
+            engine.store, asked, scope=self._scope, now=engine.now(), sought=people.sought, dry_run=dry_run,
+            progress=progress,
+        )  # fmt: skip
 
     async def add_entity(
         self,

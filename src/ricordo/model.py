@@ -312,12 +312,14 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItem:
-    """One thing a run did or would not do. `id` is of the memory it made or touched; `text` is what that says, empty
-    once it is gone; `evidence` holds the ids of the messages it rests on.
+    """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
+    place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
+    messages it rests on.
     """
 
     what: RunItemKind
     id: str | None = None
+    other: str | None = None
     text: str = ""
     reason: str = ""
     evidence: tuple[str, ...] = ()
@@ -618,6 +620,50 @@ class Report:
     @property
     def ok(self) -> bool:
         return all(finding.ok for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What of one kind an erasure removes: a type of memory, or "entity", "relation" or "session". Of very many only
+    the first thousand are named.
+    """
+
+    kind: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBack:
+    """What an erasure leaves, and why."""
+
+    why: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReport:
+    """What an erasure removed, or would remove.
+
+    Attributes:
+        is_done: whether no byte of it is left in the store's files; never so for a dry run.
+        out_of_reach: where it may still be, since no program can reach it from here.
+        bytes_before, bytes_after: the size of the store's file.
+    """
+
+    dry_run: bool
+    erased: tuple[Erased, ...]
+    kept: tuple[KeptBack, ...]
+    out_of_reach: tuple[str, ...]
+    is_done: bool = False
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many memories, entities, relations and sessions."""
+        return sum(each.count for each in self.erased)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

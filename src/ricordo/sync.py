@@ -17,6 +17,7 @@ from ricordo.model import (
     Decision,
     Entity,
     EntityType,
+    ErasureReport,
     Explanation,
     Fact,
     ImportReport,
@@ -345,6 +346,36 @@ class Memory:
             ConflictError: a newer version took its place.
         """
         return self._portal.call(self._memory.restore(id))
+
+    def erase(
+        self,
+        *,
+        id: str | None = None,
+        session: str | None = None,
+        entity: str | None = None,
+        owner: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ErasureReport:
+        """Remove for good: the rows, what history says of them, what was derived from them alone, and every byte of it
+        in the store's files. It cannot be undone. Returns what went, what was kept and why, and what is out of reach.
+
+        Args:
+            id: a memory, with the older versions it took the place of.
+            session: a conversation, with everything said and learnt in it.
+            entity: somebody or something by name or id, with every memory about it or naming it.
+            owner: all of the caller's own memory; only their own name is accepted.
+            dry_run: tell what would go, remove nothing.
+            progress: called with (rows so far, rows in all).
+
+        Raises:
+            InvalidError: not exactly one thing is named.
+            NotFoundError: there is no such thing.
+            DeniedError: `owner` is somebody else.
+        """
+        return self._portal.call(
+            self._memory.erase(id=id, session=session, entity=entity, owner=owner, dry_run=dry_run, progress=progress)
+        )
 
     def add_entity(
         self,

@@ -115,6 +115,10 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
         refused = await client.call_tool(name, arguments)
         assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]
         left.discard(name)
+    assert (await use("erase_memory", id=one, dry_run=True))["erased"] == [
+        {"kind": "semantic", "count": 1, "ids": [one]}
+    ]
+    assert (await use("erase_memory", id=one))["is_done"]
     assert left <= {"resolve_review"}
 
 

@@ -327,7 +327,7 @@ def _fills_the_slot(new: Node, old: Node) -> bool:
 def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
     learning.put[old.id] = _faded(superseded(old, by=new, at=learning.at))
     learning.link(supersedes(new, old, [node.id for node in fact.evidence]))
-    learning.items.append(RunItem(what="replaced", id=old.id, text=old.content, reason=f"by {new.id}"))
+    learning.items.append(RunItem(what="replaced", id=old.id, other=new.id, text=old.content))
 
 
 def _question(learning: _Learning, new: Node, old: Node) -> Review:
@@ -352,10 +352,10 @@ def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str
         learning.items.append(RunItem(what=what, id=kept, text=fact.content, evidence=evidence))
     for edge in arrived.change.link:
         if edge.type == "supersedes":
-            learning.items.append(RunItem(what="replaced", id=edge.target, reason=f"by {edge.source}"))
+            learning.items.append(RunItem(what="replaced", id=edge.target, other=edge.source))
     for review in (*arrived.change.reviews, *learning.reviews):
         if review.kind == "conflict":
-            doubt = RunItem(what="in doubt", id=review.newer.id, text=review.newer.content, reason=review.older.id)
+            doubt = RunItem(what="in doubt", id=review.newer.id, text=review.newer.content, other=review.older.id)
             learning.items.append(doubt)
 
 
@@ -368,7 +368,7 @@ def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
             evidence=(cause.id, effect.id),
         )  # fmt: skip
         learning.link(edge)
-    learning.items.append(RunItem(what="cause", id=cause.id, text=cause.content, reason=f"led to {effect.id}"))
+    learning.items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
 
 
 def _learnt_from(learning: _Learning, cause: Node, effect: Node) -> list[tuple[str, str]]:

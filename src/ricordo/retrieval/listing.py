@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ricordo.clock import from_ms
-from ricordo.errors import InvalidError, NotFoundError
+from ricordo.errors import InvalidError
 from ricordo.model import Archive, ClosedReason, Page, Scope, Stats, Version
 from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
@@ -65,9 +65,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.node(scope, node_id)
-    if node is None:
-        raise NotFoundError(f"there is no memory {node_id}")
+    node = snapshot.known_node(scope, node_id)
     found = [pair for each in snapshot.lineage(scope, node) for pair in snapshot.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
@@ -29,6 +30,7 @@ from ricordo.store.sqlite.restoring import put_back, restored_rows
 from ricordo.store.sqlite.rows import (
     Row,
     alias_row,
+    bare,
     chain,
     closed_edge_row,
     digest,
@@ -38,10 +40,12 @@ from ricordo.store.sqlite.rows import (
     relation_row,
     review_row,
     run_row,
+    seal,
     sealed,
     session_row,
     shelf_of,
 )
+from ricordo.store.sqlite.sealing import hashes_of
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
 from ricordo.words import raw_words, statement_line
@@ -49,12 +53,16 @@ from ricordo.words import raw_words, statement_line
 # How much of the way to 1 a tie between memories covers each time they prove useful together.
 _ASSOCIATED = 0.3
 
+# What these put in is new for certain, and there once: the digest need not be taken from the store.
+_PLAIN = frozenset(("session_insert", "node_insert"))
+
 
 @dataclass(slots=True)
 class _Rows:
     """What one commit writes, by statement, in the order the references between tables ask for."""
 
-    seals: list[bytes] = field(default_factory=list)
+    hashes: list[bytes] = field(default_factory=list)
+    is_plain: bool = True
     grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
@@ -68,7 +76,8 @@ class _Rows:
 
     def add(self, statement: str, row: Row) -> None:
         self.by_statement[statement].append(row)
-        self.seals.append(row[-1])
+        self.hashes.append(bare(row[-1]))
+        self.is_plain = self.is_plain and statement in _PLAIN
 
     def index(self, row: Row, *, is_live: bool) -> None:
         """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
@@ -120,19 +129,8 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for run in change.runs:
         writer.run(run)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
-    writer.rows.seals += [each.seal for each in restored if each.seal is not None]
     space = next((each.space for each in restored if each.space is not None), None) or writer.home()
-    values = (
-        writer.commit,
-        space,
-        to_ms(at),
-        reason.actor,
-        reason.origin,
-        reason.reason,
-        reason.run_id,
-        digest(writer.rows.seals),
-    )
-    snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
+    commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
     for statement, rows in writer.rows.by_statement.items():
         if rows:
@@ -143,7 +141,36 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
     snapshot.connection.executemany(sql("shelf_grew"), grown)
     put_back(snapshot, restored)
+    if restored or not writer.rows.is_plain:
+        settle_digest(snapshot, head, commit)
     return writer.commit
+
+
+CommitValues = tuple[Any, ...]
+"""What a commit's hash is over, the digest last."""
+
+
+def put_commit(snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime,
+               hashes: Sequence[bytes]) -> CommitValues:  # fmt: skip
+    """Write the row of a commit, to which its rows refer.
+
+    Args:
+        head: the hash of the commit before.
+        hashes: the bare hashes of the seals of its rows, as far as they are known now.
+    """
+    words = seal((reason.actor, reason.reason))
+    values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
+    row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
+    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
+    return values
+
+
+def settle_digest(snapshot: Snapshot, head: bytes, values: CommitValues) -> None:
+    """Take the digest over the rows as they were written in the end: one may be written twice, or be there already."""
+    settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
+    if settled != values:
+        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
+        snapshot.connection.execute(sql("commit_digest"), told)
 
 
 class _Writer:
@@ -225,9 +252,14 @@ class _Writer:
             self.rows.add("node_update", row)
 
     def run(self, run: Run) -> None:
+        """What it did is written as keys: erasing a memory leaves no id of it here."""
         space = self.space(run.owner, run.chat)
         key = self.snapshot.value("run_place", {"id": run.id}) or self._next_key("run_last_key")
-        self.rows.add("run_put", run_row(run, key=key, space=space, commit=self.commit))
+        named = {each for item in run.items for each in (item.id, item.other, *item.evidence) if each is not None}
+        keys = {each: self.key_of(each) for each in named}
+        sessions = [self.session(space, each, run.started_at) for each in run.sessions]
+        row = run_row(run, key=key, space=space, commit=self.commit, keys=keys, sessions=sessions)
+        self.rows.add("run_put", row)
 
     def entities(self, change: Change) -> None:
         """Entities come first: nodes are about them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -32,13 +32,30 @@ def is_sealed(values: Sequence[Any], given: bytes) -> bool:
     return seal(values, given[:_SALT_BYTES]) == given
 
 
-def digest(seals: Sequence[bytes]) -> bytes:
-    """One hash over all rows of a commit."""
-    return blake2b(b"".join(seals), digest_size=_HASH_BYTES).digest()
+def bare(given: bytes) -> bytes:
+    """The hash of a seal without its salt: all that is kept of what was erased."""
+    return given[-_HASH_BYTES:]
+
+
+def is_bare(given: bytes) -> bool:
+    """Whether a seal has lost its salt."""
+    return len(given) == _HASH_BYTES
+
+
+def digest(hashes: Iterable[bytes]) -> bytes:
+    """One hash over all rows of a commit, given the bare hashes of their seals in any order."""
+    return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
+
+
+def erased_hash(row: Row) -> bytes:
+    """The bare hash of what is left of an erased row: (made, what, hash, now)."""
+    return seal(row, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 
 
 def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
-    """The hash of a commit over its own values and the hash of the one before."""
+    """The hash of a commit over the hash of the one before and its own (seq, space, at, origin, run id, bare seal,
+    digest).
+    """
     plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
     return seal(plain, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 
@@ -166,18 +183,29 @@ def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     )  # fmt: skip
 
 
-def run_row(run: Run, *, key: int, space: int, commit: int) -> Row:
-    """The columns of `runs` in the order of its table, sealed. Of what it did, ids and reasons: no content."""
-    items = [[item.what, item.id, item.reason, item.evidence] for item in run.items]
+def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, int], sessions: Sequence[int]) -> Row:
+    """The columns of `runs` in the order of its table, sealed. Of what it did, keys and reasons: no content, no ids."""
+    items = [
+        [item.what, item.reason, keys.get(item.id or ""), keys.get(item.other or ""), [keys[e] for e in item.evidence]]
+        for item in run.items
+    ]
     values = (
-        run.id, space, run.kind, run.model, run.prompt, _encode(run.sessions), to_ms(run.started_at),
+        run.id, space, run.kind, run.model, run.prompt, _encode(sessions), to_ms(run.started_at),
         to_ms(run.ended_at), run.tokens_in, run.tokens_out, run.cost, _encode(items), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
-def run_of(row: Row) -> Run:
-    """A run from the columns of the statements of runs.sql; the texts of its items are read apart."""
+def keys_in_run(row: Row) -> set[int]:
+    """The nodes that the items of a run name."""
+    items = json.loads(row[11])
+    return {key for _, _, node, other, evidence in items for key in (node, other, *evidence) if key is not None}
+
+
+def run_of(row: Row, ids: Mapping[int, str]) -> Run:
+    """A run from the columns of the statements of runs.sql; `ids` by key, of what is still there. What its items say is
+    read apart.
+    """
     (key, run_id, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, owner,
      chat) = row  # fmt: skip
     return Run(
@@ -185,8 +213,9 @@ def run_of(row: Row) -> Run:
         started_at=from_ms(started_at), ended_at=from_ms(ended_at), tokens_in=tokens_in, tokens_out=tokens_out,
         cost=cost, owner=owner, chat=chat,
         items=tuple(
-            RunItem(what=what, id=node_id, reason=reason, evidence=tuple(evidence))
-            for what, node_id, reason, evidence in json.loads(items)
+            RunItem(what=what, id=ids.get(node), other=ids.get(other), reason=reason,
+                    evidence=tuple(ids[each] for each in evidence if each in ids))
+            for what, reason, node, other, evidence in json.loads(items)
         ),
     )  # fmt: skip
 

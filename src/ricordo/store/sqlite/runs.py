@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from ricordo.clock import from_ms
 from ricordo.model import Node, Run, Scope
-from ricordo.store.sqlite.rows import run_of
+from ricordo.store.sqlite.rows import keys_in_run, run_of
 from ricordo.store.sqlite.snapshot import Snapshot
 
 
@@ -70,15 +71,21 @@ def _episodes(snapshot: Snapshot, scope: Scope, statement: str, place: tuple[str
 
 def runs(snapshot: Snapshot, scope: Scope, *, most: int) -> list[Run]:
     """The latest first, without the texts of their items."""
-    return [run_of(row) for row in snapshot.rows("runs_listed", {**_seen(snapshot, scope), "most": most})]
+    return _runs(snapshot, snapshot.rows("runs_listed", {**_seen(snapshot, scope), "most": most}))
 
 
 def run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run | None:
     """One run with the texts of its items as they are now; None where this caller sees none of that id."""
     if not isinstance(run_id, str) or not run_id.isprintable():
         return None
-    rows = snapshot.rows("run_by_id", {**_seen(snapshot, scope), "id": run_id})
-    return told(snapshot, scope, run_of(rows[0])) if rows else None
+    found = _runs(snapshot, snapshot.rows("run_by_id", {**_seen(snapshot, scope), "id": run_id}))
+    return told(snapshot, scope, found[0]) if found else None
+
+
+def _runs(snapshot: Snapshot, rows: Sequence[tuple[Any, ...]]) -> list[Run]:
+    keys = {key for row in rows for key in keys_in_run(row)}
+    ids: dict[int, str] = dict(snapshot.rows("node_ids_of", {"keys": json.dumps(list(keys))}))
+    return [run_of(row, ids) for row in rows]
 
 
 def told(snapshot: Snapshot, scope: Scope, found: Run) -> Run:
@@ -96,20 +103,25 @@ def failures(snapshot: Snapshot, scope: Scope) -> list[Failure]:
     """Conversations that could not be consolidated, the latest first."""
     rows = snapshot.rows("failures_of", _seen(snapshot, scope))
     return [
-        Failure(owner=owner, chat=chat, session=session or None, tries=tries, at=from_ms(at), reason=reason)
+        Failure(owner=owner, chat=chat, session=session, tries=tries, at=from_ms(at), reason=reason)
         for owner, chat, session, tries, at, reason in rows
     ]
 
 
 def note_failure(snapshot: Snapshot, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
     """A try failed; `at` in Unix milliseconds, `reason` without content."""
-    values = {"owner": place[0], "chat": place[1], "session": session or ""}
-    snapshot.rows("failure_add", {**values, "at": at, "reason": reason})
+    snapshot.rows("failure_add", {**_place(snapshot, place, session), "at": at, "reason": reason})
 
 
 def forget_failures(snapshot: Snapshot, place: tuple[str, str], session: str | None) -> None:
     """It worked, or is to be tried anew."""
-    snapshot.rows("failure_drop", {"owner": place[0], "chat": place[1], "session": session or ""})
+    snapshot.rows("failure_drop", _place(snapshot, place, session))
+
+
+def _place(snapshot: Snapshot, place: tuple[str, str], session: str | None) -> dict[str, int | None]:
+    space = snapshot.space(*place)
+    key = None if session is None else snapshot.value("session_by_id", {"space": space, "session": session})
+    return {"space": space, "session": key}
 
 
 def note_use(snapshot: Snapshot, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:

@@ -7,11 +7,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
+from ricordo.clock import from_ms
+from ricordo.errors import NotFoundError
 from ricordo.model import Commit, Edge, Entity, Node, Review, Scope, Session
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
@@ -95,6 +99,10 @@ class Snapshot:
         """All rows of a named statement."""
         return self.connection.execute(sql(name), values).fetchall()
 
+    def each(self, name: str, values: Mapping[str, Any]) -> Iterator[Row]:
+        """The rows of a named statement, one by one: there may be more of them than memory should hold."""
+        return self.connection.execute(sql(name), values)
+
     def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row of a named statement, or None."""
         return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
@@ -130,6 +138,20 @@ class Snapshot:
             return None
         rows = self.rows("node_by_id", self._for(scope, id=node_id))
         return node_of(rows[0]) if rows else None
+
+    def known_node(self, scope: Scope, node_id: str) -> Node:
+        """A node by id, closed or not.
+
+        Raises:
+            NotFoundError: there is none this caller may see.
+        """
+        node = self.node(scope, node_id)
+        if node is None:
+            erased = self.erased_at(scope, node_id) if isinstance(node_id, str) else None
+            if erased is not None:
+                raise NotFoundError(f"memory {node_id} was erased on {erased:%Y-%m-%d}", hint="it is gone for good")
+            raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
+        return node
 
     def nodes(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         """Nodes by key; what the caller may not see is left out."""
@@ -342,6 +364,15 @@ class Snapshot:
     def made_commit(self, seq: int) -> Commit:
         """A commit that was just made."""
         return commit_of(self.rows("commit_by_seq", {"seq": seq})[0])
+
+    def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
+        """When a memory of that id was erased, if this caller could see it."""
+        key = self.meta("fingerprint_key")
+        if key is None:
+            return None
+        told = blake2b(node_id.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16).digest()
+        at: int | None = self.value("erased_id_at", self._for(scope, id=told))
+        return None if at is None else from_ms(at)
 
     def next_commit(self) -> int:
         """The number the next commit gets. Certain only while writing: nobody else then can."""

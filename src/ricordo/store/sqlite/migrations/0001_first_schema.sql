@@ -1,7 +1,8 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, runs): every row carries the commit that wrote
--- it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes or goes.
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, runs, erasures): every row carries the
+-- commit that wrote it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes
+-- or goes.
 -- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
 -- again.
 
@@ -28,6 +29,7 @@ CREATE TABLE commits (
   origin TEXT NOT NULL,
   reason TEXT NOT NULL,
   run_id TEXT,                   -- of the run it was part of, which is undone as one
+  seal   BLOB NOT NULL,          -- salt and hash over actor and reason; the hash alone once these were erased
   digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
   hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
 ) STRICT;
@@ -209,7 +211,7 @@ CREATE INDEX reviews_newer ON reviews (newer);
 CREATE INDEX reviews_older ON reviews (older);
 CREATE INDEX reviews_by_commit ON reviews (commit_seq);
 
--- Conversations that became knowledge, as one unit. It holds ids and no content: what it made is told by the memories.
+-- Conversations that became knowledge, as one unit. It holds keys and no content: what it made is told by the memories.
 CREATE TABLE runs (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
@@ -217,13 +219,13 @@ CREATE TABLE runs (
   kind       TEXT NOT NULL CHECK (kind IN ('consolidation', 'replay')),
   model      TEXT NOT NULL,
   prompt     TEXT NOT NULL,      -- which version of the prompts
-  sessions   TEXT NOT NULL,      -- JSON: their ids
+  sessions   TEXT NOT NULL,      -- JSON: their keys
   started_at INTEGER NOT NULL,
   ended_at   INTEGER NOT NULL,
   tokens_in  INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
   cost       REAL,
-  items      TEXT NOT NULL,      -- JSON: [what, id, reason, ids of evidence] for each thing done or refused
+  items      TEXT NOT NULL,      -- JSON: [what, reason, node, other node, nodes that are its evidence] for each thing
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL
 ) STRICT;
@@ -240,15 +242,17 @@ CREATE TABLE model_use (
   PRIMARY KEY (day, model)
 ) STRICT, WITHOUT ROWID;
 
--- Sessions that could not be consolidated, and why; '' stands for what was said outside any. No truth.
+-- Sessions that could not be consolidated, and why; NULL stands for what was said outside any. No truth.
 CREATE TABLE failures (
-  space      INTEGER NOT NULL REFERENCES spaces,
-  session_id TEXT NOT NULL,
-  tries      INTEGER NOT NULL,
-  at         INTEGER NOT NULL,
-  reason     TEXT NOT NULL,      -- holds nothing of what was said
-  PRIMARY KEY (space, session_id)
-) STRICT, WITHOUT ROWID;
+  key     INTEGER PRIMARY KEY,
+  space   INTEGER NOT NULL REFERENCES spaces,
+  session INTEGER REFERENCES sessions ON DELETE CASCADE,
+  tries   INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  reason  TEXT NOT NULL          -- holds nothing of what was said
+) STRICT;
+CREATE UNIQUE INDEX failures_by_session ON failures (space, coalesce(session, 0));
+CREATE INDEX failures_of_session ON failures (session);
 
 -- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
 CREATE TABLE slots (
@@ -409,6 +413,54 @@ CREATE TABLE off_record (
   chat       TEXT NOT NULL,
   session_id TEXT NOT NULL,
   PRIMARY KEY (owner, chat, session_id)
+) STRICT, WITHOUT ROWID;
+
+-- What was physically removed, without what it said. One row for each time somebody asked for it.
+CREATE TABLE erasures (
+  key        INTEGER PRIMARY KEY,  -- that of `erasing`, which it takes the place of
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('memory', 'session', 'entity', 'owner')),
+  at         INTEGER NOT NULL,
+  rows       INTEGER NOT NULL,     -- how many rows of `erased` are its own
+  digest     BLOB NOT NULL,        -- over these
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL
+) STRICT;
+CREATE INDEX erasures_by_commit ON erasures (commit_seq);
+
+-- What is left of a row that was erased: the hash of its seal, without the salt. With it the digest of the commit that
+-- wrote the row can still be worked out, so nobody can call anything else erased.
+CREATE TABLE erased (
+  made    INTEGER NOT NULL,        -- the commit that wrote the row
+  what    TEXT NOT NULL CHECK (what IN ('row', 'words')),  -- a row, or the actor and reason of the commit itself
+  hash    BLOB NOT NULL,
+  now     BLOB,                    -- the hash of the seal of what stands in its place, where a part was taken out
+  erasure INTEGER NOT NULL,
+  PRIMARY KEY (made, what, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX erased_by_erasure ON erased (erasure);
+
+-- The ids of memories that were erased, as keyed hashes, so that whoever asks for one learns what became of it.
+CREATE TABLE erased_ids (
+  space INTEGER NOT NULL REFERENCES spaces,
+  id    BLOB NOT NULL,
+  at    INTEGER NOT NULL,
+  PRIMARY KEY (space, id)
+) STRICT, WITHOUT ROWID;
+
+-- What is being erased: the intention, without content. Whoever opens the store after a crash finishes it.
+CREATE TABLE erasing (
+  key    INTEGER PRIMARY KEY AUTOINCREMENT,
+  space  INTEGER NOT NULL REFERENCES spaces,
+  kind   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  state  TEXT NOT NULL CHECK (state IN ('rows', 'bytes'))  -- what is still there: rows, or bytes of rows that are gone
+) STRICT;
+CREATE TABLE to_erase (
+  erasing INTEGER NOT NULL REFERENCES erasing ON DELETE CASCADE,
+  tbl     TEXT NOT NULL,
+  row     INTEGER NOT NULL,
+  PRIMARY KEY (erasing, tbl, row)
 ) STRICT, WITHOUT ROWID;
 
 -- One process at a time does a background job; the others look on.
@@ -614,6 +666,20 @@ CREATE TRIGGER entities_history_delete BEFORE DELETE ON entities BEGIN
     'id', OLD.id, 'space', OLD.space, 'type', OLD.type, 'canonical_name', OLD.canonical_name,
     'summary', OLD.summary, 'protected', OLD.protected, 'attributes', OLD.attributes, 'first_seen', OLD.first_seen,
     'last_updated', OLD.last_updated, 'closed_at', OLD.closed_at, 'merged_into', OLD.merged_into,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER erasures_history_update BEFORE UPDATE ON erasures BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER erasures_history_delete BEFORE DELETE ON erasures BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;

@@ -11,15 +11,17 @@ SELECT key FROM runs WHERE id = :id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0)
 
 -- name: run_by_id
-SELECT r.key, r.id, r.kind, r.model, r.prompt, r.sessions, r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost,
-  r.items, s.owner, s.chat
+SELECT r.key, r.id, r.kind, r.model, r.prompt,
+  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: runs_listed
 -- The latest first.
-SELECT r.key, r.id, r.kind, r.model, r.prompt, r.sessions, r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost,
-  r.items, s.owner, s.chat
+SELECT r.key, r.id, r.kind, r.model, r.prompt,
+  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
@@ -55,16 +57,20 @@ ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tokens_in = tokens_in 
 SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM model_use WHERE day = :day
 
 -- name: failure_add
-INSERT INTO failures SELECT key, :session, 1, :at, :reason FROM spaces WHERE owner = :owner AND chat = :chat
-ON CONFLICT DO UPDATE SET tries = tries + 1, at = excluded.at, reason = excluded.reason
+INSERT INTO failures (space, session, tries, at, reason) VALUES (:space, :session, 1, :at, :reason)
+ON CONFLICT (space, coalesce(session, 0)) DO UPDATE SET tries = tries + 1, at = excluded.at, reason = excluded.reason
 
 -- name: failure_drop
-DELETE FROM failures WHERE session_id = :session
-  AND space = (SELECT key FROM spaces WHERE owner = :owner AND chat = :chat)
+DELETE FROM failures WHERE space = :space AND session IS :session
 
 -- name: failures_of
-SELECT sp.owner, sp.chat, f.session_id, f.tries, f.at, f.reason FROM failures f JOIN spaces sp ON sp.key = f.space
+SELECT sp.owner, sp.chat, ss.session_id, f.tries, f.at, f.reason
+FROM failures f JOIN spaces sp ON sp.key = f.space LEFT JOIN sessions ss ON ss.key = f.session
 WHERE f.space IN (SELECT value FROM json_each(:spaces)) ORDER BY f.at DESC
+
+-- name: node_ids_of
+-- The ids behind keys that a run names.
+SELECT key, id FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: evidence_of
 -- The messages that derived memories rest on: (memory, message's id), in order.
