@@ -150,7 +150,8 @@ _RECALL = (
     ),
     Capability(
         method="review", tool="list_reviews", effect="reads", access="read", is_idempotent=True,
-        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review.",
+        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review, and what is "
+        "held back for the user to decide on.",
     ),
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.learning import Terms
 from ricordo.consolidation.run import House, Limits
+from ricordo.consolidation.withheld import is_withheld
 from ricordo.encoding.acquaint import acquaint
 from ricordo.encoding.secrets import redact
 from ricordo.errors import UnavailableError
@@ -17,7 +18,7 @@ from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval import ask
 from ricordo.retrieval.context import EstimatedTokens
 from ricordo.retrieval.request import Request
-from ricordo.store import Snapshot
+from ricordo.suspicion import reasons
 from ricordo.words import name_key
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None
             min_confidence=settings.extraction_min_confidence, is_instruction=_is_instruction,
             has_credential=(lambda text: False) if settings.secrets == "keep" else _has_credential,
         ),
-        terms=Terms(min_conflict=settings.conflict_min_confidence, acquaint=acquaint, is_withheld=_is_withheld),
+        terms=Terms(min_conflict=settings.conflict_min_confidence, acquaint=acquaint, is_withheld=is_withheld,
+                    holds_untrusted=settings.untrusted_knowledge == "hold"),
         limits=Limits(
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out
         ),
@@ -80,8 +82,4 @@ def _has_credential(text: str) -> bool:
 
 
 def _is_instruction(text: str) -> bool:
-    return False
-
-
-def _is_withheld(snapshot: Snapshot, node: Node, evidence: Sequence[Node]) -> bool:
-    return False
+    return bool(reasons(text, is_foreign=False))

@@ -30,15 +30,18 @@ Origin = Literal[
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
-ReviewKind = Literal["replaced", "conflict", "several", "same"]
-Decision = Literal["replace", "keep both", "keep old"]
+ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
+                       "quarantined"]  # fmt: skip
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
+Trust = Literal["user", "agent", "import", "tool", "web"]
 RunKind = Literal["consolidation", "replay"]
 RunState = Literal["done", "failed", "proposed", "dry"]
 RunItemKind = Literal[
     "added",
     "repeated",
     "replaced",
+    "held",
     "in doubt",
     "entity",
     "relation",
@@ -53,6 +56,7 @@ Fading = Literal["never", "sinks", "closes"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
@@ -65,10 +69,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`."""
+    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`.
+
+    `trust` is the most a caller is believed, whatever they say of the origin of their words; a door that a language
+    model speaks through binds "agent".
+    """
 
     owner: str = "me"
     chat: str | None = None
+    trust: Trust = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +110,7 @@ class Fact:
     session: str | None = None
     origin: Origin = "user"
     id: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,21 +281,26 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+    """What waits for somebody's word: two facts of which `newer` came after `older` and may not hold beside it, or one
+    that is held back.
 
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
-    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
+    "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
+    with).
     """
 
     id: str
     kind: ReviewKind
     newer: Node
-    older: Node
+    older: Node | None
     created_at: datetime
     owner: str = ""
     chat: str = ""
     decided_at: datetime | None = None
     decision: Decision | None = None
+    reasons: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
     key: int = 0
 
 
@@ -485,6 +500,7 @@ class Hit:
     """A memory that answers a question. `score` is comparable within one search only.
 
     `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
+    `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
     """
 
     id: str
@@ -498,7 +514,7 @@ class Hit:
     role: Role | None
     session: str | None
     origin: Origin
-    trust: str
+    trust: Trust
     tags: tuple[str, ...]
     handle: str
     excerpt: str
@@ -509,6 +525,7 @@ class Hit:
     event_time_relative: str
     why: tuple[Share, ...] = ()
     evidence: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -517,12 +534,12 @@ class Absence:
 
     Attributes:
         stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
-            `ranked below`, or `found`.
+            `ranked below`, `not relevant` (where only what is relevant was asked for), or `found`.
         rank: among the candidates, 1 for the best, as far as it came.
     """
 
     id: str
-    stage: Literal["unknown", "left out", "not found", "ranked below", "found"]
+    stage: Literal["unknown", "left out", "not found", "ranked below", "not relevant", "found"]
     detail: str
     rank: int | None = None
     shares: tuple[Share, ...] = ()
@@ -530,7 +547,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the very numbers of the score."""
+    """Why a search answered as it did, built from the very numbers of the score.
+
+    Attributes:
+        under_floor: where only what is relevant was asked for: (id, relevance, reason) of the best that fell out; a
+            relevance of 0 is what chance seldom reaches.
+    """
 
     terms: tuple[str, ...]
     ignored_terms: tuple[str, ...]
@@ -539,6 +561,7 @@ class Trace:
     timings_ms: Mapping[str, float]
     hits: tuple[tuple[str, tuple[Share, ...]], ...]
     absence: Absence | None = None
+    under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -599,6 +622,7 @@ class Stats:
     size_mb: float
     oldest: datetime | None
     newest: datetime | None
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

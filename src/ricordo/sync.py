@@ -32,6 +32,7 @@ from ricordo.model import (
     Report,
     Results,
     Review,
+    ReviewKind,
     Role,
     Run,
     Scope,
@@ -219,6 +220,7 @@ class Memory:
         session: str | None = None,
         origin: Origin = "user",
         id: str | None = None,
+        shared: bool = False,
     ) -> Node:
         """Keep a piece of knowledge.
 
@@ -226,14 +228,20 @@ class Memory:
         something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
         could be true, both stay, the new one stands first in answers, and `review` lists the pair.
 
+        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
+        back closed, and is in no answer until it is approved (`review`, `resolve`).
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
+            shared: keep it for the group of this chat, instead of for its owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field cannot be accepted, or there is no chat to share it with.
             ConflictError: `id` is taken.
         """
         return self._portal.call(
@@ -250,6 +258,7 @@ class Memory:
                 session=session,
                 origin=origin,
                 id=id,
+                shared=shared,
             )
         )
 
@@ -268,6 +277,7 @@ class Memory:
             InvalidError: the content cannot be accepted, or is what it was.
             NotFoundError: there is none of that id.
             ConflictError: it is closed; where a newer version took its place, the hint names that.
+            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
         """
         return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
 
@@ -305,27 +315,33 @@ class Memory:
         """
         return self._portal.call(self._memory.demote(id))
 
-    def review(self, limit: int = 50) -> Sequence[Review]:
-        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
-        replaced by itself; the latest first.
+    def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
+        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
+        may well hold together, then what a rule replaced by itself; the latest first.
+
+        Args:
+            kind: "quarantine", or another kind of `Review`, for those alone.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
         """
-        return self._portal.call(self._memory.review(limit))
+        return self._portal.call(self._memory.review(limit, kind=kind))
 
     def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on a pair that `review` lists.
+        """Decide on what `review` lists.
 
         Args:
             item: the review, or its id.
-            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
-                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
+                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
+                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
+                out, now and when it is said again.
 
         Raises:
-            InvalidError: there is no such decision.
+            InvalidError: there is no such decision, or not about this.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or one of the facts has gone since.
+            ConflictError: it is decided already, or what it is about has gone since.
+            DeniedError: only a caller trusted as the user decides on what is in quarantine.
         """
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
@@ -462,6 +478,7 @@ class Memory:
         before: datetime | str | None = None,
         as_of: datetime | str | int | None = None,
         archived: bool = False,
+        only_relevant: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -476,6 +493,7 @@ class Memory:
             as_of: look among what was known at a time, or right after a change of that number, as it was then; the
                 order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
+            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
@@ -496,6 +514,7 @@ class Memory:
                 before=before,
                 as_of=as_of,
                 archived=archived,
+                only_relevant=only_relevant,
                 limit=limit,
                 trace=trace,
                 why_not=why_not,

@@ -159,6 +159,8 @@ class _Court:
             return "names evidence that was not handed out"
         if not evidence:
             return "has no evidence"
+        if all(node.role in ("assistant", "system") for node in evidence):
+            return "rests on the assistant's own words"
         if not text or len(text) > _MOST_CHARS:
             return "is no short statement"
         if not self._rules.min_confidence <= given.confidence <= 1:

@@ -15,6 +15,7 @@ from ricordo.consolidation.arrivals import Arrived, arrive, comes_after, may_rep
 from ricordo.consolidation.changes import superseded, supersedes
 from ricordo.consolidation.judge import Accepted, Judged
 from ricordo.consolidation.proposal import Relationship
+from ricordo.consolidation.quarantine import held, listed, reasons_to_hold
 from ricordo.consolidation.slots import compare
 from ricordo.ids import new_id
 from ricordo.model import (
@@ -23,16 +24,17 @@ from ricordo.model import (
     Edge,
     Introduction,
     Node,
-    Origin,
     Review,
     Run,
     RunItem,
     RunItemKind,
     Scope,
     Session,
+    Trust,
 )
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import runs
+from ricordo.trust import capped, least_of, trust_of
 
 Acquaint = Callable[..., Change]
 """`encoding.acquaint.acquaint`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
@@ -46,7 +48,6 @@ SURE = "extraction_confidence"
 
 _LEAST_CONFIDENCE, _FADING = 0.3, 0.5
 _CAUSAL_CONFIDENCE = 0.7
-_TRUST: tuple[Origin, ...] = ("web", "tool_result", "import", "agent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ class Terms:
     """What learning goes by: settings, and what other rooms do, handed in as functions."""
 
     min_conflict: float
+    holds_untrusted: bool
     acquaint: Acquaint
     is_withheld: IsWithheld
 
@@ -158,13 +160,18 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     }  # fmt: skip
     nodes = {node_id: _node(node_id, fact, draft, at=learning.at) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
+    waits = learning.terms.holds_untrusted
+    held_for = {node.id: why for node in kept if (why := reasons_to_hold(node, holds_untrusted=waits))}
+    given = [held(node, at=learning.at) if node.id in held_for else node for node in kept]
     change = learning.terms.acquaint(
-        snapshot, Change(add=tuple(kept)), _sound(draft.judged.entities, sound),
+        snapshot, Change(add=tuple(given)), _sound(draft.judged.entities, sound),
         _sound(draft.judged.relations, sound), scope=draft.scope, now=learning.now,
     )  # fmt: skip
     learning.items += [RunItem(what="entity", text=each.name) for each in change.entities]
     change, same = _without_same(learning, change, facts)
     arrived = arrive(snapshot, change, scope=draft.scope, now=learning.now, claimed=())
+    if held_for:
+        arrived = listed(snapshot, arrived, given, held_for, claimed=(), now=learning.now)
     arrived = _as_derived(arrived, facts)
     learning.put |= {node.id: node for node in arrived.change.put}
     _replace_contradicted(learning, arrived, facts)
@@ -219,7 +226,7 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         role=last.role,
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
-        origin=origin_of(fact.evidence),
+        origin=capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
         event_time=last.event_time,
@@ -229,17 +236,9 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
     )
 
 
-def origin_of(evidence: Sequence[Node]) -> Origin:
+def tier_of(evidence: Sequence[Node]) -> Trust:
     """That of the least trusted message: what a source may not do, its derivatives may not do either. Pure."""
-    origins = {_origin(node) for node in evidence}
-    return next((each for each in _TRUST if each in origins), "extraction")
-
-
-def _origin(node: Node) -> Origin:
-    """An assistant's or a tool's turn is theirs, by whatever way it came."""
-    if node.role == "tool" and node.origin not in ("web", "import"):
-        return "tool_result"
-    return "agent" if node.role in ("assistant", "system") and node.origin == "conversation" else node.origin
+    return least_of(trust_of(node.origin, node.role) for node in evidence)
 
 
 def _as_derived(arrived: Arrived, facts: Facts) -> Arrived:
@@ -267,6 +266,8 @@ def _without_same(learning: _Learning, change: Change, facts: Facts) -> tuple[Ch
     """
     same: dict[str, str] = {}
     for node in change.add:
+        if not node.is_live:  # held back: it has to do with nothing
+            continue
         for verdict in _verdicts(learning, facts[node.id][0], "same"):
             old = _present(learning, verdict.old)
             if old is None or set(old.about) != set(node.about) or verdict.confidence < learning.terms.min_conflict:
@@ -296,7 +297,7 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
     """What a model is sure no longer holds gives way, of the same subject and slot; else somebody is asked."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, node in added.items():
-        for verdict in _verdicts(learning, facts[node_id][0], "contradicts"):
+        for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():
             old = _present(learning, verdict.old)
             if old is None or set(old.about) != set(node.about):
                 continue
@@ -310,8 +311,11 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
 def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
     """Nobody is asked twice about a pair: what a model says of it goes before what a rule makes of its words."""
     change = arrived.change
-    pairs = ((each, frozenset((each.newer.id, each.older.id))) for each in change.reviews)
-    reviews = tuple(each for each, pair in pairs if pair not in learning.settled)
+    reviews = tuple(
+        each
+        for each in change.reviews
+        if each.older is None or frozenset((each.newer.id, each.older.id)) not in learning.settled
+    )
     return replace(arrived, change=replace(change, reviews=reviews))
 
 
@@ -321,7 +325,7 @@ def _fills_the_slot(new: Node, old: Node) -> bool:
     is_one_slot = compare(old.content, new.content) in ("replaced", "conflict") or (
         bool(named) and named == old.attributes.get(SLOT)
     )
-    return is_one_slot and new.type == old.type and new.origin not in _TRUST and may_replace(new, old)
+    return is_one_slot and new.type == old.type and may_replace(new, old)
 
 
 def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
@@ -340,7 +344,7 @@ def _question(learning: _Learning, new: Node, old: Node) -> Review:
 
 def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str, str]) -> None:
     """Tie each fact, or what stands for it, to its evidence, and note what became of it."""
-    added = {node.id for node in arrived.change.add}
+    added = {node.id: node for node in arrived.change.add}
     for node_id, (_, fact) in facts.items():
         kept = same.get(node_id) or (arrived.kept[node_id].id if node_id in arrived.kept else None)
         if kept is None:  # withheld
@@ -349,12 +353,13 @@ def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str
         for each in evidence:
             learning.link(Edge(source=kept, target=each, type="derived_from", confidence=min(1.0, fact.sure)))
         what: RunItemKind = "added" if kept in added and kept == node_id else "repeated"
+        what = "held" if what == "added" and not added[kept].is_live else what
         learning.items.append(RunItem(what=what, id=kept, text=fact.content, evidence=evidence))
     for edge in arrived.change.link:
         if edge.type == "supersedes":
             learning.items.append(RunItem(what="replaced", id=edge.target, other=edge.source))
     for review in (*arrived.change.reviews, *learning.reviews):
-        if review.kind == "conflict":
+        if review.kind == "conflict" and review.older is not None:
             doubt = RunItem(what="in doubt", id=review.newer.id, text=review.newer.content, other=review.older.id)
             learning.items.append(doubt)
 

@@ -20,6 +20,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     keeping,
     people_verbs,
     porting_verbs,
+    quarantine_verb,
     recalling,
     run_verbs,
     serving,

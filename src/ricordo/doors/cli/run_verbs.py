@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _PANEL = "Learn"
 _LATEST = 1_000
 _MARKS = {
-    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"), "in doubt": ("?", "yellow"),
+    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
+    "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
     "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
     "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
 }  # fmt: skip

@@ -342,7 +342,8 @@ class _Writer:
     def review(self, review: Review) -> None:
         space = self.space(review.owner, review.chat)
         key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
-        newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
+        newer = self.key_of(review.newer.id)
+        older = None if review.older is None else self.key_of(review.older.id)
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
 

@@ -165,20 +165,21 @@ def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
     return (*row[:3], at, commit, seal((*row, at, commit)))
 
 
-def review_row(review: Review, *, key: int, space: int, newer: int, older: int, commit: int) -> Row:
+def review_row(review: Review, *, key: int, space: int, newer: int, older: int | None, commit: int) -> Row:
     """The columns of `reviews` in the order of its table, sealed."""
     values = (
         review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
-        review.decision, commit,
+        review.decision, _encode(review.reasons), _encode(review.about), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     """A review from the columns of `review_by_id`; its two facts are read apart."""
-    key, review_id, kind, newer, older, created_at, decided_at, decision, owner, chat = row
+    (key, review_id, kind, newer, older, created_at, decided_at, decision, reasons, about, owner, chat) = row
     return Review(
-        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
+        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes.get(older), created_at=from_ms(created_at),
+        reasons=_list(reasons), about=_list(about),
         decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
     )  # fmt: skip
 

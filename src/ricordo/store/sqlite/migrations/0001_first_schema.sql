@@ -196,18 +196,22 @@ CREATE TABLE reviews (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
   space      INTEGER NOT NULL REFERENCES spaces,
-  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same')),
+  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same', 'quarantine')),
   newer      INTEGER NOT NULL REFERENCES nodes,
-  older      INTEGER NOT NULL REFERENCES nodes,
+  older      INTEGER REFERENCES nodes,   -- NULL: `newer` is held back, closed as 'quarantined' until it is approved
   created_at INTEGER NOT NULL,
   decided_at INTEGER,
-  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old')),
+  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old', 'approve', 'refuse')),
+  reasons    TEXT NOT NULL DEFAULT '[]', -- why it is held back
+  about      TEXT NOT NULL DEFAULT '[]', -- the names it came with, which nobody is known by yet
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL,
-  CHECK ((decided_at IS NULL) = (decision IS NULL))
+  CHECK ((decided_at IS NULL) = (decision IS NULL)),
+  CHECK ((older IS NULL) = (kind = 'quarantine'))
 ) STRICT;
 CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
 CREATE INDEX reviews_newer ON reviews (newer);
+CREATE INDEX reviews_held ON reviews (space, newer) WHERE kind = 'quarantine';
 CREATE INDEX reviews_older ON reviews (older);
 CREATE INDEX reviews_by_commit ON reviews (commit_seq);
 
@@ -385,6 +389,18 @@ CREATE TABLE centres (
   count  INTEGER NOT NULL,       -- of how many vectors
   vector BLOB NOT NULL,          -- float32[dimension], little-endian
   PRIMARY KEY (model, space, shelf)
+) STRICT, WITHOUT ROWID;
+
+-- What chance reaches in what a caller sees, by the spaces they see and the embedder (0: words alone). Kept, so that every
+-- process goes by the same floor.
+CREATE TABLE floors (
+  spaces TEXT NOT NULL,          -- JSON
+  model  INTEGER NOT NULL,
+  rule   INTEGER NOT NULL,       -- which way of measuring
+  count  INTEGER NOT NULL,       -- of how many memories
+  middle TEXT NOT NULL,          -- JSON, a number for each measure
+  spread TEXT NOT NULL,
+  PRIMARY KEY (spaces, model)
 ) STRICT, WITHOUT ROWID;
 
 -- What left the live index, for readers that hold it in memory.
@@ -793,16 +809,16 @@ CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER reviews_history_delete BEFORE DELETE ON reviews BEGIN
   INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER subjects_history_update BEFORE UPDATE ON subjects BEGIN

@@ -68,6 +68,14 @@ SELECT sp.owner, sp.chat, ss.session_id, f.tries, f.at, f.reason
 FROM failures f JOIN spaces sp ON sp.key = f.space LEFT JOIN sessions ss ON ss.key = f.session
 WHERE f.space IN (SELECT value FROM json_each(:spaces)) ORDER BY f.at DESC
 
+-- name: forgotten_like
+-- Facts of a type that somebody had forgotten, or decided against: those that say the same, or rest on the same messages.
+SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
+WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
+  AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line) OR EXISTS (SELECT 1 FROM edges e
+    JOIN nodes m ON m.key = e.target WHERE e.source = n.key AND e.relation_type = 'derived_from'
+    AND m.id IN (SELECT value FROM json_each(:evidence))))
+
 -- name: node_ids_of
 -- The ids behind keys that a run names.
 SELECT key, id FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
