@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import apsw
+
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import (
@@ -58,7 +60,7 @@ _PLAIN = frozenset(("session_insert", "node_insert"))
 
 
 @dataclass(slots=True)
-class _Rows:
+class Rows:
     """What one commit writes, by statement, in the order the references between tables ask for."""
 
     hashes: list[bytes] = field(default_factory=list)
@@ -132,18 +134,23 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     space = next((each.space for each in restored if each.space is not None), None) or writer.home()
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
-    for statement, rows in writer.rows.by_statement.items():
-        if rows:
-            snapshot.connection.executemany(sql(statement), rows)
-        if statement == "node_insert":
-            faults.reached("apply: after nodes")
-    faults.reached("apply: before counts")
-    grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
-    snapshot.connection.executemany(sql("shelf_grew"), grown)
+    write_rows(snapshot.connection, writer.rows)
     put_back(snapshot, restored)
     if restored or not writer.rows.is_plain:
         settle_digest(snapshot, head, commit)
     return writer.commit
+
+
+def write_rows(connection: apsw.Connection, given: Rows) -> None:
+    """Write rows and what goes with them, in the running transaction."""
+    for statement, rows in given.by_statement.items():
+        if rows:
+            connection.executemany(sql(statement), rows)
+        if statement == "node_insert":
+            faults.reached("apply: after nodes")
+    faults.reached("apply: before counts")
+    grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
+    connection.executemany(sql("shelf_grew"), grown)
 
 
 CommitValues = tuple[Any, ...]
@@ -179,7 +186,7 @@ class _Writer:
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
         self.snapshot = snapshot
         self.scope = scope
-        self.rows = _Rows()
+        self.rows = Rows()
         self.commit = 0
         self._spaces: dict[tuple[str, str], int] = {}
         self._sessions: dict[tuple[int, str], int] = {}
