@@ -18,7 +18,8 @@ async def test_two_evenings_become_knowledge_and_change_what_an_agent_gets():
             "has no evidence", "rests on the assistant's own words",
         }  # fmt: skip
         assert [item.text for item in second.items if item.what == "replaced"] == ["Sarah eats fish but no meat"]
-        assert (await memory.entity("my boss")).name == "Sarah"
+        (boss,) = (await memory.entity("Sarah")).relations
+        assert (boss.source_name, boss.predicate, boss.target_name) == ("Jonas", "boss", "Sarah"), "Jonas said so"
         assert (await memory.stats()).edges["causal"] == 2
         _, then, now = learnt.contexts
         assert then is not None and "eats fish but no meat (about Sarah)" in then
