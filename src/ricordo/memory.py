@@ -934,7 +934,9 @@ class Memory:
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: `gc`, then `prune`. Arguments and errors are those of `gc`."""
+        """A night's work, step by step: conversations that are over become knowledge (where there is a model), then
+        `gc`, `prune` and tidying up inside. Arguments and errors are those of `gc`; a step that fails says so.
+        """
         return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _keeping(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Keeping:

@@ -759,7 +759,9 @@ class Memory:
     def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: `gc`, then `prune`. Arguments and errors are those of `gc`."""
+        """A night's work, step by step: conversations that are over become knowledge (where there is a model), then
+        `gc`, `prune` and tidying up inside. Arguments and errors are those of `gc`; a step that fails says so.
+        """
         return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     def doctor(self) -> Report:
