@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -214,11 +214,16 @@ class People:
         )
 
 
-def overhear(snapshot: Snapshot, change: Change, *, scope: Scope) -> Change:
-    """A change that adds messages, with the relations that the owner says outright in them."""
+def overhear(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
+    """A change that adds messages, with the relations that the owner says outright in them.
+
+    Args:
+        heard: what of each message may be learnt from, by id.
+    """
     if not change.add:
         return change
-    telling = [node for node in change.add if may_name_relation(node.content)]
+    told = (replace(node, content=heard[node.id]) if heard[node.id] != node.content else node for node in change.add)
+    telling = [node for node in told if may_name_relation(node.content)]
     if not telling:
         return change
     people = People(snapshot, scope=scope, now=to_ms(change.add[0].created_at))
