@@ -92,7 +92,7 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
     except NotFoundError:
         return Answer(
             data={"id": None, "kept": False},
-            show=lambda out: out.print("Not kept: this is off the record. `ricordo on-record` ends that."),
+            show=lambda out: out.print("Not kept: this is off the record, which `ricordo on-record` ends, or was erased before."),
         )
     await door.settle(memory)
     replaced = await _replaced(memory, node)
