@@ -30,14 +30,33 @@ Origin = Literal[
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
-ReviewKind = Literal["replaced", "conflict", "several", "same"]
-Decision = Literal["replace", "keep both", "keep old"]
+ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
+                       "quarantined"]  # fmt: skip
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
+Trust = Literal["user", "agent", "import", "tool", "web"]
+RunKind = Literal["consolidation", "replay"]
+RunState = Literal["done", "failed", "proposed", "dry"]
+RunItemKind = Literal[
+    "added",
+    "repeated",
+    "replaced",
+    "held",
+    "in doubt",
+    "entity",
+    "relation",
+    "cause",
+    "summary",
+    "missing",
+    "refused",
+    "failed",
+]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
@@ -50,10 +69,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`."""
+    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`.
+
+    `trust` is the most a caller is believed, whatever they say of the origin of their words; a door that a language
+    model speaks through binds "agent".
+    """
 
     owner: str = "me"
     chat: str | None = None
+    trust: Trust = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +110,7 @@ class Fact:
     session: str | None = None
     origin: Origin = "user"
     id: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,21 +281,88 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+    """What waits for somebody's word: two facts of which `newer` came after `older` and may not hold beside it, or one
+    that is held back.
 
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
-    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
+    "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
+    with).
     """
 
     id: str
     kind: ReviewKind
     newer: Node
-    older: Node
+    older: Node | None
     created_at: datetime
     owner: str = ""
     chat: str = ""
     decided_at: datetime | None = None
     decision: Decision | None = None
+    reasons: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """Somebody or something that became known: its names, what it is to the owner, and the memories that say so."""
+
+    name: str
+    type: EntityType = "person"
+    aliases: tuple[str, ...] = ()
+    relation: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """What somebody is said to be to another, by name: `target` is the `predicate` of `source`."""
+
+    source: str
+    predicate: str
+    target: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunItem:
+    """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
+    place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
+    messages it rests on.
+    """
+
+    what: RunItemKind
+    id: str | None = None
+    other: str | None = None
+    text: str = ""
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.
+
+    `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
+    A run of state "dry" or "failed" left nothing behind.
+    """
+
+    id: str
+    kind: RunKind
+    state: RunState
+    model: str
+    prompt: str
+    started_at: datetime
+    ended_at: datetime
+    sessions: tuple[str, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    reason: str = ""
+    items: tuple[RunItem, ...] = ()
+    owner: str = ""
+    chat: str = ""
     key: int = 0
 
 
@@ -299,6 +391,7 @@ class Change:
     `withhold` holds ids of memories that are not to be learnt again, `withheld_spans` pieces of added ones that answers
     leave out (id, start, length, by what they are withheld), `said_anew` what is withheld no more, by its number.
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
     """
 
@@ -321,6 +414,8 @@ class Change:
     withhold: tuple[str, ...] = ()
     withheld_spans: tuple[tuple[str, int, int, int], ...] = ()
     said_anew: tuple[int, ...] = ()
+    consolidated: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
 
     @property
@@ -407,7 +502,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question. `score` is comparable within one search only."""
+    """A memory that answers a question. `score` is comparable within one search only.
+
+    `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
+    `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
+    """
 
     id: str
     content: str
@@ -420,7 +519,7 @@ class Hit:
     role: Role | None
     session: str | None
     origin: Origin
-    trust: str
+    trust: Trust
     tags: tuple[str, ...]
     handle: str
     excerpt: str
@@ -430,6 +529,8 @@ class Hit:
     event_time_tz: str
     event_time_relative: str
     why: tuple[Share, ...] = ()
+    evidence: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,12 +539,12 @@ class Absence:
 
     Attributes:
         stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
-            `ranked below`, or `found`.
+            `ranked below`, `not relevant` (where only what is relevant was asked for), or `found`.
         rank: among the candidates, 1 for the best, as far as it came.
     """
 
     id: str
-    stage: Literal["unknown", "left out", "not found", "ranked below", "found"]
+    stage: Literal["unknown", "left out", "not found", "ranked below", "not relevant", "found"]
     detail: str
     rank: int | None = None
     shares: tuple[Share, ...] = ()
@@ -451,7 +552,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the very numbers of the score."""
+    """Why a search answered as it did, built from the very numbers of the score.
+
+    Attributes:
+        under_floor: where only what is relevant was asked for: (id, relevance, reason) of the best that fell out; a
+            relevance of 0 is what chance seldom reaches.
+    """
 
     terms: tuple[str, ...]
     ignored_terms: tuple[str, ...]
@@ -460,6 +566,7 @@ class Trace:
     timings_ms: Mapping[str, float]
     hits: tuple[tuple[str, tuple[Share, ...]], ...]
     absence: Absence | None = None
+    under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -520,6 +627,7 @@ class Stats:
     size_mb: float
     oldest: datetime | None
     newest: datetime | None
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
