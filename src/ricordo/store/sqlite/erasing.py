@@ -32,6 +32,7 @@ REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
 
 BY_HAND = frozenset((
     "traits", "nodes_fts", "archive_fts", "history", "packs", "centres", "to_link", "relations_to_link", "off_record",
+    "floors",
 ))  # fmt: skip
 """Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
 
@@ -110,6 +111,7 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     work.sweep_history()
     snapshot.rows("relations_to_link_erase")
     snapshot.rows("to_link_erase")
+    snapshot.rows("floors_erase")
     left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     seq = previous + 1
