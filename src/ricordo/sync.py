@@ -346,7 +346,8 @@ class Memory:
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
     def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
+        """Take a memory out of every answer, with the sentences it came from, and do not learn it from them again. It
+        goes to the archive, and `restore` brings it back; so does saying it anew.
 
         Raises:
             NotFoundError: there is none of that id.
