@@ -31,6 +31,7 @@ from ricordo.model import (
     Entity,
     EntityType,
     Explanation,
+    ExportReport,
     Fact,
     ImportReport,
     Json,
@@ -868,6 +869,28 @@ class Memory:
         return await bringing_in.bring_in(
             parsed, importing, write=self._bring_in, read=engine.store.read, progress=progress, dry_run=dry_run
         )
+
+    async def export(
+        self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None
+    ) -> ExportReport:
+        """Take along what this caller may see.
+
+        Args:
+            path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
+            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
+                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that holds now.
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: there is something at `path`, or there is no such format.
+            StoreError: it cannot be written; nothing is left of it.
+        """
+        from ricordo.porting import leaving
+
+        engine = self._opened
+        leave = leaving.Leaving(path=Path(path), scope=self._scope, now=engine.now(), zone=engine.zone)
+        return await engine.store.look(leaving.writer_of(format, leave, progress))
 
     async def _bring_in(self, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
         result = await self._write("import", decide)

@@ -18,6 +18,7 @@ from ricordo.model import (
     Entity,
     EntityType,
     Explanation,
+    ExportReport,
     Fact,
     ImportReport,
     Json,
@@ -714,6 +715,22 @@ class Memory:
             InvalidError: it cannot be read, or is of no known format.
         """
         return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
+
+    def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
+        """Take along what this caller may see.
+
+        Args:
+            path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
+            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
+                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that holds now.
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: there is something at `path`, or there is no such format.
+            StoreError: it cannot be written; nothing is left of it.
+        """
+        return self._portal.call(self._memory.export(path, format=format, progress=progress))
 
     @property
     def scope(self) -> Scope:

@@ -26,8 +26,9 @@ def new_file(path: Path) -> Iterator[IO[str]]:
     """
     partial = path.with_name(f"{path.name}.partial")
     with _placed(path, partial):
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        partial.unlink(missing_ok=True)  # of an attempt that was killed
+        partial.touch(mode=0o600)
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
