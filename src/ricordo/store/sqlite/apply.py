@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import apsw
+
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import (
@@ -48,7 +50,7 @@ _ASSOCIATED = 0.3
 
 
 @dataclass(slots=True)
-class _Rows:
+class Rows:
     """What one commit writes, by statement, in the order the references between tables ask for."""
 
     seals: list[bytes] = field(default_factory=list)
@@ -128,16 +130,21 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     )
     snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
     faults.reached("apply: after commit row")
-    for statement, rows in writer.rows.by_statement.items():
+    write_rows(snapshot.connection, writer.rows)
+    put_back(snapshot, restored)
+    return writer.commit
+
+
+def write_rows(connection: apsw.Connection, given: Rows) -> None:
+    """Write rows and what goes with them, in the running transaction."""
+    for statement, rows in given.by_statement.items():
         if rows:
-            snapshot.connection.executemany(sql(statement), rows)
+            connection.executemany(sql(statement), rows)
         if statement == "node_insert":
             faults.reached("apply: after nodes")
     faults.reached("apply: before counts")
-    grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
-    snapshot.connection.executemany(sql("shelf_grew"), grown)
-    put_back(snapshot, restored)
-    return writer.commit
+    grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
+    connection.executemany(sql("shelf_grew"), grown)
 
 
 class _Writer:
@@ -146,7 +153,7 @@ class _Writer:
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
         self.snapshot = snapshot
         self.scope = scope
-        self.rows = _Rows()
+        self.rows = Rows()
         self.commit = 0
         self._spaces: dict[tuple[str, str], int] = {}
         self._sessions: dict[tuple[int, str], int] = {}
