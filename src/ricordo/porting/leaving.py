@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.model import ExportReport, Scope
-from ricordo.porting import markdown_export, mcp_export
+from ricordo.porting import complete_export, markdown_export, mcp_export
 from ricordo.porting.names import EXPORTED
 from ricordo.ports import Progress
 from ricordo.store import Snapshot
@@ -33,6 +33,8 @@ def writer_of(format: str, leaving: Leaving, progress: Progress | None) -> Calla
         InvalidError: there is no such format.
     """
     path, scope = leaving.path, leaving.scope
+    if format == complete_export.NAME:
+        return lambda tx: complete_export.write(path, tx, scope=scope, progress=progress)
     if format == markdown_export.NAME:
         return lambda tx: markdown_export.write(path, holdings(tx, scope, now=leaving.now), zone=leaving.zone)
     if format == mcp_export.NAME:

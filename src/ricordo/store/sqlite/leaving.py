@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ricordo.model import Entity, Node, Scope
+from ricordo.model import EdgeType, Entity, Node, Scope
 from ricordo.store.sqlite.people import entities as entities_of
 from ricordo.store.sqlite.snapshot import Snapshot
 
@@ -35,4 +35,29 @@ def holdings(snapshot: Snapshot, scope: Scope, *, now: int) -> Holdings:
         facts=[nodes[key] for key in keys],
         entities={entity.id: entity for entity in known},
         relations=[(source, predicate, target) for source, predicate, target in relations],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """All memories in the order they were recorded, closed ones too; all entities; relations and edges by id."""
+
+    nodes: Sequence[Node]
+    entities: Sequence[Entity]
+    relations: Sequence[tuple[str | None, str, str]]
+    edges: Sequence[tuple[str, EdgeType, str]]
+
+
+def everything(snapshot: Snapshot, scope: Scope) -> Everything:
+    """What the caller may see, of now and of before."""
+    spaces = json.dumps(snapshot.visible(scope))
+    keys = [key for (key,) in snapshot.rows("memories_all", {"spaces": spaces})]
+    nodes = snapshot.nodes(scope, keys)
+    known = entities_of(snapshot, scope, [key for (key,) in snapshot.rows("entities_alive", {"spaces": spaces})])
+    relations = snapshot.rows("relations_alive", {"spaces": spaces})
+    return Everything(
+        nodes=[nodes[key] for key in keys],
+        entities=known,
+        relations=[(source, predicate, target) for source, predicate, target in relations],
+        edges=[(source, kind, target) for source, kind, target in snapshot.rows("edges_all", {"spaces": spaces})],
     )
