@@ -150,7 +150,8 @@ _RECALL = (
     ),
     Capability(
         method="review", tool="list_reviews", effect="reads", access="read", is_idempotent=True,
-        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review.",
+        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review, and what is "
+        "held back for the user to decide on.",
     ),
 )  # fmt: skip
 
@@ -267,6 +268,16 @@ _CHANGE = (
     Capability(
         method="restore", tool="restore_memory", effect="changes", access="write", is_idempotent=True,
         summary="Bring back what was forgotten or archived.", notes={"id": _ID},
+    ),
+    Capability(
+        method="erase", tool="erase_memory", effect="removes", access="erase",
+        summary="Remove a memory, a conversation or a person for good, because the user asked for exactly that: it "
+        "cannot be taken back. forget_memory can. Say dry_run first and show the user what would go.",
+        shown=("id", "session", "entity", "dry_run"),
+        notes={
+            "id": _ID, "session": "A conversation, with all learnt in it.",
+            "entity": "Somebody, with everything that names them.", "dry_run": "Say what would go, and leave it.",
+        },
     ),
     Capability(
         method="undo", tool="undo_change", effect="removes", access="write",

@@ -17,16 +17,18 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Keeping, Rules, single_scopes
 from ricordo.model import Scope
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
+from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import lives, models
-from ricordo.times import parse_instant
+from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
@@ -59,6 +61,10 @@ class Engine:
         self._exemplars: tuple[int, Exemplars] | None = None
         self._exemplars_asked = False
         self._usage = UsageLog(store)
+        self._floors = Floors(
+            store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
+            is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
+        )  # fmt: skip
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -91,6 +97,7 @@ class Engine:
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
         )  # fmt: skip
         try:
+            await resume(store)
             spec = await _stored_spec(store) if embedder == STORED else embedder
             chosen = _resolved(spec, settings)
             model = None
@@ -119,12 +126,23 @@ class Engine:
         """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
+    def expiry(self, given: datetime | str | None, text: str) -> int | None:
+        """Until when something is to be kept, as Unix milliseconds: as given, else as its own text asks, else None.
+
+        Raises:
+            InvalidError: what is given cannot be read.
+        """
+        if given is None:
+            return stated_expiry(text, now=self.now(), zone=self.zone)
+        return parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
+
     def asking(self, scope: Scope) -> Asking:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
             embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
             shown=lambda keys: self._usage.note(keys, now=self.now()),
+            floor=lambda model: self._floors.floor(scope, model),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
@@ -242,6 +260,11 @@ class Engine:
             else:
                 found[model.key] = embedded
         return Question(vectors=found, degraded=tuple(degraded), models=known)
+
+    def _embedder_by_key(self, key: int) -> Embedder | None:
+        """The embedder whose vectors answer under a key, as far as this process has it."""
+        mine = self.backlog.model
+        return self.embedder if mine is not None and mine.key == key else self._earlier.get(key)
 
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0

@@ -30,14 +30,17 @@ Origin = Literal[
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
-ReviewKind = Literal["replaced", "conflict", "several", "same"]
-Decision = Literal["replace", "keep both", "keep old"]
+ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
+                       "quarantined"]  # fmt: skip
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
+Trust = Literal["user", "agent", "import", "tool", "web"]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
@@ -50,10 +53,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`."""
+    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`.
+
+    `trust` is the most a caller is believed, whatever they say of the origin of their words; a door that a language
+    model speaks through binds "agent".
+    """
 
     owner: str = "me"
     chat: str | None = None
+    trust: Trust = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +94,7 @@ class Fact:
     session: str | None = None
     origin: Origin = "user"
     id: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,21 +265,26 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+    """What waits for somebody's word: two facts of which `newer` came after `older` and may not hold beside it, or one
+    that is held back.
 
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
-    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
+    "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
+    with).
     """
 
     id: str
     kind: ReviewKind
     newer: Node
-    older: Node
+    older: Node | None
     created_at: datetime
     owner: str = ""
     chat: str = ""
     decided_at: datetime | None = None
     decision: Decision | None = None
+    reasons: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
     key: int = 0
 
 
@@ -402,7 +416,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question. `score` is comparable within one search only."""
+    """A memory that answers a question. `score` is comparable within one search only.
+
+    `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
+    """
 
     id: str
     content: str
@@ -415,7 +432,7 @@ class Hit:
     role: Role | None
     session: str | None
     origin: Origin
-    trust: str
+    trust: Trust
     tags: tuple[str, ...]
     handle: str
     excerpt: str
@@ -425,6 +442,7 @@ class Hit:
     event_time_tz: str
     event_time_relative: str
     why: tuple[Share, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,12 +451,12 @@ class Absence:
 
     Attributes:
         stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
-            `ranked below`, or `found`.
+            `ranked below`, `not relevant` (where only what is relevant was asked for), or `found`.
         rank: among the candidates, 1 for the best, as far as it came.
     """
 
     id: str
-    stage: Literal["unknown", "left out", "not found", "ranked below", "found"]
+    stage: Literal["unknown", "left out", "not found", "ranked below", "not relevant", "found"]
     detail: str
     rank: int | None = None
     shares: tuple[Share, ...] = ()
@@ -446,7 +464,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the very numbers of the score."""
+    """Why a search answered as it did, built from the very numbers of the score.
+
+    Attributes:
+        under_floor: where only what is relevant was asked for: (id, relevance, reason) of the best that fell out; a
+            relevance of 0 is what chance seldom reaches.
+    """
 
     terms: tuple[str, ...]
     ignored_terms: tuple[str, ...]
@@ -455,6 +478,7 @@ class Trace:
     timings_ms: Mapping[str, float]
     hits: tuple[tuple[str, tuple[Share, ...]], ...]
     absence: Absence | None = None
+    under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -515,6 +539,7 @@ class Stats:
     size_mb: float
     oldest: datetime | None
     newest: datetime | None
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -536,6 +561,50 @@ class Report:
     @property
     def ok(self) -> bool:
         return all(finding.ok for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What of one kind an erasure removes: a type of memory, or "entity", "relation" or "session". Of very many only
+    the first thousand are named.
+    """
+
+    kind: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBack:
+    """What an erasure leaves, and why."""
+
+    why: str
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReport:
+    """What an erasure removed, or would remove.
+
+    Attributes:
+        is_done: whether no byte of it is left in the store's files; never so for a dry run.
+        out_of_reach: where it may still be, since no program can reach it from here.
+        bytes_before, bytes_after: the size of the store's file.
+    """
+
+    dry_run: bool
+    erased: tuple[Erased, ...]
+    kept: tuple[KeptBack, ...]
+    out_of_reach: tuple[str, ...]
+    is_done: bool = False
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many memories, entities, relations and sessions."""
+        return sum(each.count for each in self.erased)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

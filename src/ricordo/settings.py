@@ -11,7 +11,7 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName
+from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName, UntrustedPolicy
 
 PREFIX = "RICORDO_"
 
@@ -54,6 +54,11 @@ class Settings:
     without_signals: str = _setting(
         "", "signals of recall to leave out, by name, with commas between: `person, kind of answer`"
     )
+    untrusted_knowledge: UntrustedPolicy = _setting(
+        "hold",
+        "what becomes of facts that a tool or a page tells: `hold` them in quarantine until somebody approves them, or"
+        " `label` them; what reads like an order is held in any case",
+    )
     reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
     demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
     decay_closes: DecayCloses = _setting(
@@ -91,6 +96,10 @@ class Settings:
             raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
         if self.secrets not in ("redact", "refuse", "keep"):
             raise InvalidError(f"secrets: {self.secrets!r} is unknown", hint="choose redact, refuse or keep")
+        if self.untrusted_knowledge not in ("hold", "label"):
+            raise InvalidError(
+                f"untrusted_knowledge: {self.untrusted_knowledge!r} is unknown", hint="choose hold or label"
+            )
         if self.fusion not in get_args(Fusion):
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
         if self.decay_closes not in get_args(DecayCloses):
@@ -204,3 +213,15 @@ def default_model(environment: Mapping[str, str] | None = None) -> str | None:
     environment = os.environ if environment is None else environment
     name = environment.get("RICORDO_MODEL") or "none"
     return None if name == "none" else name
+
+
+def default_owner(environment: Mapping[str, str] | None = None) -> str:
+    """`$RICORDO_OWNER`: whose memory it is where nobody says; "me" by default."""
+    environment = os.environ if environment is None else environment
+    return environment.get("RICORDO_OWNER") or "me"
+
+
+def default_chat(environment: Mapping[str, str] | None = None) -> str | None:
+    """`$RICORDO_CHAT`: the group whose memory is looked into where nobody says; none by default."""
+    environment = os.environ if environment is None else environment
+    return environment.get("RICORDO_CHAT") or None

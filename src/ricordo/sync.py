@@ -17,6 +17,7 @@ from ricordo.model import (
     Decision,
     Entity,
     EntityType,
+    ErasureReport,
     Explanation,
     ExportReport,
     Fact,
@@ -32,6 +33,7 @@ from ricordo.model import (
     Report,
     Results,
     Review,
+    ReviewKind,
     Role,
     Scope,
     Stats,
@@ -218,6 +220,7 @@ class Memory:
         session: str | None = None,
         origin: Origin = "user",
         id: str | None = None,
+        shared: bool = False,
     ) -> Node:
         """Keep a piece of knowledge.
 
@@ -225,14 +228,20 @@ class Memory:
         something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
         could be true, both stay, the new one stands first in answers, and `review` lists the pair.
 
+        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
+        back closed, and is in no answer until it is approved (`review`, `resolve`).
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
+            shared: keep it for the group of this chat, instead of for its owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field cannot be accepted, or there is no chat to share it with.
             ConflictError: `id` is taken.
         """
         return self._portal.call(
@@ -249,6 +258,7 @@ class Memory:
                 session=session,
                 origin=origin,
                 id=id,
+                shared=shared,
             )
         )
 
@@ -267,6 +277,7 @@ class Memory:
             InvalidError: the content cannot be accepted, or is what it was.
             NotFoundError: there is none of that id.
             ConflictError: it is closed; where a newer version took its place, the hint names that.
+            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
         """
         return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
 
@@ -304,27 +315,33 @@ class Memory:
         """
         return self._portal.call(self._memory.demote(id))
 
-    def review(self, limit: int = 50) -> Sequence[Review]:
-        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
-        replaced by itself; the latest first.
+    def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
+        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
+        may well hold together, then what a rule replaced by itself; the latest first.
+
+        Args:
+            kind: "quarantine", or another kind of `Review`, for those alone.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
         """
-        return self._portal.call(self._memory.review(limit))
+        return self._portal.call(self._memory.review(limit, kind=kind))
 
     def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on a pair that `review` lists.
+        """Decide on what `review` lists.
 
         Args:
             item: the review, or its id.
-            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
-                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
+                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
+                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
+                out, now and when it is said again.
 
         Raises:
-            InvalidError: there is no such decision.
+            InvalidError: there is no such decision, or not about this.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or one of the facts has gone since.
+            ConflictError: it is decided already, or what it is about has gone since.
+            DeniedError: only a caller trusted as the user decides on what is in quarantine.
         """
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
@@ -345,6 +362,36 @@ class Memory:
             ConflictError: a newer version took its place.
         """
         return self._portal.call(self._memory.restore(id))
+
+    def erase(
+        self,
+        *,
+        id: str | None = None,
+        session: str | None = None,
+        entity: str | None = None,
+        owner: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ErasureReport:
+        """Remove for good: the rows, what history says of them, what was derived from them alone, and every byte of it
+        in the store's files. It cannot be undone. Returns what went, what was kept and why, and what is out of reach.
+
+        Args:
+            id: a memory, with the older versions it took the place of.
+            session: a conversation, with everything said and learnt in it.
+            entity: somebody or something by name or id, with every memory about it or naming it.
+            owner: all of the caller's own memory; only their own name is accepted.
+            dry_run: tell what would go, remove nothing.
+            progress: called with (rows so far, rows in all).
+
+        Raises:
+            InvalidError: not exactly one thing is named.
+            NotFoundError: there is no such thing.
+            DeniedError: `owner` is somebody else.
+        """
+        return self._portal.call(
+            self._memory.erase(id=id, session=session, entity=entity, owner=owner, dry_run=dry_run, progress=progress)
+        )
 
     def add_entity(
         self,
@@ -431,6 +478,7 @@ class Memory:
         before: datetime | str | None = None,
         as_of: datetime | str | int | None = None,
         archived: bool = False,
+        only_relevant: bool = False,
         limit: int = 10,
         trace: bool = False,
         why_not: str | None = None,
@@ -445,6 +493,7 @@ class Memory:
             as_of: look among what was known at a time, or right after a change of that number, as it was then; the
                 order is that of today's figures. Where a clock went back, the later of two moments is meant.
             archived: look among what was forgotten or replaced, instead.
+            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
             trace: say how the answer came about.
             why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
 
@@ -465,6 +514,7 @@ class Memory:
                 before=before,
                 as_of=as_of,
                 archived=archived,
+                only_relevant=only_relevant,
                 limit=limit,
                 trace=trace,
                 why_not=why_not,
@@ -703,11 +753,14 @@ class Memory:
         interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
         none that is here, `review` lists what may not hold beside another.
 
+        Everything that `export` took along comes back as it was into an empty store of the same owner; into another
+        come its memories.
+
         Args:
             path: a file, or a folder for formats of several files.
-            format: "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude",
-                "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the content when
-                None.
+            format: "jsonl" (everything that `export` took along), "markdown", "memories-jsonl", "memories-sqlite",
+                "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time,
+                session) or "locomo"; told from the content when None.
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in all).
 

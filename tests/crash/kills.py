@@ -38,7 +38,7 @@ KILLS_PER_STORE = 5
 PATIENCE_S = 60
 
 # Points that are passed at every write are killed at some later pass; those seldom passed at the first.
-SELDOM = ("schema", "model", "backup", "close", "vectors: before packing", "vectors: after packing")
+SELDOM = ("schema", "model", "backup", "close", "erase", "vectors: before packing", "vectors: after packing")
 
 
 @dataclass(slots=True)

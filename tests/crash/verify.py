@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +36,7 @@ HALF_DONE = {
           SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities
           UNION SELECT commit_seq FROM edges UNION SELECT commit_seq FROM sessions
           UNION SELECT commit_seq FROM aliases UNION SELECT commit_seq FROM subjects
+          UNION SELECT commit_seq FROM erasures UNION SELECT made FROM erased
           UNION SELECT json_extract(before, '$.commit_seq') FROM history)""",
     "a row without its commit": """
         SELECT commit_seq FROM (SELECT commit_seq FROM nodes UNION SELECT commit_seq FROM entities
@@ -47,6 +51,7 @@ HALF_DONE = {
         SELECT id FROM nodes WHERE closed_at IS NULL
           AND NOT EXISTS (SELECT 1 FROM embeddings e JOIN models m ON m.key = e.model
                           WHERE e.node = nodes.key AND m.name = 'hashing-256-v1')""",
+    "something half erased": "SELECT key FROM erasing UNION ALL SELECT row FROM to_erase",
     "a model left over": "SELECT name, state FROM models WHERE (name, state) != ('hashing-256-v1', 'active')",
     "a vector of a model left over": "SELECT DISTINCT model FROM embeddings EXCEPT SELECT key FROM models",
     "a pack of a model left over": "SELECT DISTINCT model FROM packs EXCEPT SELECT key FROM models",
@@ -63,12 +68,20 @@ class Acknowledged:
     texts: dict[str, str] = field(default_factory=dict)
     about: dict[str, list[str]] = field(default_factory=dict)
     closed: dict[str, bool | None] = field(default_factory=dict)  # None: it was just being changed
+    erased: dict[str, str] = field(default_factory=dict)
+    erasing: set[str] = field(default_factory=set)
     entities: list[str] = field(default_factory=list)
     backups: list[str] = field(default_factory=list)
     count: int = 0
 
     def hear(self, line: dict) -> None:
         match line:
+            case {"try": "erase", "id": id_}:
+                self.erasing.add(id_)
+            case {"did": "erase", "id": id_}:
+                self.erased[id_] = self.texts.pop(id_)
+                self.closed.pop(id_)
+                self.erasing.discard(id_)
             case {"try": _, "id": id_}:
                 self.closed[id_] = None
             case {"did": "add", "id": id_, "text": text}:
@@ -125,6 +138,11 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         stored = await store.read(
             lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
         )
+        for id_ in said.erasing - stored.keys():  # the kill came before it could say so
+            said.hear({"did": "erase", "id": id_})
+        said.erasing.clear()
+        verdict.half += [f"{id_} is erased and still there" for id_ in said.erased if id_ in stored]
+        verdict.half += _traces(path, said)
         verdict.lost += _lost(said, stored)
         verdict.lost += await _wrong_through_the_door(memory, said)
         verdict.half += await store.read(_half_done)
@@ -132,6 +150,25 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         report = await memory.doctor()
         verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
         await memory.add("and life goes on")
+
+
+def _traces(path: Path, said: Acknowledged) -> list[str]:
+    """The store is open, so its files may be read by their bytes only through another process."""
+    marks = [text.split()[0] for text in said.erased.values()]
+    if not marks:
+        return []
+    files = [str(each) for each in path.parent.glob(f"{path.name}*")]
+    looked = subprocess.run(
+        [sys.executable, "-c", _LOOK, *files], input=json.dumps(marks), capture_output=True, text=True
+    )
+    return [f"a trace of {mark}" for mark in json.loads(looked.stdout)]
+
+
+_LOOK = """
+import json, sys
+data = b"".join(open(path, "rb").read() for path in sys.argv[1:])
+print(json.dumps([mark for mark in json.load(sys.stdin) if mark.encode() + b" " in data]))
+"""
 
 
 def _lost(said: Acknowledged, stored: dict) -> list[str]:

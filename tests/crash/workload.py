@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from ricordo.errors import RicordoError
+from ricordo.forgetting import erase
 from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
@@ -123,6 +124,7 @@ class Workload:
                     "forget",
                     "restore",
                     "undo",
+                    "erase",
                     "search",
                     "backup",
                     "meet",
@@ -176,6 +178,14 @@ class Workload:
             say(did="restore", id=id_)
             mine.append(id_)
 
+    async def erase(self, dice, mine, gone):
+        """Seldom: the file is rewritten each time."""
+        if mine and dice.random() < 0.3:
+            id_ = mine.pop(dice.randrange(len(mine)))
+            say(**{"try": "erase", "id": id_})
+            await self.memory.erase(id=id_)
+            say(did="erase", id=id_)
+
     async def search(self, dice, mine, gone):
         await self.memory.search(" ".join(dice.choices(WORDS, k=2)))
 
@@ -203,7 +213,7 @@ async def in_trouble(workload, rounds):
 
         return attempt
 
-    for name in ("add", "add_many", "remember", "forget", "restore", "backup", "meet"):
+    for name in ("add", "add_many", "remember", "forget", "restore", "erase", "backup", "meet"):
         setattr(workload, name, stubborn(getattr(workload, name)))
     workload.leave = stubborn(workload.leave)
     await workload.run(rounds)
@@ -219,6 +229,7 @@ def main():
     given = options.parse_args()
     embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
     models._DROP_ROWS = 10
+    erase.AT_ONCE_ROWS = 0
     trouble = given.point == "writer: replay"
     if given.point:
         die_at(given.point, given.passes, trouble=trouble)

@@ -110,6 +110,10 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
     for review in (await use("list_reviews")).get("result", ())[:1] or [None]:
         if review is not None:
             await use("resolve_review", item=review["id"], decision="keep both")
+    assert (await use("erase_memory", id=one, dry_run=True))["erased"] == [
+        {"kind": "semantic", "count": 1, "ids": [one]}
+    ]
+    assert (await use("erase_memory", id=one))["is_done"]
     assert left <= {"resolve_review"}
 
 

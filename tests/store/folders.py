@@ -9,7 +9,7 @@ from typing import Any
 from tests.store.canonical import canonical
 from tests.store.making import raw
 
-EXACT = ("commits", "spaces", "models", "off_record", "associates")
+EXACT = ("commits", "spaces", "models", "off_record", "associates", "erased", "erased_ids", "erasing", "to_erase")
 
 
 def everything(folder: Path) -> dict[str, Any]:

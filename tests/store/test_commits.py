@@ -10,7 +10,7 @@ from tests.store.making import ME, NOON, closing, commit, fact, opened, rows, sa
 
 from ricordo.errors import NotFoundError, StoreError
 from ricordo.model import Change, Edge, Entity
-from ricordo.store.sqlite.rows import chain, digest, is_sealed
+from ricordo.store.sqlite.rows import bare, chain, digest, is_sealed
 
 ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
 
@@ -39,7 +39,7 @@ def test_each_commit_continues_the_chain_of_the_one_before(tmp_path):
     head = b""
     listed = rows(
         tmp_path / "m.db",
-        "SELECT seq, space, at, actor, origin, reason, run_id, digest, hash FROM commits ORDER BY seq",
+        "SELECT seq, space, at, origin, run_id, substr(seal, -16), digest, hash FROM commits ORDER BY seq",
     )
     for row in listed:
         assert chain(head, row[:-1]) == row[-1]
@@ -60,7 +60,7 @@ def test_a_commit_s_digest_is_over_the_seals_of_its_rows(tmp_path):
     before = rows(tmp_path / "m.db", "SELECT before FROM history WHERE seq = 4")
     assert len(before) == 1
     (seal,) = rows(tmp_path / "m.db", "SELECT seal FROM nodes WHERE commit_seq = 4")[0]
-    assert rows(tmp_path / "m.db", "SELECT digest FROM commits WHERE seq = 4") == [(digest([seal]),)]
+    assert rows(tmp_path / "m.db", "SELECT digest FROM commits WHERE seq = 4") == [(digest([bare(seal)]),)]
     assert rows(tmp_path / "m.db", "SELECT commit_seq FROM nodes WHERE id = ?", (tea.id,)) == [(3,)]
 
 

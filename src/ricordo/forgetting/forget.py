@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from ricordo.errors import ConflictError, NotFoundError
+from ricordo.errors import ConflictError
 from ricordo.model import Change, Closing, Node, Scope
 from ricordo.store import Snapshot
 
@@ -18,10 +18,7 @@ def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
     Raises:
         NotFoundError: there is none this caller may see.
     """
-    node = snapshot.node(scope, node_id)
-    if node is None:
-        raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
-    return node
+    return snapshot.known_node(scope, node_id)
 
 
 def forget(node: Node, *, at: datetime) -> Change:
@@ -37,6 +34,8 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     """
     if node.is_live:
         return Change(), node
+    if node.closed_reason == "quarantined":
+        raise ConflictError(f"{node.id} is held in quarantine", hint="`review` lists it, `resolve` approves it")
     if node.closed_reason in ("superseded", "merged"):
         raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
     back = replace(node, closed_at=None, closed_reason=None)

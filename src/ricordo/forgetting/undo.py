@@ -5,6 +5,7 @@ It knows no table. Rows, their versions and what refers to what come from the st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
@@ -31,6 +32,7 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     asked = _asked(ledger, scope, commit_or_run)
     wanted = set(asked)
     while True:
+        _check_no_erasure(snapshot, wanted)
         unwinding = _Unwinding(ledger, wanted)
         if not unwinding.blocking:
             break
@@ -42,6 +44,14 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
     return Change(rows=states)
+
+
+def _check_no_erasure(snapshot: Snapshot, commits: Iterable[int]) -> None:
+    """Raises:
+    ConflictError: one of the commits is an erasure.
+    """
+    if found := snapshot.rows("commits_erasing", {"seqs": json.dumps(sorted(commits))}):
+        raise ConflictError(f"change {found[0][0]} erased something", hint="what was erased stays erased")
 
 
 def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:

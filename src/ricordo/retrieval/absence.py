@@ -11,12 +11,13 @@ from ricordo.model import Absence, Node
 from ricordo.retrieval.candidates import Candidates, Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked, Ranking
+from ricordo.retrieval.relevance import Judged
 from ricordo.store.sqlite.graph import lines
 from ricordo.words import index_terms
 
 
 def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None, ranking: Ranking,
-               weighed: Sequence[Ranked]) -> Absence:  # fmt: skip
+               weighed: Sequence[Ranked], judged: Judged | None = None) -> Absence:  # fmt: skip
     """Where the memory that `why_not` names stands in a search, or where it fell out."""
     asked = look.plan.query.why_not or ""
     node = look.snapshot.node(look.scope, asked)
@@ -36,6 +37,12 @@ def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None,
         told = ranking.told(Ranked(key=node.key, place=place, score=float(ranking.totals[place])))
         return Absence(id=node.id, stage="ranked below", detail=detail, rank=rank, shares=told)
     rank = 1 + keys.index(node.key)
+    if judged is not None and node.key in judged.reasons:
+        detail = f"{rank} of {len(ranking.totals)} candidates, relevance {judged.relevance[node.key]:.1f}: "
+        return Absence(
+            id=node.id, stage="not relevant", rank=rank, shares=ranking.told(weighed[rank - 1]),
+            detail=detail + judged.reasons[node.key],
+        )  # fmt: skip
     shown = rank <= look.plan.query.limit
     beaten = "" if rank == 1 else f", {weighed[rank - 2].score - weighed[rank - 1].score:.3f} behind the one before it"
     return Absence(

@@ -25,6 +25,7 @@ from ricordo.times import find_interval
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.retrieval.plan import Plan
+    from ricordo.retrieval.relevance import Floor
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -64,7 +65,7 @@ class Asking:
     `warm` begins to read the vectors of memories;
     `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
     embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
-    search showed.
+    search showed. `floor` gives what chance reaches by an embedder's key, or by words alone (0).
     """
 
     store: Store
@@ -76,6 +77,7 @@ class Asking:
     warm: Callable[[], None]
     exemplars: Callable[[], tuple[int, Exemplars] | None]
     shown: Callable[[Sequence[int]], None]
+    floor: Callable[[int], Awaitable[Floor]]
     deadline_s: float
     context_tokens: int
     links: Links
@@ -123,7 +125,11 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
         query, now=asking.now, interval=interval, vectors=question.vectors, intent=intent, weighing=asking.weighing
     )
     if as_of is not None:
-        return await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of), plan
+        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
+        return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
+
+    if query.only_relevant:
+        plan = replace(plan, floor=await _floor(asking, query, question))
 
     def look(snapshot: Snapshot) -> Found | None:
         if not question.fits(snapshot):
@@ -132,8 +138,14 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
             snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
         )
 
-    found = await asking.store.read(look)
-    return None if found is None else (found, plan)
+    answer = await asking.store.read(look)
+    return None if answer is None else (answer, plan)
+
+
+async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
+    """What chance reaches by the embedder that answers; by words alone where none does, as in the archive."""
+    answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
+    return await asking.floor(0 if query.archived else next(answering, 0))
 
 
 def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
@@ -168,15 +180,17 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
     budget = asking.context_tokens if budget is None else budget
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
-    request = Request(text=prompt, limit=_CONTEXT_HITS, session=None)
+    request = Request(text=prompt, limit=_CONTEXT_HITS, session=None, only_relevant=True)
     query = query_of(request, now=asking.now, zone=asking.zone)
     if not query.text.strip():
         return None
     results = await _answer(asking, query, traced=True, as_of=as_of)
     known = [hit for hit in results.hits if session is None or hit.session != session]
-    return assemble([hit for hit in known if _is_telling(hit)], budget=budget, tokens=EstimatedTokens())
+    return assemble(known, budget=budget, tokens=EstimatedTokens())
 
 
 def _is_telling(hit: Hit) -> bool:
-    """Whether a hit says anything of its own to the question: shares words with it, or means something near."""
+    """Whether a hit of the past, which has no floor, says anything of its own to the question: shares words with it, or
+    means something near.
+    """
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

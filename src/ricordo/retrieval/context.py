@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ricordo.model import Hit
 from ricordo.ports import TokenCounter
+from ricordo.retrieval.marking import mark, may_be_quoted, visible
 
 BEGIN = "<recalled-memory>"
 END = "</recalled-memory>"
@@ -25,6 +26,7 @@ class EstimatedTokens:
 
 def assemble(hits: Sequence[Hit], *, budget: int, tokens: TokenCounter) -> str | None:
     """A markdown block of at most `budget` tokens, or None when there is nothing to say."""
+    hits = [hit for hit in hits if may_be_quoted(hit)]
     facts = [hit for hit in hits if hit.type != "episodic"]
     said = sorted((hit for hit in hits if hit.type == "episodic"), key=lambda hit: hit.event_time_iso)
     left = budget - tokens.count(f"{BEGIN}\n{_NOTE}\n{END}")
@@ -53,10 +55,10 @@ def _line(hit: Hit) -> str:
     text, speaker = _tame(hit.excerpt), _tame(hit.speaker or hit.role or "someone")
     when = f"{hit.event_time_local[:10]}, {hit.event_time_relative}"
     if hit.type == "episodic":
-        return f'{speaker} ({when}): "{text}"'
+        return f'{speaker} ({when}){mark(hit)}: "{text}"'
     about = f" (about {', '.join(map(_tame, hit.about))})" if hit.about else ""
-    return f"{text}{about} [{when}]"
+    return f"{text}{about} [{when}]{mark(hit)}"
 
 
 def _tame(text: str) -> str:
-    return " ".join(text.split()).replace("<", "‹").replace(">", "›")
+    return " ".join(visible(text).split()).replace("<", "‹").replace(">", "›")

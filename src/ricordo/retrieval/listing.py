@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ricordo.clock import from_ms
-from ricordo.errors import InvalidError, NotFoundError
+from ricordo.errors import InvalidError
 from ricordo.model import Archive, ClosedReason, Page, Scope, Stats, Version
 from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
@@ -65,9 +65,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.node(scope, node_id)
-    if node is None:
-        raise NotFoundError(f"there is no memory {node_id}")
+    node = snapshot.known_node(scope, node_id)
     found = [pair for each in snapshot.lineage(scope, node) for pair in snapshot.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(
@@ -116,4 +114,5 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
         size_mb=snapshot.value("store_bytes") / 1_000_000,
         oldest=None if oldest is None else from_ms(oldest),
         newest=None if newest is None else from_ms(newest),
+        quarantined=snapshot.counts(scope, "count_held")[0][0],
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ricordo.clock import from_ms
-from ricordo.errors import NotFoundError
 from ricordo.fading import Vital, ending, fades_at, fate, left
 from ricordo.model import DecayCloses, Explanation, Node, Scope
 from ricordo.retrieval import past
@@ -46,9 +45,7 @@ def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes:
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.node(scope, node_id)
-    if node is None:
-        raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
+    node = snapshot.known_node(scope, node_id)
     versions = history(snapshot, scope, node_id)
     own = [version for version in versions if version.node.id == node.id]
     edges = snapshot.edges(scope, node)

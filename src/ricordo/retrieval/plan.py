@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ricordo.embedding.words import Embedded
 from ricordo.model import Category, Fusion, Json, NodeType
@@ -11,6 +12,9 @@ from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_o
 from ricordo.store.sqlite.filters import Filter
 from ricordo.times import Interval
 from ricordo.words import index_terms, question_terms
+
+if TYPE_CHECKING:
+    from ricordo.retrieval.relevance import Floor
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
@@ -39,6 +43,7 @@ class Query:
     archived: bool = False
     limit: int = 10
     words_only: bool = False
+    only_relevant: bool = False
     why_not: str | None = None
 
 
@@ -52,7 +57,10 @@ class Weighing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A query made ready: its terms, its time, what it asks for, and its vector for each model that can answer."""
+    """A query made ready: its terms, its time, what it asks for, and its vector for each model that can answer.
+
+    `floor` is what chance reaches, where only what is relevant is asked for.
+    """
 
     query: Query
     now: int
@@ -63,6 +71,7 @@ class Plan:
     intent: Intent = "general"
     complexity: Complexity = "simple"
     weighing: Weighing = Weighing()
+    floor: Floor | None = None
 
     @property
     def shelves(self) -> tuple[str, ...]:

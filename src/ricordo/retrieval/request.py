@@ -38,6 +38,7 @@ class Request:
     limit: int = 10
     trace: bool = False
     words_only: bool = False
+    only_relevant: bool = False
     why_not: str | None = None
 
 
@@ -64,6 +65,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         archived=bool(request.archived),
         limit=checked_limit(request.limit),
         words_only=request.words_only,
+        only_relevant=bool(request.only_relevant),
         why_not=_text("why_not", request.why_not),
     )
 

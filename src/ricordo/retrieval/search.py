@@ -11,28 +11,35 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ricordo.model import Absence, Hit, Results, Scope, Trace
 from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.fusion import fuse
-from ricordo.retrieval.hits import hit_of
+from ricordo.retrieval.hits import hit_of, warnings_of
 from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather, likeness
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
+from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import graph
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.snapshot import Weights
+from ricordo.trust import awaits_a_word
 
 T = TypeVar("T")
 
 # Of the best so many are read and weighed: expired ones and such as became one fall out on the way.
 _WEIGHED = 2
 _WEIGHED_LEAST = 30
+# For a question nobody waits for.
+_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +52,7 @@ class Found:
     degraded: tuple[str, ...]
     absence: Absence | None = None
     shown: tuple[int, ...] = ()
+    under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,14 +100,46 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
     started = time.perf_counter()
     short, ranking = _ranked(look, pool, seeds)
     weighed = _weighed(look, short)
-    hits = _hits(look, weighed[: plan.query.limit], ranking if traced else None, zone=zone)
-    absence = None if plan.query.why_not is None else absence_of(look, seeds, pool, ranking, weighed)
+    judged = _judged(run, look, pool, weighed) if plan.query.only_relevant else None
+    best = (weighed if judged is None else list(judged.kept))[: plan.query.limit]
+    hits = _hits(look, best, ranking if traced else None, zone=zone)
+    absence = None if plan.query.why_not is None else absence_of(look, seeds, pool, ranking, weighed, judged)
     run.timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
     return Found(
         best=hits, candidates=counts, timings_ms=run.timings_ms, degraded=tuple(run.degraded), absence=absence,
-        shown=tuple(each.key for each in weighed[: plan.query.limit]),
+        shown=tuple(each.key for each in best), under_floor=_under_floor(look, judged) if traced else (),
     )  # fmt: skip
+
+
+def _judged(run: _Run, look: Lookup, pool: Pool | None, weighed: list[Ranked]) -> Judged:
+    """What of the best is relevant; nothing where there was no time to tell."""
+    floor = look.plan.floor
+    if pool is None or floor is None:
+        if weighed:
+            run.degraded.append("relevance: no time left")
+        return Judged(kept=(), relevance={}, reasons={})
+    nodes = look.snapshot.nodes(look.scope, [each.key for each in weighed])
+    return judge(weighed, evidence_of(look, pool), floor, nodes=nodes, question=look.plan.query.text)
+
+
+def _under_floor(look: Lookup, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
+    """(id, relevance, reason) of those of the best that fell out, in their order."""
+    if judged is None or not judged.reasons:
+        return ()
+    nodes = look.snapshot.nodes(look.scope, list(judged.reasons))
+    told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
+    return tuple((nodes[key].id, relevance, reason) for key, relevance, reason in told if key in nodes)
+
+
+def strongest(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> NDArray[np.float32]:
+    """The best of each measure of relevance among the candidates, float32[measures]: what a question reaches."""
+    look = _lookup(_Run(snapshot, time.monotonic() + _PATIENCE_S), plan, scope=scope, vectors=vectors)
+    seeds: dict[str, Candidates] = {name: use(look) for name, use in STRATEGIES.items()}
+    pool = gather(look, seeds)
+    if pool is None:
+        return np.zeros(len(MEASURES), np.float32)
+    return np.asarray(evidence_of(look, pool).values.max(axis=1), np.float32)
 
 
 def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:
@@ -134,10 +174,18 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     plan = look.plan
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
+    known = _warned(look, known)
     weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
     if plan.query.archived:
         return weighed
     return _newest_of_equal(look.snapshot, _newest_first(look.snapshot, weighed, known))
+
+
+def _warned(look: Lookup, known: dict[int, Weights]) -> dict[int, Weights]:
+    """What is known of memories; of what tools and pages say also whether it reads like an order."""
+    foreign = [key for key, each in known.items() if awaits_a_word(each.trust)]
+    nodes = look.snapshot.nodes(look.scope, foreign) if foreign else {}
+    return known | {key: known[key]._replace(reads_like_an_order=True) for key in nodes if warnings_of(nodes[key])}
 
 
 def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
@@ -181,5 +229,6 @@ def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple
         timings_ms={"embedding": embedding_ms, **found.timings_ms},
         hits=tuple((hit.id, hit.why) for hit in found.best),
         absence=found.absence,
+        under_floor=found.under_floor,
     )
     return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded, trace=trace)

@@ -39,9 +39,23 @@ _NEXT = 0.7
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
     """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
-    met = pool.strengths
+    return _by_idf(pool, met_in_context(pool, pool.strengths))
+
+
+def met_in_context(pool: Pool, met: Floats) -> Floats:
+    """How well a candidate or, a little less, its neighbours meet each word, float32[words, size].
+
+    Args:
+        met: how well each turn does, float32[words, n].
+    """
     nearby = _PREVIOUS * _at(met, pool.before[0]), _NEXT * _at(met, pool.after[0])
-    return _by_idf(pool, np.maximum.reduce([met[:, : pool.size], *nearby]))
+    return np.asarray(np.maximum.reduce([met[:, : pool.size], *nearby]), np.float32)
+
+
+def around(pool: Pool, held: Floats) -> Floats:
+    """The most that a candidate or one of two turns on each side has of each word, float32[words, size]."""
+    nearby = [_at(held, places) for places in (*pool.before, *pool.after)]
+    return np.asarray(np.maximum.reduce([held[:, : pool.size], *nearby]), np.float32)
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:

@@ -14,11 +14,13 @@ from typer.main import get_command
 
 from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     demo_verb,
+    erase_verb,
     evolving,
     fading_verbs,
     keeping,
     people_verbs,
     porting_verbs,
+    quarantine_verb,
     recalling,
     serving,
     time_verbs,

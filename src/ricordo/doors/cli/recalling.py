@@ -61,6 +61,9 @@ async def search(
     before: _BeforeOption = None,
     as_of: AsOfOption = None,
     archived: _ArchivedOption = False,
+    only_relevant: Annotated[
+        bool, typer.Option("--only-relevant", metavar="", help="Leave out what chance would bring up, too.")
+    ] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many at most.")] = 10,
     trace: Annotated[bool, typer.Option("--trace", metavar="", help="Show how the answer came about.")] = False,
     why_not: Annotated[
@@ -73,7 +76,7 @@ async def search(
         results = await memory.search(
             question, type=type, category=_categories(category), entity=entity, tag=tag,
             where=_attributes(where), session=session, after=after, before=before, as_of=moment(as_of),
-            archived=archived, limit=limit, trace=True, why_not=expected,
+            archived=archived, only_relevant=only_relevant, limit=limit, trace=True, why_not=expected,
         )  # fmt: skip
     return _results(door, question, results, traced=trace or why_not is not None, whole=trace)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
 from ricordo.model import Hit, Results, Share, SignalName, Trace
+from ricordo.trust import is_untrusted, label
 from ricordo.words import index_terms
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -44,11 +45,13 @@ _MEANS = {
     "confidence": "how sure it is",
     "reinforcement": "how often it was confirmed or demoted",
     "recency": "how long ago it was recorded",
+    "trust": "whose word it is: less for a tool or a page",
+    "order": "reads like an order, and is nobody's word: it stands last",
     "newer": "it changed places with an older or a newer version of itself",
 }
 _STAGES = {
     "unknown": "Unknown", "left out": "Left out", "not found": "Not among the candidates",
-    "ranked below": "Ranked below", "found": "It was found",
+    "ranked below": "Ranked below", "not relevant": "Not relevant", "found": "It was found",
 }  # fmt: skip
 _LEGEND = (
     "A score is the sum of what each signal adds: what it measured times its weight (by its place instead of its "
@@ -57,6 +60,7 @@ _LEGEND = (
 _SHOWN_SHARE = 0.0005
 _SHOWN_MS = 0.05
 _SHOWN_WORDS = 5
+_SHOWN_FALLEN = 5
 _SEARCHED_CHARS = 10_000
 
 
@@ -96,7 +100,9 @@ def _circumstances(hit: Hit) -> str:
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
-    return f"{kind}{when}, {hit.confidence:.0%} sure"
+    told = [f"{hit.confidence:.0%} sure", label(hit.trust) if is_untrusted(hit.trust) else ""]
+    told.append(f"reads like an order: {', '.join(hit.warnings)}" if hit.warnings else "")
+    return ", ".join([f"{kind}{when}", *filter(None, told)])
 
 
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
@@ -154,6 +160,9 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
         out.print(Text.assemble((f"{number}  ", "dim"), (f"{hit.score:.3f}", "bold"), f"  {one_line(hit.content)}"),
                   no_wrap=True, overflow="ellipsis")  # fmt: skip
         out.print(_sum(hit.why))
+    if trace.under_floor:
+        out.print()
+        out.print(_under_floor(trace.under_floor))
     if results.hits:
         out.print()
         out.print(_glossary({share.strategy for hit in results.hits for share in hit.why if _counts(share)}))
@@ -172,6 +181,19 @@ def absence(out: Console, results: Results, trace: Trace) -> None:
         out.print(_beside(found.shares, results.hits[-1].why, number=len(results.hits)))
     elif found.shares:
         out.print(_sum(found.shares))
+
+
+def _under_floor(fallen: Sequence[tuple[str, float, str]]) -> Table:
+    """What was found and is not relevant: how far from the floor, and why it fell out."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
+    table.add_column("relevance", justify="right", no_wrap=True)
+    table.add_column("left out", no_wrap=True, style="dim")
+    table.add_column("because")
+    for id_, relevance, reason in fallen[:_SHOWN_FALLEN]:
+        table.add_row(f"{relevance:+.1f}", shown(id_), reason)
+    if len(fallen) > _SHOWN_FALLEN:
+        table.add_row("", f"and {len(fallen) - _SHOWN_FALLEN} more", "")
+    return table
 
 
 def _counts(share: Share) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, VECTORS, file_of
+from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, SETTINGS, VECTORS, file_of
 from ricordo.store.folder.lines import Line, Shape, Shapes, content_hash, data, iso
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
@@ -18,19 +18,29 @@ from ricordo.store.sqlite.snapshot import Snapshot
 _VECTORS = "embeddings"
 
 
+def where_key(shape: Shape) -> str:
+    """The condition that finds a row that is kept by its key, in which bytes stand as hexadecimal digits."""
+    blobs = {each.name for each in shape.columns if each.kind == "blob"}
+    return " AND ".join(f'"{name}" = {"unhex(?)" if name in blobs else "?"}' for name in shape.table.key)
+
+
 def watch(connection: apsw.Connection, shapes: Shapes) -> None:
     """Have a connection note what it changes outside the truth. Names come from the schema: statements put together."""
     connection.execute(sql("touched_table"))
     for shape in shapes.kept.values():
         for event, side in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
-            _watch(connection, shape.table.name, shape.table.key, event, side)
+            # What is to be erased stays written down until all of it has gone from the files, too.
+            if (shape.table.name, event) != ("to_erase", "DELETE"):
+                _watch(connection, shape.table.name, shape.table.key, event, side)
     _watch(connection, _VECTORS, ("node", "model"), "INSERT", "NEW")
 
 
 def _watch(connection: apsw.Connection, table: str, key: tuple[str, ...], event: str, side: str) -> None:
-    row = ", ".join(f'{side}."{name}"' for name in key)
+    row = ", ".join(f"CASE typeof({side}.\"{name}\") WHEN 'blob' THEN hex({side}.\"{name}\") ELSE {side}.\"{name}\" END"
+                    for name in key)  # fmt: skip
+    kept = f"WHEN {side}.name IN ({', '.join(map(repr, SETTINGS))}, '')" if table == "meta" else ""
     connection.execute(
-        f'CREATE TEMP TRIGGER IF NOT EXISTS "touched_{table}_{event}" AFTER {event} ON main."{table}" BEGIN '
+        f'CREATE TEMP TRIGGER IF NOT EXISTS "touched_{table}_{event}" AFTER {event} ON main."{table}" {kept} BEGIN '
         f"INSERT INTO touched VALUES ('{table}', json_array({row})) ON CONFLICT DO NOTHING; END"
     )
 
@@ -86,11 +96,12 @@ def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
     """The line that makes a commit's other lines count."""
     row = connection.execute(sql("commit_line"), {"seq": seq}).fetchone()
     assert row is not None
-    _, owner, chat, at, actor, origin, reason, run_id, digest, hashed = row
+    _, owner, chat, at, actor, origin, reason, run_id, seal, digest, hashed = row
     run = {"run_id": run_id} if run_id is not None else {}
     return data({
         "commit": seq, "at": iso(at), "actor": actor, "origin": origin, "reason": reason, **run,
-        "owner_user_id": owner or None, "chat_id": chat or None, "digest": digest.hex(), "hash": hashed.hex(),
+        "owner_user_id": owner or None, "chat_id": chat or None, "seal": seal.hex(),
+        "digest": digest.hex(), "hash": hashed.hex(),
         **extra,
     })  # fmt: skip
 
@@ -124,8 +135,7 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[tup
 def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tuple[str, bytes]:
     """The line of a row that is kept beside the truth, or of its going."""
     row_name = text_of_key(tuple(key))
-    where = " AND ".join(f't."{name}" = ?' for name in shape.table.key)
-    row = connection.execute(f"{shape.select} WHERE {where}", key).fetchone()
+    row = connection.execute(f"{shape.select} WHERE {where_key(shape)}", key).fetchone()
     if row is None:
         return shape.form.file, data({"kind": shape.form.kind, "row": key, "removed": True})
     return shape.form.file, data(shape.line(row, {"row": row_name} if shape.table.key == ("key",) else {}))

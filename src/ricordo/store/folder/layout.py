@@ -69,6 +69,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "edges": Form(file=EDGES),
     "reviews": Form(file=REVIEWS, names={"kind": "what"}),
     "runs": Form(file=RUNS),
+    "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
 }  # fmt: skip
 """The truth tables. A test fails where the schema has one that is missing here; its rows go to `others.jsonl`."""
 
@@ -77,11 +78,22 @@ KEPT: Final[Mapping[str, Form]] = {
     "models": Form(file=STORE, kind="model"),
     "off_record": Form(file=STORE, kind="off_record"),
     "associates": Form(file=STORE, kind="associate", names={"node": "memory"}),
+    "erased": Form(file=STORE, kind="erased"),
+    "erased_ids": Form(file=STORE, kind="erased_id"),
+    "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
+    "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
+    "meta": Form(file=STORE, kind="setting"),
 }
 """No truth, and without a history, but nothing that could be made again."""
 
+SETTINGS: Final = ("fingerprint_key",)
+"""What of `meta` is kept; the rest are marks of how far background work has come."""
+
+AFTER_ROWS: Final = frozenset(("associates", "to_erase"))
+"""Kept tables that refer to others."""
+
 DERIVED: Final = frozenset((
-    "meta", "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
+    "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
     "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases",
 ))  # fmt: skip
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""

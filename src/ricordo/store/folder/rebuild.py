@@ -17,7 +17,8 @@ import apsw
 
 from ricordo.ports import Progress
 from ricordo.store.folder.files import count_lines, lines_of
-from ricordo.store.folder.layout import COMMITS, FILES, HISTORY, PEOPLE, ROW_FILES, STORE, VECTORS
+from ricordo.store.folder.gathering import where_key
+from ricordo.store.folder.layout import AFTER_ROWS, COMMITS, FILES, HISTORY, PEOPLE, ROW_FILES, STORE, VECTORS
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, milliseconds, parsed, shapes_of
 from ricordo.store.sqlite.apply import Rows, write_rows
 from ricordo.store.sqlite.connection import connect, transaction
@@ -151,7 +152,7 @@ class _Builder:
         """What stands in no commit. What refers to memories comes after them."""
         for offset, line in self._lines(STORE):
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
-            if shape is not None and before_rows == (shape.table.name != "associates"):
+            if shape is not None and before_rows == (shape.table.name not in AFTER_ROWS):
                 try:
                     put_kept(self._connection, shape, line, self._keys)
                 except (Unfit, apsw.Error) as error:
@@ -389,7 +390,7 @@ def commit_row(line: Line, keys: KnownKeys) -> tuple[Any, ...]:
         return (
             int(line["commit"]), keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
             milliseconds(line["at"]), line["actor"], line["origin"], line["reason"], line.get("run_id"),
-            bytes.fromhex(line["digest"]), bytes.fromhex(line["hash"]),
+            bytes.fromhex(line["seal"]), bytes.fromhex(line["digest"]), bytes.fromhex(line["hash"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise Unfit(f"no commit: {error}") from None
@@ -398,9 +399,8 @@ def commit_row(line: Line, keys: KnownKeys) -> tuple[Any, ...]:
 def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownKeys) -> None:
     """Bring a row outside the truth to what its line says. Names come from the schema. Raises Unfit."""
     table = shape.table
-    where = " AND ".join(f'"{name}" = ?' for name in table.key)
     if line.get("removed"):
-        connection.execute(f'DELETE FROM "{table.name}" WHERE {where}', line["row"])
+        connection.execute(f'DELETE FROM "{table.name}" WHERE {where_key(shape)}', line["row"])
         return
     image = shape.image(line, keys)
     if table.key == ("key",):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import apsw
 
@@ -29,6 +31,7 @@ from ricordo.store.sqlite.restoring import put_back, restored_rows
 from ricordo.store.sqlite.rows import (
     Row,
     alias_row,
+    bare,
     chain,
     closed_edge_row,
     digest,
@@ -37,10 +40,12 @@ from ricordo.store.sqlite.rows import (
     node_row,
     relation_row,
     review_row,
+    seal,
     sealed,
     session_row,
     shelf_of,
 )
+from ricordo.store.sqlite.sealing import hashes_of
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.traits import traits_of
 from ricordo.words import raw_words, statement_line
@@ -48,12 +53,16 @@ from ricordo.words import raw_words, statement_line
 # How much of the way to 1 a tie between memories covers each time they prove useful together.
 _ASSOCIATED = 0.3
 
+# What these put in is new for certain, and there once: the digest need not be taken from the store.
+_PLAIN = frozenset(("session_insert", "node_insert"))
+
 
 @dataclass(slots=True)
 class Rows:
     """What one commit writes, by statement, in the order the references between tables ask for."""
 
-    seals: list[bytes] = field(default_factory=list)
+    hashes: list[bytes] = field(default_factory=list)
+    is_plain: bool = True
     grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
@@ -67,7 +76,8 @@ class Rows:
 
     def add(self, statement: str, row: Row) -> None:
         self.by_statement[statement].append(row)
-        self.seals.append(row[-1])
+        self.hashes.append(bare(row[-1]))
+        self.is_plain = self.is_plain and statement in _PLAIN
 
     def index(self, row: Row, *, is_live: bool) -> None:
         """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
@@ -116,22 +126,13 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for one, other in change.associates:
         writer.associate(one, other)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
-    writer.rows.seals += [each.seal for each in restored if each.seal is not None]
     space = next((each.space for each in restored if each.space is not None), None) or writer.home()
-    values = (
-        writer.commit,
-        space,
-        to_ms(at),
-        reason.actor,
-        reason.origin,
-        reason.reason,
-        reason.run_id,
-        digest(writer.rows.seals),
-    )
-    snapshot.connection.execute(sql("commit_insert"), (*values, chain(head, values)))
+    commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
     write_rows(snapshot.connection, writer.rows)
     put_back(snapshot, restored)
+    if restored or not writer.rows.is_plain:
+        settle_digest(snapshot, head, commit)
     return writer.commit
 
 
@@ -145,6 +146,33 @@ def write_rows(connection: apsw.Connection, given: Rows) -> None:
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
     connection.executemany(sql("shelf_grew"), grown)
+
+
+CommitValues = tuple[Any, ...]
+"""What a commit's hash is over, the digest last."""
+
+
+def put_commit(snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime,
+               hashes: Sequence[bytes]) -> CommitValues:  # fmt: skip
+    """Write the row of a commit, to which its rows refer.
+
+    Args:
+        head: the hash of the commit before.
+        hashes: the bare hashes of the seals of its rows, as far as they are known now.
+    """
+    words = seal((reason.actor, reason.reason))
+    values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
+    row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
+    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
+    return values
+
+
+def settle_digest(snapshot: Snapshot, head: bytes, values: CommitValues) -> None:
+    """Take the digest over the rows as they were written in the end: one may be written twice, or be there already."""
+    settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
+    if settled != values:
+        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
+        snapshot.connection.execute(sql("commit_digest"), told)
 
 
 class _Writer:
@@ -297,7 +325,8 @@ class _Writer:
     def review(self, review: Review) -> None:
         space = self.space(review.owner, review.chat)
         key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
-        newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
+        newer = self.key_of(review.newer.id)
+        older = None if review.older is None else self.key_of(review.older.id)
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
 

@@ -11,8 +11,9 @@ import apsw
 from ricordo.model import Finding, Report
 from ricordo.store.sqlite.connection import add_functions
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import chain, is_sealed
+from ricordo.store.sqlite.rows import chain, digest, erased_hash, is_bare, is_sealed
 from ricordo.store.sqlite.schema import migrations
+from ricordo.store.sqlite.sealing import wrong_digests
 from ricordo.store.sqlite.snapshot import Snapshot
 
 _RESTORE = "copy the file aside, then restore a backup"
@@ -25,6 +26,7 @@ _SEALED = {
     "subject of": "subject_rows_all",
     "edge from": "edge_rows_all",
     "review": "review_rows_all",
+    "erasure": "erasure_rows_all",
 }
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
 _OLDEST_SAFE = 3_051_003
@@ -39,6 +41,8 @@ def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
         "references": lambda: _references(snapshot),
         "row seals": lambda: _seals(snapshot),
         "commit chain": lambda: _chain(snapshot),
+        "commit rows": lambda: _digests(snapshot),
+        "erasures": lambda: _erasures(snapshot),
         "full text": lambda: _full_text(snapshot),
         "slots": lambda: _slots(snapshot),
         "counts": lambda: _counts(snapshot),
@@ -98,12 +102,37 @@ def _seals(snapshot: Snapshot) -> tuple[str, str]:
 def _chain(snapshot: Snapshot) -> tuple[str, str]:
     head = b""
     count = 0
-    for row in snapshot.connection.execute(sql("commits_all")):
-        if chain(head, row[:-1]) != row[-1]:
-            return f"broken at commit {row[0]}", _RESTORE
-        head = row[-1]
+    for *values, actor, reason, words, hashed in snapshot.connection.execute(sql("commits_all")):
+        if chain(head, values) != hashed or not _are_its_words(snapshot, values[0], (actor, reason), words):
+            return f"broken at commit {values[0]}", _RESTORE
+        head = hashed
         count += 1
     return f"{count} commits", ""
+
+
+def _are_its_words(snapshot: Snapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
+    """Whether a commit's actor and reason are as they were written, or were erased by somebody who said so."""
+    if not is_bare(words):
+        return is_sealed(said, words)
+    return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
+
+
+def _digests(snapshot: Snapshot) -> tuple[str, str]:
+    """Each commit against the rows it wrote: none may be missing or have come from nowhere, unless it was erased."""
+    wrong = next(wrong_digests(snapshot.connection), None)
+    return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
+
+
+def _erasures(snapshot: Snapshot) -> tuple[str, str]:
+    """What was erased is what an erasure says it removed, no more."""
+    count, pending = 0, snapshot.value("erasing_count")
+    for key, rows, stated in snapshot.rows("erasures_all"):
+        left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": key})]
+        if len(left) != rows or digest(left) != stated:
+            return f"erasure {key} is not as it was written", _RESTORE
+        count += rows
+    said = f"{count} rows erased" if count else "nothing erased"
+    return (f"{said}; the next opening goes on with what was begun" if pending else said), ""
 
 
 def _full_text(snapshot: Snapshot) -> tuple[str, str]:

@@ -37,8 +37,8 @@ Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Place = tuple[int, int, str]
 """Model, space, shelf."""
-Position = tuple[int, int]
-"""The last embedding and the last removal there is."""
+Position = tuple[int, int, int]
+"""The last embedding, the last removal and the last erasure there is."""
 
 
 @dataclass(slots=True)
@@ -60,6 +60,7 @@ class VectorShelves:
 
     def __init__(self) -> None:
         self._shelves: dict[tuple[int, int, str], _Shelf] = {}
+        self._erasure = 0
         self._lock = threading.Lock()
 
     def nearest(self, snapshot: Snapshot, vector: NDArray[np.float32], *, model: int, spaces: Sequence[int],
@@ -101,7 +102,7 @@ class VectorShelves:
             shelves = list(self._shelves.values())
         for held in shelves:
             with held.lock:
-                if held.unread:
+                if held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
                     _read_codes(snapshot, held)
                     return True
         return False
@@ -121,6 +122,9 @@ class VectorShelves:
 
     def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:
         with self._lock:
+            if position[2] > self._erasure:  # nothing of what was erased stays in memory either
+                self._shelves.clear()
+                self._erasure = position[2]
             held = self._shelves.setdefault(place, _Shelf(VectorIndex(dimension, sketch_from=SKETCH_FROM)))
         with held.lock:
             _follow(snapshot, held, place, position)
@@ -162,13 +166,13 @@ def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> 
 
 
 def _position(snapshot: Snapshot) -> Position:
-    embedding, removal = snapshot.rows("embeddings_position")[0]
-    return embedding, removal
+    embedding, removal, erasure = snapshot.rows("embeddings_position")[0]
+    return embedding, removal, erasure
 
 
 def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) -> None:
     """Bring an index to where the snapshot is; one that is ahead already is left alone."""
-    embedding, removal = position
+    embedding, removal, _ = position
     if held.embedding >= embedding and held.removal >= removal:
         return
     values = {"model": place[0], "space": place[1], "shelf": place[2]}

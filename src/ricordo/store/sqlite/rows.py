@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -32,13 +32,30 @@ def is_sealed(values: Sequence[Any], given: bytes) -> bool:
     return seal(values, given[:_SALT_BYTES]) == given
 
 
-def digest(seals: Sequence[bytes]) -> bytes:
-    """One hash over all rows of a commit."""
-    return blake2b(b"".join(seals), digest_size=_HASH_BYTES).digest()
+def bare(given: bytes) -> bytes:
+    """The hash of a seal without its salt: all that is kept of what was erased."""
+    return given[-_HASH_BYTES:]
+
+
+def is_bare(given: bytes) -> bool:
+    """Whether a seal has lost its salt."""
+    return len(given) == _HASH_BYTES
+
+
+def digest(hashes: Iterable[bytes]) -> bytes:
+    """One hash over all rows of a commit, given the bare hashes of their seals in any order."""
+    return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
+
+
+def erased_hash(row: Row) -> bytes:
+    """The bare hash of what is left of an erased row: (made, what, hash, now)."""
+    return seal(row, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 
 
 def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
-    """The hash of a commit over its own values and the hash of the one before."""
+    """The hash of a commit over the hash of the one before and its own (seq, space, at, origin, run id, bare seal,
+    digest).
+    """
     plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
     return seal(plain, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
 
@@ -148,20 +165,21 @@ def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
     return (*row[:3], at, commit, seal((*row, at, commit)))
 
 
-def review_row(review: Review, *, key: int, space: int, newer: int, older: int, commit: int) -> Row:
+def review_row(review: Review, *, key: int, space: int, newer: int, older: int | None, commit: int) -> Row:
     """The columns of `reviews` in the order of its table, sealed."""
     values = (
         review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
-        review.decision, commit,
+        review.decision, _encode(review.reasons), _encode(review.about), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     """A review from the columns of `review_by_id`; its two facts are read apart."""
-    key, review_id, kind, newer, older, created_at, decided_at, decision, owner, chat = row
+    (key, review_id, kind, newer, older, created_at, decided_at, decision, reasons, about, owner, chat) = row
     return Review(
-        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
+        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes.get(older), created_at=from_ms(created_at),
+        reasons=_list(reasons), about=_list(about),
         decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
     )  # fmt: skip
 

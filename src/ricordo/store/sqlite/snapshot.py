@@ -7,12 +7,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from ricordo.model import Commit, Edge, Entity, Node, Review, Scope, Session
+from ricordo.clock import from_ms
+from ricordo.errors import NotFoundError
+from ricordo.model import Commit, Edge, Entity, Node, Review, ReviewKind, Scope, Session, Trust
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import (
@@ -25,6 +29,7 @@ from ricordo.store.sqlite.rows import (
     review_of,
     session_of,
 )
+from ricordo.trust import trust_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +49,7 @@ _STEPS_BETWEEN_LOOKS = 50_000
 
 class Weights(NamedTuple):
     """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
-    or learnt.
+    or learnt; `reads_like_an_order` is looked for by who ranks.
     """
 
     confidence: float
@@ -52,6 +57,8 @@ class Weights(NamedTuple):
     since: int
     expires_at: int | None
     is_live: bool
+    trust: Trust = "user"
+    reads_like_an_order: bool = False
 
 
 class Kept:
@@ -95,6 +102,10 @@ class Snapshot:
         """All rows of a named statement."""
         return self.connection.execute(sql(name), values).fetchall()
 
+    def each(self, name: str, values: Mapping[str, Any]) -> Iterator[Row]:
+        """The rows of a named statement, one by one: there may be more of them than memory should hold."""
+        return self.connection.execute(sql(name), values)
+
     def value(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row of a named statement, or None."""
         return self.connection.execute(sql(name), values).get if values else self.connection.execute(sql(name)).get
@@ -130,6 +141,20 @@ class Snapshot:
             return None
         rows = self.rows("node_by_id", self._for(scope, id=node_id))
         return node_of(rows[0]) if rows else None
+
+    def known_node(self, scope: Scope, node_id: str) -> Node:
+        """A node by id, closed or not.
+
+        Raises:
+            NotFoundError: there is none this caller may see.
+        """
+        node = self.node(scope, node_id)
+        if node is None:
+            erased = self.erased_at(scope, node_id) if isinstance(node_id, str) else None
+            if erased is not None:
+                raise NotFoundError(f"memory {node_id} was erased on {erased:%Y-%m-%d}", hint="it is gone for good")
+            raise NotFoundError(f"there is no memory {node_id}", hint="`list` or `search` show ids")
+        return node
 
     def nodes(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
         """Nodes by key; what the caller may not see is left out."""
@@ -231,10 +256,10 @@ class Snapshot:
         """The ids of the entities a node is about."""
         return [entity_id for (entity_id,) in self.rows("subjects_of", {"node": key})]
 
-    def reviews(self, scope: Scope, *, most: int) -> list[Review]:
-        """Open questions, those about live conflicts first, then the latest first."""
-        rows = self.rows("reviews_open", self._for(scope, most=most))
-        nodes = self.nodes(scope, {key for row in rows for key in row[3:5]})
+    def reviews(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
+        """Open questions (of one kind), those about live conflicts first, then the latest first."""
+        rows = self.rows("reviews_open", self._for(scope, most=most, kind=kind))
+        nodes = self.nodes(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 
     def review(self, scope: Scope, review_id: str) -> Review | None:
@@ -242,7 +267,7 @@ class Snapshot:
         if not isinstance(review_id, str) or not review_id.isprintable():
             return None
         rows = self.rows("review_by_id", self._for(scope, id=review_id))
-        return review_of(rows[0], self.nodes(scope, rows[0][3:5])) if rows else None
+        return review_of(rows[0], self.nodes(scope, filter(None, rows[0][3:5]))) if rows else None
 
     def session(self, scope: Scope, session_id: str) -> Session | None:
         """A session by its id."""
@@ -275,7 +300,7 @@ class Snapshot:
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """What is known of nodes beside their words, by key; what the caller may not see is left out."""
         rows = self.rows("weights_of", self._for(scope, keys=json.dumps(keys)))
-        return {row[0]: Weights(*row[1:]) for row in rows}
+        return {row[0]: Weights(*row[1:6])._replace(trust=trust_of(row[6], row[7])) for row in rows}
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""
@@ -342,6 +367,15 @@ class Snapshot:
     def made_commit(self, seq: int) -> Commit:
         """A commit that was just made."""
         return commit_of(self.rows("commit_by_seq", {"seq": seq})[0])
+
+    def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
+        """When a memory of that id was erased, if this caller could see it."""
+        key = self.meta("fingerprint_key")
+        if key is None:
+            return None
+        told = blake2b(node_id.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16).digest()
+        at: int | None = self.value("erased_id_at", self._for(scope, id=told))
+        return None if at is None else from_ms(at)
 
     def next_commit(self) -> int:
         """The number the next commit gets. Certain only while writing: nobody else then can."""

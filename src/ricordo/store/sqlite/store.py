@@ -19,6 +19,7 @@ from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import Change, Durability, Reason, Report, Scope
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
+from ricordo.store.sqlite.cleaning import Cleaned, clean
 from ricordo.store.sqlite.connection import connect, moment, patient, translated
 from ricordo.store.sqlite.doctor import examine
 from ricordo.store.sqlite.past import Links, PastSnapshot, When, commit_of, past
@@ -172,6 +173,21 @@ class Store:
                 return examine(Snapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
         finally:
             connection.close()
+
+    async def clean(self, *, patience_s: float | None = None) -> Cleaned:
+        """Leave no byte of what was deleted in the file or its log: both are rewritten, which takes a second for every
+        hundred megabytes.
+
+        Args:
+            patience_s: how long to wait for other processes; as for a write by default.
+
+        Raises:
+            StoreError: the disk is full.
+            UnavailableError: another process kept writing.
+        """
+        self._check()
+        patience = self._patience_s if patience_s is None else patience_s
+        return await asyncio.to_thread(clean, self.path, patience_s=patience)
 
     def backup(self, target: Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.

@@ -1,6 +1,6 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews): every row carries the commit that wrote
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, erasures): every row carries the commit that wrote
 -- it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes or goes.
 -- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
 -- again.
@@ -28,6 +28,7 @@ CREATE TABLE commits (
   origin TEXT NOT NULL,
   reason TEXT NOT NULL,
   run_id TEXT,                   -- of the run it was part of, which is undone as one
+  seal   BLOB NOT NULL,          -- salt and hash over actor and reason; the hash alone once these were erased
   digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
   hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
 ) STRICT;
@@ -194,18 +195,22 @@ CREATE TABLE reviews (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
   space      INTEGER NOT NULL REFERENCES spaces,
-  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same')),
+  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same', 'quarantine')),
   newer      INTEGER NOT NULL REFERENCES nodes,
-  older      INTEGER NOT NULL REFERENCES nodes,
+  older      INTEGER REFERENCES nodes,   -- NULL: `newer` is held back, closed as 'quarantined' until it is approved
   created_at INTEGER NOT NULL,
   decided_at INTEGER,
-  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old')),
+  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old', 'approve', 'refuse')),
+  reasons    TEXT NOT NULL DEFAULT '[]', -- why it is held back
+  about      TEXT NOT NULL DEFAULT '[]', -- the names it came with, which nobody is known by yet
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL,
-  CHECK ((decided_at IS NULL) = (decision IS NULL))
+  CHECK ((decided_at IS NULL) = (decision IS NULL)),
+  CHECK ((older IS NULL) = (kind = 'quarantine'))
 ) STRICT;
 CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
 CREATE INDEX reviews_newer ON reviews (newer);
+CREATE INDEX reviews_held ON reviews (space, newer) WHERE kind = 'quarantine';
 CREATE INDEX reviews_older ON reviews (older);
 CREATE INDEX reviews_by_commit ON reviews (commit_seq);
 
@@ -342,6 +347,18 @@ CREATE TABLE centres (
   PRIMARY KEY (model, space, shelf)
 ) STRICT, WITHOUT ROWID;
 
+-- What chance reaches in what a caller sees, by the spaces they see and the embedder (0: words alone). Kept, so that every
+-- process goes by the same floor.
+CREATE TABLE floors (
+  spaces TEXT NOT NULL,          -- JSON
+  model  INTEGER NOT NULL,
+  rule   INTEGER NOT NULL,       -- which way of measuring
+  count  INTEGER NOT NULL,       -- of how many memories
+  middle TEXT NOT NULL,          -- JSON, a number for each measure
+  spread TEXT NOT NULL,
+  PRIMARY KEY (spaces, model)
+) STRICT, WITHOUT ROWID;
+
 -- What left the live index, for readers that hold it in memory.
 CREATE TABLE removals (
   id    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -368,6 +385,54 @@ CREATE TABLE off_record (
   chat       TEXT NOT NULL,
   session_id TEXT NOT NULL,
   PRIMARY KEY (owner, chat, session_id)
+) STRICT, WITHOUT ROWID;
+
+-- What was physically removed, without what it said. One row for each time somebody asked for it.
+CREATE TABLE erasures (
+  key        INTEGER PRIMARY KEY,  -- that of `erasing`, which it takes the place of
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('memory', 'session', 'entity', 'owner')),
+  at         INTEGER NOT NULL,
+  rows       INTEGER NOT NULL,     -- how many rows of `erased` are its own
+  digest     BLOB NOT NULL,        -- over these
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL
+) STRICT;
+CREATE INDEX erasures_by_commit ON erasures (commit_seq);
+
+-- What is left of a row that was erased: the hash of its seal, without the salt. With it the digest of the commit that
+-- wrote the row can still be worked out, so nobody can call anything else erased.
+CREATE TABLE erased (
+  made    INTEGER NOT NULL,        -- the commit that wrote the row
+  what    TEXT NOT NULL CHECK (what IN ('row', 'words')),  -- a row, or the actor and reason of the commit itself
+  hash    BLOB NOT NULL,
+  now     BLOB,                    -- the hash of the seal of what stands in its place, where a part was taken out
+  erasure INTEGER NOT NULL,
+  PRIMARY KEY (made, what, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX erased_by_erasure ON erased (erasure);
+
+-- The ids of memories that were erased, as keyed hashes, so that whoever asks for one learns what became of it.
+CREATE TABLE erased_ids (
+  space INTEGER NOT NULL REFERENCES spaces,
+  id    BLOB NOT NULL,
+  at    INTEGER NOT NULL,
+  PRIMARY KEY (space, id)
+) STRICT, WITHOUT ROWID;
+
+-- What is being erased: the intention, without content. Whoever opens the store after a crash finishes it.
+CREATE TABLE erasing (
+  key    INTEGER PRIMARY KEY AUTOINCREMENT,
+  space  INTEGER NOT NULL REFERENCES spaces,
+  kind   TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  state  TEXT NOT NULL CHECK (state IN ('rows', 'bytes'))  -- what is still there: rows, or bytes of rows that are gone
+) STRICT;
+CREATE TABLE to_erase (
+  erasing INTEGER NOT NULL REFERENCES erasing ON DELETE CASCADE,
+  tbl     TEXT NOT NULL,
+  row     INTEGER NOT NULL,
+  PRIMARY KEY (erasing, tbl, row)
 ) STRICT, WITHOUT ROWID;
 
 -- One process at a time does a background job; the others look on.
@@ -576,6 +641,20 @@ CREATE TRIGGER entities_history_delete BEFORE DELETE ON entities BEGIN
     'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
+CREATE TRIGGER erasures_history_update BEFORE UPDATE ON erasures BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER erasures_history_delete BEFORE DELETE ON erasures BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'erasures',
+    OLD.key, json_object(
+    'space', OLD.space, 'kind', OLD.kind, 'at', OLD.at, 'rows', OLD.rows, 'digest', OLD.digest,
+    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
 CREATE TRIGGER sessions_history_update BEFORE UPDATE ON sessions BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'sessions',
     OLD.key, json_object(
@@ -668,16 +747,16 @@ CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER reviews_history_delete BEFORE DELETE ON reviews BEGIN
   INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER subjects_history_update BEFORE UPDATE ON subjects BEGIN

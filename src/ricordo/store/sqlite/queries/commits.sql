@@ -9,7 +9,7 @@ INSERT INTO spaces (owner, chat) VALUES (:owner, :chat) RETURNING key
 SELECT seq, hash FROM commits ORDER BY seq DESC LIMIT 1
 
 -- name: commit_insert
-INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: commits_listed
 -- Newest first.
@@ -20,8 +20,23 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
 
 -- name: commits_all
--- For `doctor`: the chain from its beginning.
-SELECT seq, space, at, actor, origin, reason, run_id, digest, hash FROM commits ORDER BY seq
+-- For `doctor`: the chain from its beginning; first what a commit's hash is over.
+SELECT seq, space, at, origin, run_id, substr(seal, -16), digest, actor, reason, seal, hash FROM commits ORDER BY seq
+
+-- name: commit_digest
+UPDATE commits SET digest = :digest, hash = :hash WHERE seq = :seq
+
+-- name: commit_words_erased
+-- For `doctor`: whether a commit's actor and reason were erased.
+SELECT 1 FROM erased WHERE made = :seq AND what = 'words' AND hash = :hash
+
+-- name: erasures_all
+-- For `doctor`.
+SELECT key, rows, digest FROM erasures
+
+-- name: erased_of
+-- What an erasure left of the rows it removed.
+SELECT made, what, hash, now FROM erased WHERE erasure = :erasure
 
 -- name: history_of_node
 -- Before-images of a node, oldest first.

@@ -45,7 +45,7 @@ WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
 DELETE FROM relations_to_link
 
 -- name: commit_line
-SELECT c.seq, s.owner, s.chat, c.at, c.actor, c.origin, c.reason, c.run_id, c.digest, c.hash
+SELECT c.seq, s.owner, s.chat, c.at, c.actor, c.origin, c.reason, c.run_id, c.seal, c.digest, c.hash
 FROM commits c JOIN spaces s ON s.key = c.space WHERE c.seq = :seq
 
 -- name: commit_last_seq

@@ -41,8 +41,18 @@ SELECT key FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: weights_of
 -- What is known of memories beside their words, for the best of a search.
-SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL FROM nodes
+SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
+FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: node_shelf
 SELECT shelf FROM nodes WHERE key = :key
+
+-- name: floor_of
+-- What chance reaches for a caller, by an embedder; how many memories there were then.
+SELECT count, middle, spread FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
+
+-- name: floor_put
+INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread)
+ON CONFLICT DO UPDATE SET rule = excluded.rule, count = excluded.count, middle = excluded.middle,
+  spread = excluded.spread

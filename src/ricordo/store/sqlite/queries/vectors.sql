@@ -53,7 +53,8 @@ WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :aft
 SELECT node, vector FROM embeddings WHERE model = :model AND node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
 
 -- name: embeddings_position
-SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0)
+SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) FROM removals), 0),
+  coalesce((SELECT max(key) FROM erasures), 0)
 
 -- name: centres_due
 -- Shelves that have grown by a third since their centre was taken, until it rests on enough.

@@ -1,0 +1,181 @@
+"""When a memory speaks and when it is silent, and how much of what it then says was wanted.
+
+    python benchmarks/relevance.py [LOCOMO.jsonl] [--embedder default|none|...] [--out FILE.json]
+
+Prompts that concern nobody (tests/fixtures/relevance/unrelated.jsonl) and answerable questions are put to `context`, on
+each conversation of LOCOMO, on the demo's and on the fixtures' memories; the questions of LOCOMO also with the names
+of the two speakers replaced by "they", and those of other conversations. Of `search(only_relevant=True)` precision and
+recall are measured on the fixtures. A list that is rightly empty has a precision of 1, one that is wrongly empty of 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.quality import machine, message
+
+from ricordo import Fact, Memory, Message, Settings
+from ricordo.demo import TIME_ZONE, MorningAfter, conversation, questions
+
+FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
+SETS = ("first", "second")
+_OTHERS_EVERY = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("locomo", type=Path, nargs="?")
+    parser.add_argument("--embedder", default="default")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    embedder = None if options.embedder == "none" else options.embedder
+    report = {"embedder": options.embedder, "machine": machine(), **asyncio.run(run(options.locomo, embedder))}
+    print(json.dumps(report, indent=1, ensure_ascii=False))
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
+    """All stores; the last line of `speaks` is over all questions of LoCoMo."""
+    unrelated = [row["text"] for row in lines(FIXTURES / "unrelated.jsonl")]
+    speaks: dict[str, dict[str, float]] = {}
+    lists: dict[str, dict[str, float]] = {}
+    for name in SETS:
+        if (path := FIXTURES / f"{name}.jsonl").exists():
+            async with Memory.open(":memory:", embedder=embedder, settings=_settings()) as memory:
+                asked = await keep(memory, lines(path))
+                lists[name] = await listed(memory, asked)
+                answerable = [row["question"] for row in asked if row["relevant"]]
+                speaks[name] = await spoken(memory, {"unrelated": unrelated, "answerable": answerable})
+    async with Memory.open(":memory:", embedder=embedder, settings=_settings(), clock=MorningAfter()) as memory:
+        with conversation() as path:
+            await memory.add_many([_demo_message(row) for row in lines(path)])
+        await memory.settle()
+        answerable = [question.text for question in questions() if question.expected]
+        unanswerable = [question.text for question in questions() if not question.expected]
+        asked_of_it = {"unrelated": unrelated, "answerable": answerable, "unanswerable": unanswerable}
+        speaks["demo"] = await spoken(memory, asked_of_it)
+    if locomo is not None:
+        speaks |= await conversations(lines(locomo), unrelated, embedder)
+    return {"speaks": speaks, "only_relevant": lists}
+
+
+async def conversations(rows: list[dict[str, Any]], unrelated: list[str],
+                        embedder: str | None) -> dict[str, dict[str, float]]:  # fmt: skip
+    """Each conversation asked its own questions, those of the others, and nobody's."""
+    asked = {
+        name: answerable([row for row in rows if row["conv"] == name]) for name in {row["conv"]: 0 for row in rows}
+    }
+    found: dict[str, dict[str, float]] = {}
+    sums: dict[str, list[float]] = {}
+    for name, mine in asked.items():
+        turns = [row for row in rows if row["conv"] == name and row["kind"] == "turn"]
+        speakers = sorted({row["speaker"] for row in turns})
+        groups = {
+            "unrelated": unrelated,
+            "answerable": mine,
+            "answerable, nameless": [nameless(question, speakers) for question in mine],
+            "of other conversations": [q for other in asked if other != name for q in asked[other]][::_OTHERS_EVERY],
+        }
+        async with Memory.open(":memory:", embedder=embedder, settings=_settings()) as memory:
+            await memory.add_many([message(row) for row in turns])
+            await memory.settle()
+            found[name] = await spoken(memory, groups)
+        for group, texts in groups.items():
+            sums.setdefault(group, []).extend([found[name][group]] * len(texts))
+        sys.stderr.write(f"{name}: {found[name]}\n")
+    found["all conversations"] = {group: round(statistics.fmean(values), 4) for group, values in sums.items()}
+    return found
+
+
+def answerable(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The questions of a conversation whose evidence is among its turns, adversarial ones left out."""
+    turns = {row["id"] for row in rows if row["kind"] == "turn"}
+    return [
+        row["question"] for row in rows
+        if row["kind"] == "query" and row["category"] != 5 and turns.intersection(row.get("evidence") or ())
+    ]  # fmt: skip
+
+
+def nameless(question: str, names: Sequence[str]) -> str:
+    """The question with the names replaced by "they", theirs by "their"."""
+    for name in names:
+        question = re.sub(rf"\b{re.escape(name)}['’]s\b", "their", question)
+        question = re.sub(rf"\b{re.escape(name)}\b", "they", question)
+    return question
+
+
+async def spoken(memory: Memory, groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """For each group of prompts the part to which `context` has something to say, and what an answer took."""
+    await memory.context("Is anybody there?")  # the floor is made once
+    found: dict[str, float] = {}
+    took: list[float] = []
+    for group, prompts in groups.items():
+        said = 0
+        for prompt in prompts:
+            started = time.perf_counter()
+            said += await memory.context(prompt) is not None
+            took.append((time.perf_counter() - started) * 1_000)
+        found[group] = round(said / len(prompts), 4) if prompts else 0.0
+    return found | {"context_ms_median": round(statistics.median(took), 1)}
+
+
+async def keep(memory: Memory, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Fill a memory with the people and facts of a fixture; returns its questions."""
+    for row in rows:
+        if row["kind"] == "entity":
+            name, aliases = row["name"], row["aliases"]
+            await memory.add_entity(name, type=row["type"], aliases=aliases, relation=row["relation"])
+    facts = [row for row in rows if row["kind"] == "fact"]
+    await memory.remember_many(
+        [Fact(content=row["text"], about=row["about"], tags=row["tags"], id=row["id"]) for row in facts]
+    )
+    await memory.settle()
+    return [row for row in rows if row["kind"] == "question"]
+
+
+async def listed(memory: Memory, asked: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean precision over all questions and mean recall over those that have an answer."""
+    precisions, recalls, counts = [], [], []
+    for row in asked:
+        results = await memory.search(row["question"], only_relevant=True)
+        found, wanted = set(results.ids), set(row["relevant"])
+        right = len(found & wanted)
+        precisions.append(right / len(found) if found else float(not wanted))
+        counts.append(len(found))
+        if wanted:
+            recalls.append(right / len(wanted))
+    return {
+        "questions": len(asked), "precision": round(statistics.fmean(precisions), 4),
+        "recall": round(statistics.fmean(recalls), 4), "hits": round(statistics.fmean(counts), 2),
+    }  # fmt: skip
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _settings() -> Settings:
+    return Settings(durability="process", time_zone=TIME_ZONE)
+
+
+def _demo_message(row: Mapping[str, Any]) -> Message:
+    return Message(
+        text=row["text"], role=row["role"], speaker=row["speaker"], session=row["session"], at=row["time"]
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""What a memory says to a question, and what only resembles it: a floor in units of what chance reaches in this store.
+
+How near is near depends on the embedder and on what a store is about, so a set of prompts that concern nobody's memory
+is asked once (`calibration`), and the spread of their best answers is the unit. Zero is the floor. The same weights
+serve every store; what they were fitted on stands in docs/explanation/what-is-relevant.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.retrieval.candidates import Lookup
+from ricordo.retrieval.pool import Pool
+from ricordo.retrieval.rank import Ranked
+from ricordo.retrieval.signals import around, met_in_context
+from ricordo.store.sqlite.graph import known_names
+from ricordo.words import index_terms, raw_words
+from ricordo.words.kinship import known_relation
+from ricordo.words.naming import meant, runs_in
+
+if TYPE_CHECKING:
+    from ricordo.model import Node
+
+    Floats = NDArray[np.float32]
+
+MEASURES = ("words", "meaning", "known", "telling")
+"""How well the question's words are met in context, 0 to 1; the centred cosine; how much of what the question tells the
+store has ever heard of, 0 to 1; and how much the words tell that stand there letter by letter, in nats.
+"""
+
+RULE = 1
+"""Raised when what is measured changes: floors that were kept are then made again."""
+
+_WEIGHTS = np.array([0.75, 0.6, 1.1, 0.4])
+_BASE = -5.1
+_BASE_WITHOUT_MEANING = -5.5
+_LEAST_SPREAD = np.array([0.05, 0.03, 0.05, 0.5])
+_WITHIN = (-3.0, 6.0)
+# A meaning far beyond chance is enough by itself: other words for the same thing.
+_NEAR, _NEAR_WEIGHT = 2.5, 3.0
+# What is about someone the question names, was said by them, or bears a label it names, may say that much less.
+_ANCHOR = 2.5
+# Where one hit clears the floor, those a little below it may stay; and those so far below the best one fall out, unless
+# they meet a word (so well, and this much of the question) that nothing better meets.
+_SLACK = 1.0
+_BEHIND = 3.0
+_MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
+_NAMED_IN_CONTEXT = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """What chance reaches: of each of `MEASURES` the middle and the spread of the best answers to prompts of nobody.
+
+    `model` is the embedder's key, 0 for words alone; `count` how many memories there were.
+    """
+
+    model: int
+    count: int
+    middle: tuple[float, ...]
+    spread: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a pool holds for a question. Arrays run parallel to the candidates.
+
+    Attributes:
+        values: float32[measures, size].
+        met: float32[words, size], how well each candidate itself meets each word of the question.
+        worth: float32[words], the part of the question each word is.
+        anchored: bool[size], whether it is about or by whom the question names.
+        names_others: bool[size], whether the question names somebody the candidate does not.
+    """
+
+    values: Floats
+    met: Floats
+    worth: Floats
+    anchored: NDArray[np.bool_]
+    names_others: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Which of the best stay, in their order, and how relevant each is: 0 is the floor."""
+
+    kept: tuple[Ranked, ...]
+    relevance: Mapping[int, float]
+    reasons: Mapping[int, str]
+
+
+def floor_of(best: Sequence[Floats], *, model: int, count: int) -> Floor:
+    """The floor from the best that each generic prompt found, float32[measures] each. Pure."""
+    rows = np.stack(best) if best else np.zeros((1, len(MEASURES)), np.float32)
+    spread = np.maximum(rows.std(axis=0), _LEAST_SPREAD)
+    return Floor(
+        model=model, count=count, middle=tuple(np.median(rows, axis=0).round(4).tolist()),
+        spread=tuple(spread.round(4).tolist()),
+    )  # fmt: skip
+
+
+def evidence_of(look: Lookup, pool: Pool) -> Evidence:
+    """What the candidates of a pool have to say, measured. A name in the question is met by what is linked to it."""
+    size, words = pool.size, len(pool.words)
+    if not words:
+        values = np.zeros((len(MEASURES), size), np.float32)
+        values[1] = pool.cosines[:size]
+        nothing = np.zeros((0, size), np.float32)
+        return Evidence(
+            values=values, met=nothing, worth=np.zeros(0, np.float32), anchored=_anchored(pool),
+            names_others=np.full(size, bool(look.entities)),
+        )  # fmt: skip
+    names = _name_terms(look)
+    strengths, held = pool.strengths.copy(), (pool.counts > 0).astype(np.float32)
+    rows = np.array([word in names for word in pool.words])
+    for matrix in (strengths, held):
+        matrix[rows, :size] = np.maximum(matrix[rows, :size], pool.named)
+    total = max(float(pool.idf.sum()), 1e-9)
+    context, held_around = met_in_context(pool, strengths), around(pool, held)
+    known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
+    values = np.stack([pool.idf @ context / total, pool.cosines[:size], known, pool.idf @ held_around])
+    strange = _capitals(look.plan.query.text)
+    unmet = [
+        (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
+        for row, word in enumerate(pool.words) if word in strange
+    ]  # fmt: skip
+    return Evidence(
+        values=np.asarray(values, np.float32), met=strengths[:, :size], worth=np.asarray(pool.idf / total, np.float32),
+        anchored=_anchored(pool),
+        names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
+    )  # fmt: skip
+
+
+def _anchored(pool: Pool) -> NDArray[np.bool_]:
+    return np.asarray((pool.named > 0) | (pool.spoke[: pool.size] > 0), np.bool_)
+
+
+def _known_share(look: Lookup, words: Sequence[str], idf: Floats, names: frozenset[str]) -> float:
+    """How much of what the question tells is anywhere in the store. Pieces only the embedder knows are not asked."""
+    asked = [(worth, word in names or len(look.terms[word].keys) > 0)
+             for word, worth in zip(words, idf.tolist(), strict=True) if word in look.terms]  # fmt: skip
+    total = sum(worth for worth, _ in asked)
+    return sum(worth for worth, is_known in asked if is_known) / total if total else 0.0
+
+
+def _name_terms(look: Lookup) -> frozenset[str]:
+    """The terms that name a known entity in the question, also as "my wife"."""
+    if not look.entities:
+        return frozenset()
+    text = look.plan.query.text
+    known = known_names(look.snapshot, look.scope, text)
+    named = [run.written for run in runs_in(text) if meant(run, known, text)]
+    named += [word for word in raw_words(text) if known_relation(word)]
+    return frozenset(term for written in named for term in index_terms(written))
+
+
+# A capital letter within a sentence. At its beginning it means nothing.
+_CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-zа-яё][\w'’-]+")
+
+
+def _capitals(text: str) -> frozenset[str]:
+    """The terms of words that are written like names."""
+    found = (word for word in _CAPITAL.findall(text[:2_000]) if word[:1].isupper())
+    return frozenset(term for word in found for term in index_terms(word))
+
+
+def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How relevant candidates are by the floor, and without what an uncommonly near meaning adds: float64[size] twice.
+
+    Anchors are left out: they are forgiven so much, not better.
+    """
+    units = (evidence.values.T - np.array(floor.middle)) / np.array(floor.spread)
+    units = np.clip(units, *_WITHIN)
+    has_meaning = floor.model != 0
+    if not has_meaning:
+        units[:, 1] = 0.0
+    even = units @ _WEIGHTS + (_BASE if has_meaning else _BASE_WITHOUT_MEANING)
+    return even + _NEAR_WEIGHT * np.maximum(0.0, units[:, 1] - _NEAR), even
+
+
+def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node],
+          question: str) -> Judged:  # fmt: skip
+    """Cut a ranked list to what is relevant. Pure.
+
+    Args:
+        best: in order; their places are those of the evidence.
+        nodes: what is known of them, by key; whoever is missing falls out.
+    """
+    best = [each for each in best if each.key in nodes]
+    places = np.array([each.place for each in best], np.intp)
+    whole, even = (values[places] for values in relevance_of(evidence, floor))
+    asked = " ".join(raw_words(question))
+    labelled = np.array([_bears_label(nodes[each.key], asked) for each in best], np.bool_)
+    forgiven = whole + _ANCHOR * (evidence.anchored[places] | labelled)
+    relevance = {each.key: float(value) for each, value in zip(best, forgiven, strict=True)}
+    others = evidence.names_others[places] & ~evidence.anchored[places]
+    of_others = np.array([bool(nodes[each.key].about) for each in best], np.bool_) & others
+    reasons = {each.key: "it is about somebody else than whom the question names"
+               for each, is_other in zip(best, of_others, strict=True) if is_other}  # fmt: skip
+    if not (forgiven[~of_others] >= 0).any():
+        low = "nothing in the memory stands out from chance for this question"
+        return Judged(kept=(), relevance=relevance, reasons={each.key: low for each in best} | reasons)
+    kept: list[Ranked] = []
+    limit = even[~of_others & (forgiven >= -_SLACK)].max() - _BEHIND
+    met = np.zeros(len(evidence.worth), np.float32)
+    for place, each in enumerate(best):
+        mine = evidence.met[:, each.place]
+        if of_others[place]:
+            continue
+        if forgiven[place] < -_SLACK:
+            reasons[each.key] = "it says no more to the question than chance would"
+        elif even[place] >= limit or bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any()):
+            kept.append(each)
+            met = np.maximum(met, mine)
+        else:
+            reasons[each.key] = "better hits say all of the question that it says"
+    return Judged(kept=tuple(kept), relevance=relevance, reasons=reasons)
+
+
+def _bears_label(node: Node, asked: str) -> bool:
+    """Whether the question names a tag of a memory, as whole words, not stemmed."""
+    return any(f" {label} " in f" {asked} " for tag in node.tags if (label := " ".join(raw_words(tag))))

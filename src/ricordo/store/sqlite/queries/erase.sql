@@ -1,0 +1,228 @@
+-- name: erasing_count
+SELECT count(*) FROM erasing
+
+-- name: erasing_open
+-- What somebody began to erase and did not finish, oldest first.
+SELECT key, space, kind, at, state FROM erasing ORDER BY key
+
+-- name: erasing_begin
+INSERT INTO erasing (space, kind, at, state) VALUES (:space, :kind, :at, 'rows') RETURNING key
+
+-- name: erasing_rows_gone
+UPDATE erasing SET state = 'bytes' WHERE key = :erasing AND state = 'rows'
+
+-- name: erasing_end
+DELETE FROM erasing WHERE key = :erasing AND state = 'bytes'
+
+-- name: to_erase_put
+INSERT INTO to_erase VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: to_erase_next
+SELECT row FROM to_erase WHERE erasing = :erasing AND tbl = :table ORDER BY row LIMIT :most
+
+-- name: to_erase_done
+DELETE FROM to_erase WHERE erasing = :erasing AND tbl = :table AND row IN (SELECT value FROM json_each(:rows))
+
+-- name: to_erase_drop
+DELETE FROM to_erase WHERE erasing = :erasing
+
+-- name: erased_put
+INSERT INTO erased VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: erased_id_put
+INSERT INTO erased_ids VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at
+
+-- name: erased_id_at
+SELECT max(at) FROM erased_ids WHERE id = :id AND space IN (SELECT value FROM json_each(:spaces))
+
+-- name: erasure_put
+INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: erasure_rows_all
+-- For `doctor`: the sealed columns of every erasure.
+SELECT space, kind, at, rows, digest, commit_seq, seal FROM erasures
+
+-- name: commits_erasing
+-- Which of these commits are erasures.
+SELECT commit_seq FROM erasures WHERE commit_seq IN (SELECT value FROM json_each(:seqs))
+
+-- name: words_erase
+-- What a person said when they made a change. An undo names a number only.
+INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16 AND reason != origin AND origin != 'undo'
+ON CONFLICT DO NOTHING
+
+-- name: words_blank
+UPDATE commits SET reason = '', seal = substr(seal, -16)
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16
+  AND EXISTS (SELECT 1 FROM erased e WHERE e.made = seq AND e.what = 'words')
+
+-- name: owner_words_erase
+INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
+WHERE (space = :space OR actor = :owner) AND length(seal) > 16 ON CONFLICT DO NOTHING
+
+-- name: owner_words_blank
+UPDATE commits SET actor = '', reason = '', seal = substr(seal, -16)
+WHERE (space = :space OR actor = :owner) AND length(seal) > 16
+
+-- name: owner_actor_blank
+-- Where the reason had been erased before, the name is left.
+UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
+
+-- name: owner_unnamed
+-- Commits refer to the space, so its row stays: under a name nobody can bear, since a space has an owner or a chat.
+UPDATE spaces SET owner = 'erased', chat = 'erased ' || key WHERE key = :space
+
+-- name: off_record_erase
+DELETE FROM off_record WHERE owner = :owner AND chat = ''
+
+-- name: packs_erase
+DELETE FROM packs WHERE space IN (SELECT value FROM json_each(:spaces))
+
+-- name: centres_erase
+DELETE FROM centres WHERE space IN (SELECT value FROM json_each(:spaces))
+
+-- name: relations_to_link_erase
+DELETE FROM relations_to_link WHERE NOT EXISTS (SELECT 1 FROM relations r
+  WHERE r.space = relations_to_link.space AND r.predicate = relations_to_link.predicate)
+
+-- name: to_link_erase
+DELETE FROM to_link WHERE node NOT IN (SELECT key FROM nodes)
+
+-- name: history_images
+-- All versions of some rows of a table.
+SELECT made, row, seq, before FROM history WHERE tbl = :table AND row IN (SELECT value FROM json_each(:rows))
+
+-- name: history_images_of_table
+SELECT made, row, seq, before FROM history WHERE tbl = :table
+
+-- name: history_erase_rows
+DELETE FROM history WHERE tbl = :table AND row IN (SELECT value FROM json_each(:rows))
+
+-- name: history_erase_image
+DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :seq
+
+-- name: history_rewrite
+UPDATE history SET before = :before WHERE tbl = :table AND row = :row AND seq = :seq
+
+-- name: history_unmake
+-- Taking a part out of a row is no change of it.
+DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :commit AND made = :commit
+
+-- name: erase_ids
+SELECT key, id, space FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
+
+-- name: erase_older
+-- What a memory took the place of, step by step.
+WITH RECURSIVE older (node, depth) AS (
+  SELECT :key, 0
+  UNION
+  SELECT e.target, older.depth + 1 FROM older JOIN edges e ON e.source = older.node
+  WHERE e.relation_type = 'supersedes' AND older.depth < 100)
+SELECT DISTINCT node FROM older
+
+-- name: erase_in_session
+SELECT n.key FROM nodes n WHERE n.session IN (SELECT value FROM json_each(:sessions))
+
+-- name: erase_sessions
+-- The sessions of an id that a caller sees.
+SELECT key FROM sessions WHERE session_id = :session AND space IN (SELECT value FROM json_each(:spaces))
+
+-- name: erase_derived
+-- What rests on some of these memories; how many memories it rests on in all; and by which verb it came about.
+SELECT d.source, (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from'),
+  count(*), (SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+    WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)), n.id
+FROM edges d JOIN nodes n ON n.key = d.source
+WHERE d.relation_type = 'derived_from' AND d.target IN (SELECT value FROM json_each(:nodes))
+GROUP BY d.source
+
+-- name: erase_resting
+-- What the memories were made from, beside themselves.
+SELECT DISTINCT n.id FROM edges d JOIN nodes n ON n.key = d.target
+WHERE d.relation_type = 'derived_from' AND d.source IN (SELECT value FROM json_each(:nodes))
+  AND d.target NOT IN (SELECT value FROM json_each(:nodes))
+
+-- name: erase_relations
+-- Relations that these memories alone speak for, or that are to or of these entities.
+SELECT r.key, r.id FROM relations r
+WHERE r.source IN (SELECT value FROM json_each(:entities)) OR r.target IN (SELECT value FROM json_each(:entities))
+  OR (r.evidence != '[]' AND NOT EXISTS (SELECT 1 FROM json_each(r.evidence) said
+    WHERE said.value NOT IN (SELECT n.id FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:nodes)))))
+
+-- name: erase_forsaken
+-- Entities these memories speak of that nothing else knows and nobody introduced.
+SELECT e.key FROM entities e WHERE e.protected = 0
+  AND e.key IN (SELECT entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
+    UNION SELECT entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))
+    UNION SELECT target FROM relations WHERE key IN (SELECT value FROM json_each(:relations))
+    UNION SELECT source FROM relations WHERE key IN (SELECT value FROM json_each(:relations)))
+  AND NOT EXISTS (SELECT 1 FROM subjects s WHERE s.entity = e.key
+    AND s.node NOT IN (SELECT value FROM json_each(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM found_mentions m WHERE m.entity = e.key
+    AND m.node NOT IN (SELECT value FROM json_each(:nodes)))
+  AND NOT EXISTS (SELECT 1 FROM relations r WHERE (r.target = e.key OR r.source = e.key)
+    AND r.key NOT IN (SELECT value FROM json_each(:relations)))
+  AND NOT EXISTS (SELECT 1 FROM entities m WHERE m.merged_into = e.key)
+  AND coalesce((SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
+    WHERE h.tbl = 'entities' AND h.row = CAST(e.key AS TEXT)), e.commit_seq)), '') NOT IN ('add entity', 'relate', 'split')
+
+-- name: erase_members
+-- An entity with all that were merged into it.
+WITH RECURSIVE one (key, depth) AS (
+  SELECT :entity, 0
+  UNION
+  SELECT e.key, one.depth + 1 FROM one JOIN entities e ON e.merged_into = one.key WHERE one.depth < 100)
+SELECT key FROM one
+
+-- name: erase_names
+-- The names of some entities, and whether another one bears the same.
+SELECT a.space, a.alias, EXISTS (SELECT 1 FROM aliases b JOIN live_entities e ON e.key = b.entity
+  WHERE b.space = a.space AND b.folded = a.folded AND b.entity NOT IN (SELECT value FROM json_each(:entities)))
+FROM aliases a WHERE a.entity IN (SELECT value FROM json_each(:entities))
+
+-- name: erase_naming
+SELECT node FROM subjects WHERE entity IN (SELECT value FROM json_each(:entities))
+UNION SELECT node FROM found_mentions WHERE entity IN (SELECT value FROM json_each(:entities))
+
+-- name: erase_texts
+-- All that is written of the memories of a space.
+SELECT key, content || char(10) || coalesce(speaker, '') || char(10) || tags || char(10) || attributes
+FROM nodes WHERE space = :space
+
+-- name: erase_emptied
+-- Sessions of which nothing is left without these memories.
+SELECT DISTINCT n.session FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:nodes)) AND n.session IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM nodes o WHERE o.session = n.session AND o.key NOT IN (SELECT value FROM json_each(:nodes)))
+
+-- name: erase_summarised
+-- Sessions and entities that a summary was made of in which these memories had a part.
+SELECT 'sessions', s.key FROM sessions s WHERE s.summary IS NOT NULL
+  AND s.key IN (SELECT session FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)))
+UNION ALL
+SELECT 'entities', e.key FROM entities e WHERE e.summary IS NOT NULL
+  AND e.key IN (SELECT entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
+    UNION SELECT entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes)))
+
+-- name: erase_rows_listed
+-- What a person may be told of the rows: (kind, id), of memories, entities, relations and sessions.
+SELECT * FROM (
+  SELECT type, id FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)) ORDER BY key)
+UNION ALL SELECT 'entity', id FROM entities WHERE key IN (SELECT value FROM json_each(:entities))
+UNION ALL SELECT 'relation', id FROM relations WHERE key IN (SELECT value FROM json_each(:relations))
+UNION ALL SELECT 'session', session_id FROM sessions WHERE key IN (SELECT value FROM json_each(:sessions))
+
+-- name: erase_space_listed
+SELECT * FROM (SELECT type, id FROM nodes WHERE space = :space ORDER BY key)
+UNION ALL SELECT 'entity', id FROM entities WHERE space = :space
+UNION ALL SELECT 'relation', id FROM relations WHERE space = :space
+UNION ALL SELECT 'session', session_id FROM sessions WHERE space = :space
+
+-- name: erase_said_in_chats
+-- What an owner said in groups belongs to these.
+SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND n.speaker = :owner
+
+-- name: erase_summaries
+-- What was summed up of a space's conversations and people.
+SELECT 'sessions', key, summary FROM sessions WHERE space = :space AND summary IS NOT NULL
+UNION ALL SELECT 'entities', key, summary FROM entities WHERE space = :space AND summary IS NOT NULL

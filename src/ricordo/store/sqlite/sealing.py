@@ -1,0 +1,58 @@
+"""Which rows a commit wrote: what its digest is over, when it is made and when it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+import apsw
+
+from ricordo.store.sqlite.rows import digest
+from ricordo.store.sqlite.schema import migrations
+from ricordo.store.sqlite.truth import truth_of
+
+
+def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
+    """The bare hashes of all rows a commit wrote, those that were replaced since included. None of it is erased yet."""
+    return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
+
+
+def wrong_digests(connection: apsw.Connection) -> Iterator[int]:
+    """The commits of which a row is missing, or has come from nowhere."""
+    expected = dict(connection.execute("SELECT seq, digest FROM commits"))
+    rows = connection.execute(_all_commits(connection))
+    for commit, found in groupby(rows, key=lambda row: row[0]):
+        hashes, replacing = [], set()
+        for _, hash_, is_standing_in in found:
+            replacing.add(hash_) if is_standing_in else hashes.append(hash_)
+        wanted = expected.pop(commit, None)
+        if wanted is not None and digest(each for each in hashes if each not in replacing) != wanted:
+            yield commit
+    nothing = digest(())
+    yield from (commit for commit, wanted in expected.items() if wanted != nothing)
+
+
+# Names come from the schema, so the statements are put together: a new truth table is in them at once.
+
+_FORMER = "unhex(substr(json_extract(before, '$.seal'), -32))"
+_CACHED: dict[int, str] = {}
+
+
+def _one_commit(connection: apsw.Connection, version: int) -> str:
+    """Of a store of the present schema, so it is the same for all of them."""
+    if version not in _CACHED:
+        parts = [
+            f'SELECT substr(seal, -16) FROM "{name}" WHERE commit_seq = ?1' for name in truth_of(connection).tables
+        ]
+        _CACHED[version] = " UNION ALL ".join([*parts, f"SELECT {_FORMER} FROM history WHERE made = ?1"])
+    return _CACHED[version]
+
+
+def _all_commits(connection: apsw.Connection) -> str:
+    parts = [
+        f'SELECT commit_seq AS made, substr(seal, -16) AS hash, 0 FROM "{name}"' for name in truth_of(connection).tables
+    ]
+    parts.append(f"SELECT made, {_FORMER}, 0 FROM history")
+    parts.append("SELECT made, hash, 0 FROM erased WHERE what = 'row'")
+    parts.append("SELECT made, now, 1 FROM erased WHERE what = 'row' AND now IS NOT NULL")
+    return f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY made"

@@ -1,0 +1,49 @@
+"""`ricordo erase`: nothing goes unless somebody said so."""
+
+from __future__ import annotations
+
+
+def kept(cli, text, *options):
+    return cli("remember", text, "--json", *options).json["id"]
+
+
+def test_nothing_goes_before_somebody_said_yes(cli):
+    one = kept(cli, "the zebra is striped", "--about", "Zoe")
+    refused = cli("erase", one)
+    assert refused.status == 2
+    assert "--yes" in refused.err
+    assert cli("erase", one, "--json").json["error"]["code"] == "invalid"
+    shown = cli("erase", one, "--dry-run")
+    assert "Would be erased" in shown.out
+    assert "semantic" in shown.out
+    assert cli("show", one).status == 0
+
+
+def test_what_was_erased_is_shown_and_gone(cli):
+    one = kept(cli, "the zebra is striped", "--about", "Zoe")
+    done = cli("erase", one[-8:], "--yes")
+    assert done.status == 0
+    assert "No byte of it is left" in done.out
+    gone = cli("show", one)
+    assert gone.status == 3
+    assert "was erased on" in gone.err
+    assert cli("erase", one, "--yes").status == 3
+
+
+def test_json_is_the_report(cli):
+    kept(cli, "the zebra is striped", "--about", "Zoe", "--session", "zoo")
+    dry = cli("erase", "--session", "zoo", "--dry-run", "--json").json
+    report = cli("erase", "--session", "zoo", "--yes", "--json").json
+    assert dry["erased"] == report["erased"]
+    assert report["is_done"] is True
+    assert report["dry_run"] is False
+    assert {each["kind"]: each["count"] for each in report["erased"]} == {"semantic": 1, "entity": 1, "session": 1}
+
+
+def test_a_whole_memory_goes_by_its_owner_s_word_alone(cli):
+    kept(cli, "the zebra is striped")
+    kept(cli, "the bear is brown", "--owner", "bob")
+    assert cli("erase", "--everything", "--yes").status == 0
+    assert cli("list", "--json").json["nodes"] == []
+    assert len(cli("list", "--owner", "bob", "--json").json["nodes"]) == 1
+    assert cli("erase", "--everything", "--entity", "Zoe", "--yes").status == 2

@@ -1,0 +1,52 @@
+"""What somebody wants gone is gone, on both faces."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.errors import NotFoundError
+
+
+async def test_a_dry_run_tells_what_an_erasure_then_does(memory):
+    said = await memory.add("My wife is Mirabel", session="talk")
+    dry = await memory.erase(session="talk", dry_run=True)
+    assert (dry.dry_run, dry.is_done) == (True, False)
+    assert (await memory.get(said)).content == "My wife is Mirabel"
+    report = await memory.erase(session="talk")
+    assert report.erased == dry.erased
+    assert {each.kind: each.count for each in report.erased} == {
+        "episodic": 1, "entity": 1, "relation": 1, "session": 1,
+    }  # fmt: skip
+    with pytest.raises(NotFoundError, match="was erased on 2026-01-01"):
+        await memory.get(said)
+    with pytest.raises(NotFoundError):
+        await memory.entity("Mirabel")
+
+
+async def test_somebody_who_is_erased_takes_all_that_names_them_along(memory):
+    await memory.add_entity("Mirabel Stone", aliases=["Mira"])
+    await memory.remember("Mirabel Stone likes tea", about=["Mirabel Stone"])
+    await memory.add("MIRA called", session="talk")
+    await memory.add("a call for somebody else", session="talk")
+    tom = await memory.remember("Tom met Mira's friend", about=["Tom"])
+    plums = await memory.remember("Tom likes plums", about=["Tom"])
+    was = await memory.remember("Mira likes plums too")
+    await memory.update(was.id, content="they like plums too")
+    await memory.settle(20)
+    report = await memory.erase(entity="Mira")
+    assert {each.kind: each.count for each in report.erased} == {"episodic": 1, "semantic": 3, "entity": 1}
+    assert tom.id in [id_ for each in report.erased for id_ in each.ids]
+    left = {node.content for node in (await memory.list()).nodes}
+    assert left == {"a call for somebody else", "Tom likes plums"}
+    assert (await memory.get(plums.id)).about == ("Tom",)
+    assert (await memory.doctor()).ok
+
+
+async def test_the_versions_a_memory_took_the_place_of_go_with_it_and_its_successor_stays(memory):
+    red = await memory.remember("favourite colour is red")
+    blue = await memory.correct(red.id, "favourite colour is blue")
+    green = await memory.correct(blue.id, "favourite colour is green")
+    await memory.erase(id=blue.id)
+    assert [version.content for version in await memory.history(green.id)] == ["favourite colour is green"]
+    assert (await memory.search("favourite colour", archived=True)).hits == ()
+    assert (await memory.search("favourite colour")).ids == [green.id]

@@ -1,0 +1,103 @@
+"""Only what matters: nothing is told to what concerns nobody, and whoever asks why hears it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import Memory, Settings
+from tests.flows.conftest import HandClock
+
+FACTS = (
+    "Anna is allergic to peanuts", "Anna lives in Oslo", "The boiler was serviced in January",
+    "Our car is a grey Octavia", "We deploy on Tuesdays", "I take my coffee without sugar",
+    "The spare keys are with Mrs. Novak", "Production runs PostgreSQL 15", "Boris plays the cello",
+    "The rent is due on the fifth", "My dentist is Dr. Fonseca", "The router stands in the hall cupboard",
+)  # fmt: skip
+
+
+async def filled(memory: Any) -> dict[str, str]:
+    await memory.add_entity("Anna", aliases=["Annie"])
+    await memory.add_entity("Boris")
+    nodes = [
+        await memory.remember(text, about=[text.split()[0]] if text[:4] in ("Anna", "Bori") else []) for text in FACTS
+    ]
+    return {node.content: node.id for node in nodes}
+
+
+async def test_only_what_answers_is_told(memory: Any) -> None:
+    await filled(memory)
+    everything = await memory.search("Who serviced the boiler in January?")
+    relevant = await memory.search("Who serviced the boiler in January?", only_relevant=True)
+    assert [hit.content for hit in relevant.hits] == ["The boiler was serviced in January"]
+    assert len(everything.hits) > 1
+    assert relevant.hits[0].score == everything.hits[0].score
+
+
+@pytest.mark.parametrize(
+    "prompt", ["How do I reverse a linked list?", "Спасибо!", "When does Priya's visa expire?", "What is 17 times 23?"]
+)
+async def test_nothing_is_told_to_what_concerns_nobody(memory: Any, prompt: str) -> None:
+    await filled(memory)
+    assert (await memory.search(prompt, only_relevant=True)).hits == ()
+    assert await memory.context(prompt) is None
+
+
+async def test_a_name_or_an_alias_brings_what_is_about_it_and_not_what_is_about_others(memory: Any) -> None:
+    await filled(memory)
+    for name in ("Anna", "Annie"):
+        found = await memory.search(f"Tell me about {name}.", only_relevant=True)
+        assert {hit.content for hit in found.hits} == {"Anna is allergic to peanuts", "Anna lives in Oslo"}
+    others = await memory.search("Is Boris allergic to peanuts?", only_relevant=True)
+    assert "Anna is allergic to peanuts" not in [hit.content for hit in others.hits]
+
+
+async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
+    ids = await filled(memory)
+    asked = "Is Boris allergic to peanuts?"
+    found = await memory.search(asked, only_relevant=True, why_not=ids["Anna is allergic to peanuts"])
+    assert found.trace.absence.stage == "not relevant"
+    assert "somebody else" in found.trace.absence.detail
+    traced = await memory.search("What is 17 times 23?", only_relevant=True, trace=True)
+    assert all(relevance < 0 and reason for _, relevance, reason in traced.trace.under_floor)
+    unlimited = await memory.search(asked, trace=True)
+    assert unlimited.trace.under_floor == ()
+
+
+async def test_what_is_relevant_does_not_depend_on_the_process_that_asks(tmp_path: Path) -> None:
+    answers = []
+    for _ in range(2):
+        settings = Settings(durability="process", time_zone="Europe/Berlin")
+        async with Memory.open(tmp_path / "me.db", embedder="hashing", settings=settings, clock=HandClock()) as memory:
+            if not answers:
+                await filled(memory)
+                await memory.settle()
+            found = await memory.search("What about the router?", only_relevant=True, trace=True)
+            assert found.trace is not None
+            answers.append((found.ids, found.trace.under_floor))
+    assert answers[0] == answers[1]
+
+
+async def test_the_floor_is_kept_and_made_again_when_the_store_has_doubled(memory: Any) -> None:
+    await filled(memory)
+    assert await memory.context("Who serviced the boiler?") is not None
+    before = await memory.search("Annie's router", only_relevant=True, trace=True)
+    for number in range(40):
+        await memory.remember(f"The router in room {number} restarts at {number} past noon")
+    after = await memory.search("Annie's router", only_relevant=True, trace=True)
+    assert {row[:2] for row in before.trace.under_floor} != {row[:2] for row in after.trace.under_floor}
+
+
+async def test_words_alone_know_what_is_relevant_too(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await filled(memory)
+        found = await memory.search("Who serviced the boiler in January?", only_relevant=True)
+        assert [hit.content for hit in found.hits] == ["The boiler was serviced in January"]
+        assert await memory.context("How do I reverse a linked list?") is None
+
+
+async def test_an_empty_memory_has_nothing_to_say(memory: Any) -> None:
+    assert await memory.context("Who are you?") is None
+    assert (await memory.search("Who are you?", only_relevant=True)).hits == ()
