@@ -955,7 +955,13 @@ class Memory:
         report = await bring(
             Path(path),
             format=format,
-            importing=Importing(scope=self._scope, now=engine.now(), instant=engine.instant, rules=engine.rules),
+            importing=Importing(
+                scope=self._scope,
+                now=engine.now(),
+                instant=engine.instant,
+                rules=engine.rules,
+                holds_untrusted=engine.settings.untrusted_knowledge == "hold",
+            ),
             hands=Hands(write=partial(self._noted, "import"), read=store.read, derive=store.derive, place=store.path),
             progress=progress,
             dry_run=dry_run,

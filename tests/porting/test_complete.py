@@ -34,11 +34,13 @@ async def lived(memory: Memory) -> None:
     """A store in which everything has happened once."""
     await filled(memory)
     await canaries(memory, "quokka")
+    erased = await memory.remember("Nobody shall ever read this", about=["Sarah"])
+    await memory.erase(id=erased.id)
     facts = (await memory.list(limit=100)).nodes
     await memory.correct(facts[0].id, "a better version")
     await memory.update(facts[1].id, tags=["new"])
     await memory.demote(facts[2].id)
-    for item in list(await memory.review())[:1]:
+    for item in [each for each in await memory.review() if each.kind in ("conflict", "several", "replaced")][:1]:
         await memory.resolve(item, decision="keep both")
     await memory.add_entity("Sasha")
     await memory.add_entity("Alexander")

@@ -137,6 +137,8 @@ async def canaries(memory: Memory, word: str) -> None:
     await memory.correct(kept.id, f"Secret {word} fact, corrected")
     gone = await memory.remember(f"Forgotten {word}")
     await memory.forget(gone.id, f"because {word}")
+    erased = await memory.remember(f"Erased {word}")
+    await memory.erase(id=erased.id)
     await memory.add(f"said {word}", session=f"session {word}", speaker=f"speaker {word}")
     await memory.end_session(f"session {word}")
     await memory.remember(f"Tom {word} lives in Rome")

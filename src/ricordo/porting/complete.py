@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from ricordo.encoding.text import TextRules, storable
 from ricordo.errors import InvalidError
-from ricordo.model import Fact, ImportReport, Message, Node, Scope
+from ricordo.model import Fact, ImportReport, Message, Node, Origin, Scope
 from ricordo.porting import complete_export
 from ricordo.porting.records import Known, Link, Parsed, Person, Reader, Said, Tie
 from ricordo.porting.sources import MAX_LINE_BYTES, Material
@@ -26,6 +26,7 @@ from ricordo.store.folder.layout import FILES, STORE
 from ricordo.store.folder.whole import holds_spaces, is_empty, knows_models, looked_into, put_whole
 from ricordo.store.sqlite.leaving import Everything, everything
 from ricordo.store.sqlite.schema import migrations
+from ricordo.trust import capped
 
 NAME = complete_export.NAME
 
@@ -44,6 +45,7 @@ class Unpacked:
     folder: Path
     scope: Scope
     schema: int
+    is_whole: bool
     lines: int
 
 
@@ -69,7 +71,7 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
             (folder / "files").mkdir(mode=0o700)
             lines = _sort(file, folder / "files", path)
         scope = Scope(owner=str(head.get("owner_user_id") or ""), chat=head.get("chat_id"))
-        yield Unpacked(folder=folder, scope=scope, schema=schema, lines=lines)
+        yield Unpacked(folder=folder, scope=scope, schema=schema, is_whole=head.get("is_whole") is True, lines=lines)
     except OSError as error:
         raise InvalidError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
     finally:
@@ -126,7 +128,8 @@ async def put_back(export: Unpacked, *, scope: Scope, rules: TextRules, progress
     """Fill an empty store of the same owner exactly as it was, in one step, or not at all: None where that cannot be,
     since the store holds something, the export is another's, or somebody altered a line of it.
     """
-    if export.scope != scope or export.schema != migrations()[-1].version:
+    is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat) and scope.trust == "user"
+    if not is_theirs or export.schema != migrations()[-1].version:
         return None
     try:
         return await derive(lambda tx: _filled(tx, export, scope=scope, rules=rules, progress=progress))
@@ -144,7 +147,7 @@ def _filled(tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules,
     files = export.folder / "files"
     if knows_models(tx):
         _leave_models_out(files / STORE)
-    built = put_whole(tx, files, progress=progress)
+    built = put_whole(tx, files, is_whole=export.is_whole, progress=progress)
     if built.by_hand or built.uncommitted or built.unused.places or not holds_spaces(tx, scope):
         raise NotAsItWasError
     held = everything(tx, scope)
@@ -205,16 +208,21 @@ def _ties(held: Everything, names: Mapping[str, str]) -> tuple[Tie, ...]:
 def _said(node: Node, place: str) -> Said:
     message = Message(
         text=node.content, role=node.role or "user", speaker=node.speaker, session=node.session, at=node.event_time,
-        id=node.id, origin=node.origin, attributes=node.attributes,
+        id=node.id, origin=_origin(node), attributes=node.attributes,
     )  # fmt: skip
-    return Said(message=message, place=place)
+    return Said(message=message, tags=node.tags, place=place)
+
+
+def _origin(node: Node) -> Origin:
+    """Beside other memories a file's word for where something came from counts for no more than any import."""
+    return capped(node.origin, node.role, caller="import")
 
 
 def _known(node: Node, place: str) -> Known:
     fact = Fact(
         content=node.content, type=node.type, category=node.category, about=node.about, tags=node.tags,
         attributes=node.attributes, expires=node.expires_at, confidence=node.confidence, valid_from=node.valid_from,
-        session=node.session, origin=node.origin, id=node.id,
+        session=node.session, origin=_origin(node), id=node.id,
     )  # fmt: skip
     return Known(
         fact=fact, at=node.event_time, closed=node.closed_reason, ended=node.valid_until, score=node.score,

@@ -29,6 +29,7 @@ def write(path: Path, snapshot: Snapshot, *, scope: Scope, progress: Progress | 
     total, counts = whole.count(), Counter[str]()
     whose = {"owner_user_id": scope.owner or None, "chat_id": scope.chat}
     head = {"ricordo": "export", "version": VERSION, "schema": migrations()[-1].version, **whose}
+    head["is_whole"] = whole.is_all
     with new_file(path) as file:
         file.write(json.dumps(head, ensure_ascii=False) + "\n")
         written = 0

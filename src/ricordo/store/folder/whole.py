@@ -10,14 +10,14 @@ from pathlib import Path
 
 from ricordo.model import Scope
 from ricordo.ports import Progress
-from ricordo.store.folder.gathering import commit_line, history_line, kept_line, row_line, vector_lines
-from ricordo.store.folder.layout import COMMITS, HISTORY
+from ricordo.store.folder.gathering import commit_line, history_line, kept_row_line, row_line, vector_lines
+from ricordo.store.folder.layout import AFTER_ROWS, COMMITS, HISTORY, SETTINGS
 from ricordo.store.folder.lines import Shape, Shapes, shapes_of
 from ricordo.store.folder.rebuild import Built, build, fill
 from ricordo.store.sqlite.connection import connect, moment
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import chain
 from ricordo.store.sqlite.schema import migrations
+from ricordo.store.sqlite.sealing import chain_anew
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.truth import Image
 
@@ -107,37 +107,37 @@ class Whole:
     def _kept(self, *, before_rows: bool) -> Iterator[tuple[str, bytes]]:
         """What is kept beside the truth. What refers to memories comes after them."""
         for name, shape in self._shapes.kept.items():
-            refers = any(column.kind == "reference" for column in shape.columns)
-            if refers == before_rows:
+            if (name in AFTER_ROWS) == before_rows:
                 continue
             columns = [column.name for column in shape.columns]
-            named = ", ".join(f'"{each}"' for each in columns)
-            for row in self._connection.execute(f'SELECT {named} FROM main."{name}"'):
-                image = dict(zip(columns, row, strict=True))
-                if self._is_kept_visible(name, shape, image):
-                    yield kept_line(self._connection, shape, [image[each] for each in shape.table.key])
+            raw = ", ".join(f't."{each}"' for each in columns)
+            for row in self._connection.execute(f"SELECT {raw}, {shape.select.removeprefix('SELECT ')}"):
+                if self._is_kept_visible(name, shape, dict(zip(columns, row, strict=False))):
+                    yield kept_row_line(shape, row[len(columns) :])
 
     def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
-        """The models of a store are everybody's; all else is its owner's."""
+        """The models of a store are everybody's, its settings come with all of it; all else is its owner's."""
+        if name in ("models", "meta"):
+            return name == "models" or (self.is_all and image["name"] in SETTINGS)
         if "owner" in image:
             return (image["owner"], image["chat"]) in self._pairs
+        if _SPACE in image:
+            return image[_SPACE] in self._visible
+        if name == "erased":
+            return self._space_of("erasures", image["erasure"]) in self._visible
         ends = [column for column in shape.columns if column.kind == "reference"]
-        if ends:
-            return all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
-        return image[_SPACE] in self._visible if _SPACE in image else name == "models"
+        return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
 
     def _commit_lines(self) -> Iterator[tuple[str, bytes]]:
-        """In order. Where others' are missing between them, they are chained anew."""
-        is_all, head = self.is_all, b""
+        """In order. One whose first row is in another's space belongs to the caller's own."""
         spaces = {key: (owner, chat) for key, owner, chat in self._snapshot.rows("spaces_named")}
-        for seq, space, *values in self._connection.execute(sql("whole_commits")):
-            if space not in self._visible and seq not in self._commits:
-                continue
-            home = space if space in self._visible else self._home
-            owner, chat = spaces[home]
-            head = bytes(values[-1]) if is_all else chain(head, (seq, home, *values[:-1]))
-            extra = {"owner_user_id": owner or None, "chat_id": chat or None, "hash": head.hex()}
-            yield COMMITS, commit_line(self._connection, seq, extra)
+        for seq, space in self._connection.execute(sql("whole_commits")):
+            if space in self._visible or seq in self._commits:
+                owner, chat = spaces[space if space in self._visible else self._home]
+                yield (
+                    COMMITS,
+                    commit_line(self._connection, seq, {"owner_user_id": owner or None, "chat_id": chat or None}),
+                )
 
 
 def is_empty(snapshot: Snapshot) -> bool:
@@ -156,9 +156,16 @@ def knows_models(snapshot: Snapshot) -> bool:
     return bool(snapshot.rows("models_known"))
 
 
-def put_whole(snapshot: Snapshot, folder: Path, *, progress: Progress | None) -> Built:
-    """Fill an empty store with what the files of a folder say, inside the running transaction."""
-    return fill(snapshot.connection, folder, progress=progress)
+def put_whole(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Built:
+    """Fill an empty store with what the files of a folder say, inside the running transaction.
+
+    Args:
+        is_whole: whether nothing stayed behind; else the commits make a chain of their own.
+    """
+    built = fill(snapshot.connection, folder, progress=progress)
+    if not is_whole:
+        chain_anew(snapshot.connection)
+    return built
 
 
 @contextmanager

@@ -38,7 +38,7 @@ SELECT node, model FROM embeddings WHERE space IN (SELECT value FROM json_each(:
 SELECT seq, tbl, row, before FROM history ORDER BY seq, tbl, row
 
 -- name: whole_commits
-SELECT seq, space, at, actor, origin, reason, run_id, digest, hash FROM commits ORDER BY seq
+SELECT seq, space FROM commits ORDER BY seq
 
 -- name: space_of_gone
 -- Whose a row was that is gone.
