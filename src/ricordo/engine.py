@@ -31,6 +31,7 @@ from ricordo.store.sqlite import lives, models
 from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
+    from ricordo.consolidation.run import House
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -147,6 +148,16 @@ class Engine:
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
+
+    def house(self, scope: Scope) -> House:
+        """All that consolidating needs.
+
+        Raises:
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidating import house_of
+
+        return house_of(self, scope)
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""

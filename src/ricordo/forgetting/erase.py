@@ -316,5 +316,6 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 def _copies_beside(path: Path) -> Iterator[str]:
     """What lies beside the store and looks like a copy of it."""
-    for other in sorted(path.parent.glob(f"{path.name}.*")):
-        yield f"{other} beside the store"
+    for pattern in (f"{path.name}.*", "set-aside-*", ".git"):
+        for other in sorted(path.parent.glob(pattern)):
+            yield f"{other} beside the store"

@@ -26,7 +26,10 @@ COMMITS: Final = "commits.jsonl"
 PEOPLE: Final = "people.jsonl"
 """The seed's; read, never written."""
 
-ROW_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE, ENTITIES, EDGES, SESSIONS, RUNS, REVIEWS, OTHERS)
+MEMORY_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE)
+"""Those a memory may stand in, by what has become of it."""
+
+ROW_FILES: Final[tuple[str, ...]] = (*MEMORY_FILES, ENTITIES, EDGES, SESSIONS, RUNS, REVIEWS, OTHERS)
 """Those that hold rows of the truth."""
 
 FILES: Final[tuple[str, ...]] = (*ROW_FILES, HISTORY, VECTORS, STORE, COMMITS)
@@ -94,7 +97,7 @@ AFTER_ROWS: Final = frozenset(("associates", "to_erase"))
 
 DERIVED: Final = frozenset((
     "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
-    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases",
+    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors",
 ))  # fmt: skip
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
 
