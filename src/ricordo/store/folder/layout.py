@@ -85,6 +85,9 @@ KEPT: Final[Mapping[str, Form]] = {
     "erased_ids": Form(file=STORE, kind="erased_id"),
     "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
     "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
+    "withheld": Form(file=STORE, kind="withheld"),
+    "withheld_prints": Form(file=STORE, kind="withheld_print"),
+    "withheld_spans": Form(file=STORE, kind="withheld_span"),
     "meta": Form(file=STORE, kind="setting"),
 }
 """No truth, and without a history, but nothing that could be made again."""
@@ -92,7 +95,7 @@ KEPT: Final[Mapping[str, Form]] = {
 SETTINGS: Final = ("fingerprint_key",)
 """What of `meta` is kept; the rest are marks of how far background work has come."""
 
-AFTER_ROWS: Final = frozenset(("associates", "to_erase"))
+AFTER_ROWS: Final = frozenset(("associates", "to_erase", "withheld_prints", "withheld_spans"))
 """Kept tables that refer to others."""
 
 DERIVED: Final = frozenset((
