@@ -320,8 +320,8 @@ _UPKEEP = (
         summary="Look for damage in the store. Changes nothing.", shown=(),
     ),
     Capability(
-        method="rebuild_index", tool="rebuild_index", effect="adds", access="admin", is_idempotent=True, needs_files=True,
-        summary="Make the index of a folder of plain text files anew.",
+        method="rebuild_index", tool="rebuild_index", effect="adds", access="admin", is_idempotent=True,
+        needs_files=True, summary="Make the index of a folder of plain text files anew.",
     ),
     Capability(
         method="migrate", tool="migrate_store", effect="adds", access="admin", needs_files=True,

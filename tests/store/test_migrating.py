@@ -78,12 +78,12 @@ async def test_an_index_is_made_anew_under_an_open_memory(tmp_path):
 async def test_doctor_mends_what_is_safe(tmp_path):
     folder = tmp_path / "memories"
     await lived(f"{folder}/")
-    (folder / "memories.jsonl").chmod(0o644)
     connection = raw(folder / "index.db")
     connection.execute("DELETE FROM slots")
     connection.execute("UPDATE shelves SET nodes = nodes + 1")
     connection.close()
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
+        (folder / "memories.jsonl").chmod(0o644)
         assert failing(await memory.doctor()) == {"who can read", "slots", "counts"}
         assert (await memory.doctor(fix=True)).ok
         with (folder / "memories.jsonl").open("a") as file:

@@ -212,7 +212,8 @@ def shapes_of(connection: apsw.Connection) -> Shapes:
     kinds: dict[str, list[tuple[str, str, str]]] = {}
     for table, name, declared, default in connection.execute(sql("schema_column_kinds")):
         kinds.setdefault(table, []).append((name, declared, default))
-    targets = {(each.table, each.column): each.target for each in truth.references}
+    public = {table for table, found in kinds.items() if {"id"} & {name for name, *_ in found}} | {"spaces", "sessions"}
+    targets = {(each.table, each.column): each.target for each in truth.references if each.target in public}
 
     def shape(table: Table, form: Form) -> Shape:
         columns = tuple(
@@ -242,7 +243,7 @@ def _column(form: Form, name: str, declared: str, default: str, *, target: str) 
         kind = "own"
     elif target == "spaces":
         kind = "space"
-    elif target and target != "commits":
+    elif target:
         kind = "reference"
     elif default in ("'[]'", "'{}'"):
         kind = "json"

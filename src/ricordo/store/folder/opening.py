@@ -77,6 +77,7 @@ class Folder:
         """
         with translated(f"cannot open {self.path}"), self.journal.held(), failing_as_sqlite():
             finish(self.path, self.disk)
+            self.make_private()  # an editor or git may have left them open to others
             if not self._is_sound():
                 self._rebuild("it was missing or damaged")
             return self.journal.current(self.journal.connected())
@@ -122,8 +123,8 @@ class Folder:
         unused = f"; {len(self.caught.notes)} lines not used: {self.caught.notes[0]}" if self.caught.notes else ""
         files = (f"{', '.join(off)} changed since", "open the memory again: it follows its files") if off else (
             f"{size / 1e6:.1f} MB as the index knows them{unused}", "")  # fmt: skip
-        wide = sorted(path.name for path in (self.path, *self.path.iterdir())
-                      if path.is_file() and path.name != ".gitignore" and path.stat().st_mode & 0o077)  # fmt: skip
+        wide = sorted(path.name for path in self.path.iterdir()
+                      if path.name in {*FILES, PEOPLE, INDEX} and path.stat().st_mode & 0o077)  # fmt: skip
         private = (f"others can read {', '.join(wide[:5])}", f"chmod 600 in {self.path}") if wide else ("private", "")
         beside = sorted(path.name for path in self.path.glob("set-aside-*")) + sorted(
             path.name for path in self.path.glob(f"{INDEX}.damaged-*")
@@ -132,9 +133,10 @@ class Folder:
                 "set aside": (", ".join(beside[:5]) or "nothing", "")}  # fmt: skip
 
     def make_private(self) -> None:
-        """Nobody but the user reads the files."""
+        """Nobody but the user reads the files of the memory."""
         for path in self.path.iterdir():
-            if path.is_file():
+            is_ours = path.name in {*FILES, PEOPLE, INDEX} or path.name.startswith("set-aside-")
+            if is_ours and path.stat().st_mode & 0o077:
                 path.chmod(0o600)
 
     def compact(self, snapshot: Snapshot) -> int:
