@@ -287,6 +287,21 @@ _CHANGE = (
 
 _UPKEEP = (
     Capability(
+        method="consolidate", tool="memory_consolidate", effect="changes", access="write", is_idempotent=True,
+        summary="Turn conversations that are over into knowledge, by the memory's own language model. Takes seconds to "
+        "minutes.",
+        notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would do."},
+    ),
+    Capability(
+        method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
+        summary="The runs in which conversations became knowledge, the latest first.",
+    ),
+    Capability(
+        method="run", tool="get_run", effect="reads", access="read", is_idempotent=True,
+        summary="One such run: what it added, replaced and refused. undo_change takes it back.",
+        notes={"id": "The run's id."},
+    ),
+    Capability(
         method="gc", tool="memory_gc", effect="removes", access="admin", is_idempotent=True,
         summary="Take to the archive what is over: expired, faded, past its lifetime.",
     ),

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -32,6 +31,7 @@ from ricordo.store.sqlite import lives, models
 from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
+    from ricordo.consolidation.run import House
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -57,6 +57,7 @@ class Engine:
         self._earlier: dict[int, Embedder] = {}
         self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
+        self._vectors: tuple[int, VectorShelves] | None = None
         self._warming: set[asyncio.Future[None]] = set()
         self._exemplars: tuple[int, Exemplars] | None = None
         self._exemplars_asked = False
@@ -70,12 +71,17 @@ class Engine:
             on_retired=lambda key: self.vectors.forget(key),
         )  # fmt: skip
 
-    @cached_property
+    @property
     def vectors(self) -> VectorShelves:
-        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import."""
+        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import; and anew
+        where the index of a folder was.
+        """
         from ricordo.store.sqlite.embeddings import VectorShelves
 
-        return VectorShelves()
+        place = self.store.place
+        if self._vectors is None or self._vectors[0] != place:
+            self._vectors = place, VectorShelves()
+        return self._vectors[1]
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
@@ -142,6 +148,16 @@ class Engine:
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
+
+    def house(self, scope: Scope) -> House:
+        """All that consolidating needs.
+
+        Raises:
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidating import house_of
+
+        return house_of(self, scope)
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TypeVar, get_args
 
 from ricordo.clock import from_ms
-from ricordo.consolidation import arrivals, changes, quarantine, reviews
+from ricordo.consolidation import arrivals, changes, past_runs, quarantine, reviews
 from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
@@ -49,6 +49,7 @@ from ricordo.model import (
     Review,
     ReviewKind,
     Role,
+    Run,
     Scope,
     Stats,
     Trust,
@@ -61,6 +62,7 @@ from ricordo.retrieval.request import Request, checked_limit, checked_name, chec
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import graph
+from ricordo.store.sqlite import runs as listed_runs
 from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")
@@ -756,6 +758,43 @@ class Memory:
         """
         most = checked_limit(limit)
         return await self._opened.store.read(lambda tx: profile.known_people(tx, self._scope, most=most))
+
+    # consolidation
+
+    async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+
+        Args:
+            session: this conversation only; all that wait, but those that failed three times, when None.
+            dry_run: ask the model and say what would be done, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
+
+        run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
+        self._opened.backlog.note(len(run.items))
+        return run
+
+    async def runs(self, limit: int = 50) -> Sequence[Run]:
+        """Runs, the latest first, without the texts of what they did; `run` brings those.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: listed_runs.runs(tx, self._scope, most=most))
+
+    async def run(self, id: str) -> Run:
+        """One run, with what the memories it made and touched say now.
+
+        Raises:
+            NotFoundError: there is none of that id, or it was undone.
+        """
+        return await self._opened.store.read(lambda tx: past_runs.found(tx, self._scope, id))
 
     # time and figures
 

@@ -35,6 +35,22 @@ ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned"
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
+RunKind = Literal["consolidation", "replay"]
+RunState = Literal["done", "failed", "proposed", "dry"]
+RunItemKind = Literal[
+    "added",
+    "repeated",
+    "replaced",
+    "held",
+    "in doubt",
+    "entity",
+    "relation",
+    "cause",
+    "summary",
+    "missing",
+    "refused",
+    "failed",
+]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 DecayCloses = Literal["ephemeral", "all"]
@@ -289,6 +305,68 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """Somebody or something that became known: its names, what it is to the owner, and the memories that say so."""
+
+    name: str
+    type: EntityType = "person"
+    aliases: tuple[str, ...] = ()
+    relation: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """What somebody is said to be to another, by name: `target` is the `predicate` of `source`."""
+
+    source: str
+    predicate: str
+    target: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunItem:
+    """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
+    place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
+    messages it rests on.
+    """
+
+    what: RunItemKind
+    id: str | None = None
+    other: str | None = None
+    text: str = ""
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.
+
+    `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
+    A run of state "dry" or "failed" left nothing behind.
+    """
+
+    id: str
+    kind: RunKind
+    state: RunState
+    model: str
+    prompt: str
+    started_at: datetime
+    ended_at: datetime
+    sessions: tuple[str, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    reason: str = ""
+    items: tuple[RunItem, ...] = ()
+    owner: str = ""
+    chat: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowId:
     """A row of one of the store's truth tables."""
 
@@ -311,6 +389,7 @@ class Change:
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
     """
 
@@ -330,6 +409,8 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    consolidated: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
 
     @property
@@ -418,6 +499,7 @@ class Share:
 class Hit:
     """A memory that answers a question. `score` is comparable within one search only.
 
+    `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
     `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
     """
 
@@ -442,6 +524,7 @@ class Hit:
     event_time_tz: str
     event_time_relative: str
     why: tuple[Share, ...] = ()
+    evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

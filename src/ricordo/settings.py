@@ -88,6 +88,17 @@ class Settings:
         0, "how many tokens the language model takes, prompt and answer together; 0: what is usual for it", least=0,
         most=10_000_000,
     )  # fmt: skip
+    extraction_min_confidence: float = _setting(
+        0.7, "how sure a model must be of what it finds in a conversation, from 0 to 1", least=0, most=1
+    )
+    conflict_min_confidence: float = _setting(
+        0.8, "how sure a model must be that a fact no longer holds for a newer one to take its place", least=0, most=1
+    )
+    daily_tokens: int = _setting(
+        0, "how many tokens language models may take in a day, in and out; 0: no limit", least=0, most=10**12
+    )
+    model_price_in: float = _setting(0.0, "what a million tokens of prompt cost; 0: unknown", least=0, most=1e6)
+    model_price_out: float = _setting(0.0, "what a million tokens of answer cost; 0: unknown", least=0, most=1e6)
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -34,6 +34,7 @@ from ricordo.model import (
     Review,
     ReviewKind,
     Role,
+    Run,
     Scope,
     Stats,
     Version,
@@ -612,6 +613,36 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         return self._portal.call(self._memory.people(limit=limit))
+
+    def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+
+        Args:
+            session: this conversation only; all that wait, but those that failed three times, when None.
+            dry_run: ask the model and say what would be done, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no language model is chosen.
+        """
+        return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
+
+    def runs(self, limit: int = 50) -> Sequence[Run]:
+        """Runs, the latest first, without the texts of what they did; `run` brings those.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.runs(limit))
+
+    def run(self, id: str) -> Run:
+        """One run, with what the memories it made and touched say now.
+
+        Raises:
+            NotFoundError: there is none of that id, or it was undone.
+        """
+        return self._portal.call(self._memory.run(id))
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
         """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what

@@ -98,6 +98,10 @@ class People:
             self._found[name] = self._known(name) or self._make(name)
         return self._found[name]
 
+    def found(self, name: str) -> Entity | None:
+        """Whom a name means, if anybody. Raises as `named` does."""
+        return self._found.get(name) or self._known(name)
+
     def known(self, name: str) -> Entity | None:
         """Who goes by exactly this name; nobody where several do."""
         found = known.named(self._snapshot, self._scope, name)

@@ -32,9 +32,10 @@ def excerpt(content: str, terms: tuple[str, ...]) -> str:
 
 
 def hit_of(
-    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo
-) -> Hit:
-    """A node with its score, its time in four forms, and why it is here."""
+    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo,
+    evidence: tuple[str, ...] = (),
+) -> Hit:  # fmt: skip
+    """A node with its score, its time in four forms, why it is here, and what it rests on."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,
@@ -58,5 +59,6 @@ def hit_of(
         event_time_tz=times.zone,
         event_time_relative=times.relative,
         why=shares,
+        evidence=evidence,
         warnings=warnings_of(node),
     )

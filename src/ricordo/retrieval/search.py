@@ -28,7 +28,7 @@ from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.store import Snapshot
-from ricordo.store.sqlite import graph
+from ricordo.store.sqlite import graph, runs
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.snapshot import Weights
 from ricordo.trust import awaits_a_word
@@ -209,9 +209,11 @@ def _is_over(expires_at: int | None, plan: Plan) -> bool:
 
 def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
     nodes = look.snapshot.nodes(look.scope, [each.key for each in best])
+    derived = [key for key, node in nodes.items() if node.type != "episodic"]
+    evidence = runs.evidence(look.snapshot, look.scope, derived) if derived else {}
     return tuple(
         hit_of(nodes[each.key], score=each.score, shares=ranking.told(each) if ranking else (), terms=look.plan.terms,
-               now=look.plan.now, zone=zone)
+               now=look.plan.now, zone=zone, evidence=evidence.get(each.key, ()))
         for each in best
     )  # fmt: skip
 

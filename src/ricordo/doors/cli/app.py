@@ -22,6 +22,7 @@ from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     porting_verbs,
     quarantine_verb,
     recalling,
+    run_verbs,
     serving,
     time_verbs,
     upkeep,

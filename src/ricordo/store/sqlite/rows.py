@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Session
+from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Session
 from ricordo.words import name_key, same_name_key
 
 Row = tuple[Any, ...]
@@ -181,6 +181,43 @@ def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
         key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes.get(older), created_at=from_ms(created_at),
         reasons=_list(reasons), about=_list(about),
         decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
+    )  # fmt: skip
+
+
+def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, int], sessions: Sequence[int]) -> Row:
+    """The columns of `runs` in the order of its table, sealed. Of what it did, keys and reasons: no content, no ids."""
+    items = [
+        [item.what, item.reason, keys.get(item.id or ""), keys.get(item.other or ""), [keys[e] for e in item.evidence]]
+        for item in run.items
+    ]
+    values = (
+        run.id, space, run.kind, run.model, run.prompt, _encode(sessions), to_ms(run.started_at),
+        to_ms(run.ended_at), run.tokens_in, run.tokens_out, run.cost, _encode(items), commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def keys_in_run(row: Row) -> set[int]:
+    """The nodes that the items of a run name."""
+    items = json.loads(row[11])
+    return {key for _, _, node, other, evidence in items for key in (node, other, *evidence) if key is not None}
+
+
+def run_of(row: Row, ids: Mapping[int, str]) -> Run:
+    """A run from the columns of the statements of runs.sql; `ids` by key, of what is still there. What its items say is
+    read apart.
+    """
+    (key, run_id, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, owner,
+     chat) = row  # fmt: skip
+    return Run(
+        key=key, id=run_id, kind=kind, state="done", model=model, prompt=prompt, sessions=_list(sessions),
+        started_at=from_ms(started_at), ended_at=from_ms(ended_at), tokens_in=tokens_in, tokens_out=tokens_out,
+        cost=cost, owner=owner, chat=chat,
+        items=tuple(
+            RunItem(what=what, id=ids.get(node), other=ids.get(other), reason=reason,
+                    evidence=tuple(ids[each] for each in evidence if each in ids))
+            for what, reason, node, other, evidence in json.loads(items)
+        ),
     )  # fmt: skip
 
 
