@@ -73,9 +73,12 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
     ids = {name: (Call(kind="ids", ask=_simple(name)),) for name in
            ("get", "history", "explain", "confirm", "reinforce", "demote", "forget", "restore")}  # fmt: skip
     whole = {name: (_all(lambda memory, _, name=name: getattr(memory, name)()),)  # type: ignore[misc]
-             for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor")}  # fmt: skip
-    upkeep = {name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
-              for name in ("gc", "prune", "maintain")}  # fmt: skip
+             for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor",
+                          "runs")}  # fmt: skip
+    upkeep = {
+        name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
+        for name in ("gc", "prune", "maintain")
+    }
     return {
         **ids, **whole, **upkeep,
         "search": (
@@ -107,7 +110,13 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
         "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
-        "undo": (Call(kind="commits", ask=_simple("undo")), Call(kind="commits", ask=_simple("undo", with_later=True))),
+        "run": (Call(kind="runs", ask=_simple("run")),),
+        "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
+        "undo": (
+            Call(kind="runs", ask=_simple("undo")),
+            Call(kind="commits", ask=_simple("undo")),
+            Call(kind="commits", ask=_simple("undo", with_later=True)),
+        ),
         "end_session": (Call(kind="sessions", ask=_simple("end_session")),),
         "off_record": (Call(kind="sessions", ask=_simple("off_record")),),
         "on_record": (Call(kind="sessions", ask=_simple("on_record")),),
@@ -169,6 +178,7 @@ ABSENT = {
     "texts": "I met zqabsent7", "ids": "zqabsentid7", "sessions": "zqabsentsession7", "names": "Zqabsentname7",
     "entities": "019b0000-0000-7000-8000-000000000000", "tags": "zqabsenttag7",
     "reviews": "019b0000-0000-7000-8000-000000000001", "commits": 987_654_321, "owners": "zqnobody",
+    "runs": "019b0000-0000-7000-8000-000000000002",
 }  # fmt: skip
 """Something of each kind that there is not."""
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from random import Random
 
 from ricordo import Memory, Scope, Settings
+from ricordo.language import ScriptedModel
 from tests.leaks.calls import ABSENT, Call, answer, leaks, pick, table
-from tests.leaks.world import World, group, others, private
+from tests.leaks.world import World, extracted, group, others, private
 
 
 class Still:
@@ -80,7 +81,9 @@ async def _main(calls: int, seed: int) -> dict[str, object]:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(durability="process")
-        async with Memory.open(Path(folder) / "me.db", embedder="hashing", settings=settings, clock=Still()) as memory:
+        async with Memory.open(
+            Path(folder) / "me.db", embedder="hashing", model=ScriptedModel(extracted), settings=settings, clock=Still()
+        ) as memory:
             tally = await try_all(memory, Path(folder), calls=calls, seed=seed)
     for each in (*tally.canaries[:10], *tally.told_apart[:10]):
         sys.stderr.write(f"{each}\n")

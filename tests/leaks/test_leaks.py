@@ -11,15 +11,19 @@ from random import Random
 import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, Message, NotFoundError, Scope, Settings
+from ricordo.language import ScriptedModel
 from tests.leaks.calls import NOT_TRIED, table
 from tests.leaks.many import Still, try_all
-from tests.leaks.world import group, others, private
+from tests.leaks.world import extracted, group, others, private
 
 
 @pytest.fixture
 async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
     settings = Settings(durability="process")
-    async with Memory.open(tmp_path / "me.db", embedder="hashing", settings=settings, clock=Still()) as opened:
+    model = ScriptedModel(extracted)
+    async with Memory.open(
+        tmp_path / "me.db", embedder="hashing", model=model, settings=settings, clock=Still()
+    ) as opened:
         yield opened
 
 

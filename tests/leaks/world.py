@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from ricordo import Memory, Message, Scope
+from ricordo.ports import Turn
 
 _LETTERS = "bcdfghjklmnpqrstvwxz"
+
+
+def extracted(turns: Sequence[Turn], _: Mapping[str, Any]) -> object:
+    """What the scripted model makes of a conversation: one fact with a word of it, resting on its first message."""
+    words = re.findall("zq[a-z]+7", turns[-1].text)
+    return {
+        "facts": [{"text": f"The user likes {words[0]}", "evidence": ["1"], "kind": "fact", "category": "preference",
+                   "about": [], "slot": "", "said": True, "confidence": 0.9}],
+        "entities": [], "relations": [], "causes": [], "summary": f"about {words[0]}",
+    }  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -24,6 +37,7 @@ class World:
     reviews: list[str] = field(default_factory=list)
     commits: list[int] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
     canaries: list[str] = field(default_factory=list)
 
     @property
@@ -65,6 +79,9 @@ async def private(memory: Memory, random: Random) -> World:
         world.tags.append(tag)
         world.texts.append(text)
     await _changes(ann, world, random)
+    run = await ann.consolidate(world.sessions[9])
+    assert run.items
+    world.runs.append(run.id)
     await ann.off_record(world.token(random))
     world.entities += [entity.id for entity in await ann.people()]
     world.commits += [commit.seq for commit in await ann.log(200)]

@@ -195,8 +195,8 @@ class _Writer:
         self._next: dict[str, int] = {}
 
     def home(self, restored: Iterable[int]) -> int:
-        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since a
-        change that holds something private is nobody else's to see or to undo.
+        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since
+        a change that holds something private is nobody else's to see or to undo.
 
         Args:
             restored: the spaces of rows that are put back.
