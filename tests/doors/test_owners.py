@@ -70,12 +70,13 @@ LINES: Mapping[str, tuple[Line, ...]] = {
 
 NOT_TRIED = {
     "demo": "makes a store of its own", "mcp": "a server; its tools are the methods, which are tried",
+    "serve": "likewise", "token": "makes a key for a server; shows no memory",
     "doctor": "looks at the whole store", "backup": "copies the whole store",
     "import": "reads a file into the caller's own memory",
 }  # fmt: skip
 
 MAY_REFUSE = ("erase", "consolidate", "split", "merge", "entity-add")
-"""What may answer otherwise than with a result or "there is none": there is no model, or what is asked for is one's own."""
+"""What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
 
 CALLERS = {
     "eve": ["--owner", "eve"], "eve in another chat": ["--owner", "eve", "--chat", "other"],
