@@ -333,6 +333,10 @@ _UPKEEP = (
         method="import_", tool="import_file", effect="adds", access="write", is_idempotent=True, needs_files=True,
         summary="Record the conversations of a file. Importing it again adds nothing.",
     ),
+    Capability(
+        method="export", tool="export_file", effect="adds", access="admin", needs_files=True,
+        summary="Take along everything the caller may see, as a file.",
+    ),
 )  # fmt: skip
 
 _NAMES_OTHERS_WANT = (
