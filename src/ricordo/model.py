@@ -388,6 +388,8 @@ class Change:
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
+    `withhold` holds ids of memories that are not to be learnt again, `withheld_spans` pieces of added ones that answers
+    leave out (id, start, length, by what they are withheld), `said_anew` what is withheld no more, by its number.
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
     `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
@@ -409,6 +411,9 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    withhold: tuple[str, ...] = ()
+    withheld_spans: tuple[tuple[str, int, int, int], ...] = ()
+    said_anew: tuple[int, ...] = ()
     consolidated: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
@@ -778,3 +783,19 @@ class ImportReport:
     refused: tuple[str, ...] = ()
     refused_count: int = 0
     sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What an export holds, and where it lies. `messages`, `closed` and `commits` are of a complete one alone."""
+
+    format: str
+    path: str
+    facts: int = 0
+    messages: int = 0
+    closed: int = 0
+    people: int = 0
+    relations: int = 0
+    commits: int = 0
+    files: int = 1
+    bytes: int = 0

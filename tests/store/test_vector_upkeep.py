@@ -12,6 +12,7 @@ from tests.store.making import ME, closing, commit, fact, failing, opened, rows
 
 from ricordo.errors import InvalidError
 from ricordo.memory import Memory
+from ricordo.model import RowId, RowState
 from ricordo.store.sqlite import embeddings, faults, models
 from ricordo.store.sqlite.embeddings import (
     NewVectors,
@@ -20,6 +21,7 @@ from ricordo.store.sqlite.embeddings import (
     put_vectors,
     word_vectors,
 )
+from ricordo.store.sqlite.ledger import Ledger
 
 DIMENSION = 8
 EMBEDDED = "SELECT node FROM embeddings"
@@ -75,6 +77,16 @@ class World:
     async def pack(self):
         while await self.store.derive(pack_full_shelves):
             pass
+
+    async def tidy(self):
+        """Let go of removals, as if all vectors had just been made. How many rows went."""
+
+        def work(tx):
+            newest = tx.rows("embeddings_position")[0][1]
+            models.note_progress(tx, self.model.key, 0, newest)
+            return models.drop_removals(tx)
+
+        return await self.store.derive(work)
 
     async def key(self, node):
         return await self.store.read(lambda tx: tx.rows("node_place", {"id": node.id})[0][0])
@@ -166,6 +178,29 @@ def test_a_closed_node_leaves_the_index_and_a_restored_one_returns(tmp_path):
     story(tmp_path / "m.db", tell)
 
 
+def test_removals_nobody_needs_go_and_a_reader_that_slept_begins_anew(tmp_path):
+    async def tell(world):
+        nodes = await world.add(6)
+        await world.embed()
+        await world.check()
+        slept = world.readers.pop()
+        for node in nodes[:4]:
+            await commit(world.store, close=(closing(node),))
+        assert await world.tidy() == 3, "the newest is the position of all readers, and stays"
+        assert await world.tidy() == 0
+        assert models.lost_since(await _now(world), 1)[1] == 1, "who made vectors then looks through all again"
+        await commit(world.store, put=(nodes[0],))
+        world.readers.append(slept)
+        await world.check()
+        assert len(await world.held(slept)) == 3
+
+    story(tmp_path / "m.db", tell)
+
+
+async def _now(world):
+    return await world.store.read(lambda tx: tx)
+
+
 def test_new_words_need_a_new_vector(tmp_path):
     async def tell(world):
         (node,) = await world.add(1)
@@ -219,18 +254,11 @@ def test_a_node_that_changes_its_shelf_takes_its_vector_along(tmp_path):
         await world.embed()
         await world.check()
         key = await world.key(one)
-        await world.store.derive(
-            lambda tx: (
-                tx.connection.execute("UPDATE nodes SET shelf = 'c', commit_seq = commit_seq + 0 WHERE key = ?", (key,))
-                and None
-            )
-        )
+        await _move(world, key, "c")
         await world.check()
         assert set(await world.held(world.readers[0], "c")) == {key}
         assert set(await world.held(world.readers[0], "k")) == {await world.key(two)}
-        await world.store.derive(
-            lambda tx: tx.connection.execute("UPDATE nodes SET shelf = 'k' WHERE key = ?", (key,)) and None
-        )
+        await _move(world, key, "k")
         await world.check()
 
     story(path, tell)
@@ -258,7 +286,7 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
         nodes, gone = list(await world.add(6)), []
         for turn in range(40):
             match dice.choice(
-                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on")
+                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on", "tidy")
             ):
                 case "add":
                     nodes += await world.add(dice.randrange(1, 4))
@@ -280,7 +308,9 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
                     await commit(world.store, put=(nodes[place],))
                 case "move" if nodes:
                     key, shelf = await world.key(dice.choice(nodes)), dice.choice("kec")
-                    await world.store.derive(lambda tx, k=key, s=shelf: _move(tx, k, s))
+                    await _move(world, key, shelf)
+                case "tidy":
+                    await world.tidy()
                 case "read on" if world.readers:
                     await world.read_on(dice.choice(world.readers))
                 case "check":
@@ -346,16 +376,11 @@ WHERE key = (SELECT min(key) FROM packs)
 """
 
 
-def _move(tx, key, shelf):
-    """As consolidation does it, with a commit and a seal, though through the columns only."""
-    from ricordo.store.sqlite.rows import seal
-
-    columns = tx.rows("node_rows_all")
-    row = next(
-        row for row in columns if row[0] == tx.connection.execute("SELECT id FROM nodes WHERE key=?", (key,)).get
-    )
-    values = (row[0], row[1], shelf, *row[3:-1])
-    tx.connection.execute("UPDATE nodes SET shelf = ?, seal = ? WHERE key = ?", (shelf, seal(values), key))
+async def _move(world, key, shelf):
+    """To another shelf, and nothing else, as a commit of its own."""
+    row = RowId(table="nodes", key=(key,))
+    image = await world.store.read(lambda tx: Ledger(tx).current(row))
+    await commit(world.store, rows=(RowState(row=row, values={**image, "shelf": shelf}),))
 
 
 async def _quietly(tale):

@@ -17,6 +17,8 @@ async def gc(keeping: Keeping) -> ArchiveReport:
     tally = Tally(keeping)
     for scope in keeping.scopes:
         await _collect(keeping, scope, tally)
+    if not keeping.dry_run:
+        await keeping.store.compact()
     return tally.report()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,7 @@ from ricordo.model import (
     Scope,
     Session,
 )
-from ricordo.store.sqlite import faults
+from ricordo.store.sqlite import faults, withholding
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.restoring import put_back, restored_rows
@@ -131,14 +131,27 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for run in change.runs:
         writer.run(run)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
-    space = next((each.space for each in restored if each.space is not None), None) or writer.home()
+    space = writer.home(each.space for each in restored if each.space is not None)
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
     write_rows(snapshot.connection, writer.rows)
     put_back(snapshot, restored)
+    _withhold(writer, change, at)
     if restored or not writer.rows.is_plain:
         settle_digest(snapshot, head, commit)
     return writer.commit
+
+
+def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
+    """What is not to be learnt again, and what may be again."""
+    if change.said_anew:
+        withholding.lift(writer.snapshot, change.said_anew)
+    if change.withheld_spans:
+        spans = [(writer.key_of(node_id), start, length, by) for node_id, start, length, by in change.withheld_spans]
+        withholding.put_spans(writer.snapshot, spans)
+    for node_id in change.withhold:
+        key = writer.key_of(node_id)
+        withholding.withhold(writer.snapshot, writer.snapshot.nodes(writer.scope, [key])[key], at=to_ms(at))
 
 
 def write_rows(connection: apsw.Connection, given: Rows) -> None:
@@ -194,9 +207,18 @@ class _Writer:
         self._entity_keys: dict[str, int] = {}
         self._next: dict[str, int] = {}
 
-    def home(self) -> int:
-        """The space the commit is listed under: that of its first row, else the caller's own."""
-        return next(iter(self._spaces.values()), None) or self.space(self.scope.owner, "")
+    def home(self, restored: Iterable[int]) -> int:
+        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since
+        a change that holds something private is nobody else's to see or to undo.
+
+        Args:
+            restored: the spaces of rows that are put back.
+        """
+        touched = [*restored, *self._spaces.values()]
+        own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
+        if own in touched or not touched:
+            return own or self.space(self.scope.owner, "" if self.scope.owner else self.scope.chat or "")
+        return touched[0]
 
     def space(self, owner: str, chat: str) -> int:
         """The key of a space, made at its first use."""

@@ -144,6 +144,19 @@ class Store:
 
         return await self.read(answer)
 
+    async def look(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask at length, by a connection and in a thread of its own: nobody else waits for it."""
+        self._check()
+        return await asyncio.to_thread(self._looked, ask)
+
+    def _looked(self, ask: Callable[[Snapshot], T]) -> T:
+        connection = self._connect_reader()
+        try:
+            with translated("cannot read"), moment(connection):
+                return ask(Snapshot(connection))
+        finally:
+            connection.close()
+
     # upkeep
 
     async def doctor(self) -> Report:
@@ -175,6 +188,12 @@ class Store:
         self._check()
         patience = self._patience_s if patience_s is None else patience_s
         return await asyncio.to_thread(clean, self.path, patience_s=patience)
+
+    async def compact(self) -> int:
+        """Write the files of a folder anew where many of their lines are outdated. Returns how many lines went; 0 for
+        a single file.
+        """
+        return await self.derive(self.folder.compact) if self.folder else 0
 
     def backup(self, target: Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.
