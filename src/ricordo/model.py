@@ -783,3 +783,19 @@ class ImportReport:
     refused: tuple[str, ...] = ()
     refused_count: int = 0
     sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What an export holds, and where it lies. `messages`, `closed` and `commits` are of a complete one alone."""
+
+    format: str
+    path: str
+    facts: int = 0
+    messages: int = 0
+    closed: int = 0
+    people: int = 0
+    relations: int = 0
+    commits: int = 0
+    files: int = 1
+    bytes: int = 0

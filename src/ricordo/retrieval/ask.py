@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ricordo.store.sqlite.embeddings import VectorShelves
 
 _CONTEXT_HITS = 20
+_QUOTES = 5
 # An embedder may take all of the deadline; words are looked up in this much more.
 _GRACE_S = 0.25
 # By measure: nearly half of the question's words, or a near meaning.
@@ -185,8 +186,26 @@ async def context(asking: Asking, prompt: str, *, budget: int | None, session: s
     if not query.text.strip():
         return None
     results = await _answer(asking, query, traced=True, as_of=as_of)
-    known = [hit for hit in results.hits if session is None or hit.session != session]
+    hits = results.hits if as_of is not None else (*results.hits, *await _quotes(asking, results.hits))
+    known = [hit for hit in hits if session is None or hit.session != session]
     return assemble(known, budget=budget, tokens=EstimatedTokens())
+
+
+async def _quotes(asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
+    """What the facts rest on, as it was said: messages that have become knowledge are no hits of their own."""
+    known = {hit.id for hit in hits}
+    wanted = {each: hit.score for hit in reversed(hits) for each in reversed(hit.evidence) if each not in known}
+    if not wanted:
+        return []
+    from ricordo.retrieval.hits import hit_of
+
+    ids = list(reversed(wanted))[:_QUOTES]
+    nodes = await asking.store.read(lambda tx: [tx.node(asking.scope, each) for each in ids])
+    return [
+        hit_of(node, score=wanted[node.id], shares=(), terms=(), now=asking.now, zone=asking.zone)
+        for node in nodes
+        if node is not None and node.is_live
+    ]
 
 
 def _is_telling(hit: Hit) -> bool:
