@@ -177,20 +177,20 @@ def sources(snapshot: Snapshot, node: Node, space: int) -> list[Withhold]:
         return []
     derived = {key for (key,) in snapshot.rows("withheld_sources", {"node": node.key})}
     texts = snapshot.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | _saying(snapshot, space, wanted)))})
-    found = []
-    for key, content, session in texts:
-        for each in sentences(content):
-            if _says(each.words, wanted, is_source=key in derived):
-                found.append(Withhold(
-                    cause=node.key, words=each.words, session=session, is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
-                    is_erased=False, is_shared=True, spans=((key, each.start, len(each.text)),),
-                ))  # fmt: skip
-    return found
+    return [
+        Withhold(
+            cause=node.key, words=each.words, session=session, is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
+            is_erased=False, is_shared=True, spans=((key, each.start, len(each.text)),),
+        )
+        for key, content, session in texts
+        for each in sentences(content)
+        if _says(each.words, wanted, is_source=key in derived)
+    ]  # fmt: skip
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
-    """Whether a sentence says what a fact says: all of it and not much else. Of what the fact was made from half will do:
-    it may be put in other words there.
+    """Whether a sentence says what a fact says: all of it and not much else. Of what the fact was made from half will
+    do: it may be put in other words there.
     """
     if is_source:
         return len(words & wanted) >= 0.5 * len(wanted)
