@@ -150,7 +150,8 @@ _RECALL = (
     ),
     Capability(
         method="review", tool="list_reviews", effect="reads", access="read", is_idempotent=True,
-        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review.",
+        summary="Pairs of facts that may contradict each other and wait for a decision by resolve_review, and what is "
+        "held back for the user to decide on.",
     ),
 )  # fmt: skip
 
@@ -286,6 +287,21 @@ _CHANGE = (
 
 _UPKEEP = (
     Capability(
+        method="consolidate", tool="memory_consolidate", effect="changes", access="write", is_idempotent=True,
+        summary="Turn conversations that are over into knowledge, by the memory's own language model. Takes seconds to "
+        "minutes.",
+        notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would do."},
+    ),
+    Capability(
+        method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
+        summary="The runs in which conversations became knowledge, the latest first.",
+    ),
+    Capability(
+        method="run", tool="get_run", effect="reads", access="read", is_idempotent=True,
+        summary="One such run: what it added, replaced and refused. undo_change takes it back.",
+        notes={"id": "The run's id."},
+    ),
+    Capability(
         method="gc", tool="memory_gc", effect="removes", access="admin", is_idempotent=True,
         summary="Take to the archive what is over: expired, faded, past its lifetime.",
     ),
@@ -335,6 +351,7 @@ NOT_SHOWN: Mapping[str, str] = {
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
+    "context_parts": "`context` gives a model the same as one text",
 }
 """Public methods of `Memory` that no door shows, and why."""
 

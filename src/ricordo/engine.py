@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine, Iterable
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -30,9 +29,10 @@ from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import lives, models
-from ricordo.times import parse_instant
+from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
+    from ricordo.consolidation.run import House
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -58,6 +58,7 @@ class Engine:
         self._earlier: dict[int, Embedder] = {}
         self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
+        self._vectors: tuple[int, VectorShelves] | None = None
         self._warming: set[asyncio.Future[None]] = set()
         self._exemplars: tuple[int, Exemplars] | None = None
         self._exemplars_asked = False
@@ -72,12 +73,17 @@ class Engine:
             on_retired=lambda key: self.vectors.forget(key),
         )  # fmt: skip
 
-    @cached_property
+    @property
     def vectors(self) -> VectorShelves:
-        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import."""
+        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import; and anew
+        where the index of a folder was.
+        """
         from ricordo.store.sqlite.embeddings import VectorShelves
 
-        return VectorShelves()
+        place = self.store.place
+        if self._vectors is None or self._vectors[0] != place:
+            self._vectors = place, VectorShelves()
+        return self._vectors[1]
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
@@ -123,6 +129,16 @@ class Engine:
         """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
+    def expiry(self, given: datetime | str | None, text: str) -> int | None:
+        """Until when something is to be kept, as Unix milliseconds: as given, else as its own text asks, else None.
+
+        Raises:
+            InvalidError: what is given cannot be read.
+        """
+        if given is None:
+            return stated_expiry(text, now=self.now(), zone=self.zone)
+        return parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
+
     def asking(self, scope: Scope) -> Asking:
         """All a question needs of the house."""
         return Asking(
@@ -135,6 +151,16 @@ class Engine:
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
+
+    def house(self, scope: Scope) -> House:
+        """All that consolidating needs.
+
+        Raises:
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidating import house_of
+
+        return house_of(self, scope)
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TypeVar, get_args
 
 from ricordo.clock import from_ms
-from ricordo.consolidation import arrivals, changes, reviews
+from ricordo.consolidation import arrivals, changes, past_runs, quarantine, reviews
 from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
@@ -48,9 +48,12 @@ from ricordo.model import (
     Report,
     Results,
     Review,
+    ReviewKind,
     Role,
+    Run,
     Scope,
     Stats,
+    Trust,
     Version,
     Weak,
 )  # fmt: skip
@@ -60,8 +63,13 @@ from ricordo.retrieval.request import Request, checked_limit, checked_name, chec
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import graph
+from ricordo.store.sqlite import runs as listed_runs
+from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")
+
+_ADDING = frozenset(("add", "remember", "end session"))
+"""What every caller may do, however little they are believed."""
 
 
 class Memory:
@@ -295,6 +303,7 @@ class Memory:
         session: str | None = None,
         origin: Origin = "user",
         id: str | None = None,
+        shared: bool = False,
     ) -> Node:
         """Keep a piece of knowledge.
 
@@ -302,19 +311,26 @@ class Memory:
         something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
         could be true, both stay, the new one stands first in answers, and `review` lists the pair.
 
+        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
+        back closed, and is in no answer until it is approved (`review`, `resolve`).
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
+            shared: keep it for the group of this chat, instead of for its owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field cannot be accepted, or there is no chat to share it with.
             ConflictError: `id` is taken.
         """
         fact = Fact(
             content=content, type=type, category=category, about=about, tags=tags, attributes=attributes,
             expires=expires, confidence=confidence, valid_from=valid_from, session=session, origin=origin, id=id,
+            shared=shared,
         )  # fmt: skip
         return (await self.remember_many([fact]))[0]
 
@@ -323,14 +339,21 @@ class Memory:
         engine = self._opened
         now = engine.now()
         nodes = [
-            facts.knowledge(fact, scope=self._scope, now=now, instant=engine.instant, rules=engine.rules)
+            facts.knowledge(
+                fact, scope=self._scope, now=now, instant=engine.instant, expiry=engine.expiry, rules=engine.rules
+            )
             for fact in facts_
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
+        waits = engine.settings.untrusted_knowledge == "hold"
+        held = {node.id: why for node in nodes if (why := quarantine.reasons_to_hold(node, holds_untrusted=waits))}
+        nodes = [quarantine.held(node, at=from_ms(now)) if node.id in held else node for node in nodes]
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
             learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
             arrived = arrivals.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
+            if held:
+                arrived = quarantine.listed(tx, arrived, nodes, held, claimed=claimed, now=now)
             return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
 
         kept = await self._write("remember", decide)
@@ -348,16 +371,19 @@ class Memory:
             InvalidError: the content cannot be accepted, or is what it was.
             NotFoundError: there is none of that id.
             ConflictError: it is closed; where a newer version took its place, the hint names that.
+            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
         """
         text, at = self._text(content), from_ms(self._opened.now())
         check_choice(origin, facts.ORIGINS, name="origin")
+        said = capped(origin, "user", caller=self._scope.trust)
+        quarantine.check_words(text, tier=trust_of(said, "user"))
         fresh = new_id(self._opened.now())
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             old = self._living(tx, id)
-            shown = [forget.found(tx, self._scope, each).id for each in evidence]
+            shown = [changes.evidence_for(old, forget.found(tx, self._scope, each)).id for each in evidence]
             return changes.correct(
-                old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=origin, evidence=shown
+                old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
             )
 
         return await self._noted("correct", decide)
@@ -373,15 +399,20 @@ class Memory:
             ConflictError: it is closed.
         """
         text = None if content is None else self._text(content)
+        quarantine.check_words(text or "", tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags)
         values = None if attributes is None else checked_attributes(attributes)
         return await self._noted(
-            "update", lambda tx: changes.update(self._living(tx, id), content=text, tags=labels, attributes=values)
+            "update",
+            lambda tx: changes.update(
+                self._living(tx, id), content=text, tags=labels, attributes=values, caller=self._scope.trust
+            ),
         )
 
     async def confirm(self, id: str) -> Node:
         """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
-        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id)))
+        at = from_ms(self._opened.now())
+        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
@@ -409,34 +440,53 @@ class Memory:
         amount = self._opened.settings.demote_amount
         return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
 
-    async def review(self, limit: int = 50) -> Sequence[Review]:
-        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
-        replaced by itself; the latest first.
+    async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
+        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
+        may well hold together, then what a rule replaced by itself; the latest first.
+
+        Args:
+            kind: "quarantine", or another kind of `Review`, for those alone.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
         """
         most = checked_limit(limit)
-        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most))
+        reviews.check_kind(kind)
+        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most, kind=kind))
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on a pair that `review` lists.
+        """Decide on what `review` lists.
 
         Args:
             item: the review, or its id.
-            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
-                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
+                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
+                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
+                out, now and when it is said again.
 
         Raises:
-            InvalidError: there is no such decision.
+            InvalidError: there is no such decision, or not about this.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or one of the facts has gone since.
+            ConflictError: it is decided already, or what it is about has gone since.
+            DeniedError: only a caller trusted as the user decides on what is in quarantine.
         """
-        chosen, at = reviews.checked_decision(decision), from_ms(self._opened.now())
+        chosen, now = reviews.checked_decision(decision), self._opened.now()
         wanted = item.id if isinstance(item, Review) else item
-        return await self._noted(
-            "resolve", lambda tx: reviews.resolve(reviews.found(tx, self._scope, wanted), chosen, at=at)
-        )
+
+        def decide(tx: Snapshot) -> tuple[Change, Review]:
+            review = reviews.found(tx, self._scope, wanted)
+            if review.kind != "quarantine":
+                return reviews.resolve(review, chosen, at=from_ms(now))
+            return quarantine.decide(
+                tx,
+                review,
+                chosen,
+                caller=self._scope.trust,
+                now=now,
+                learn=lambda tx, node: facts.whom(tx, node, now=now),
+            )
+
+        return await self._noted("resolve", decide)
 
     async def forget(self, id: str, reason: str | None = None) -> None:
         """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
@@ -724,6 +774,43 @@ class Memory:
         most = checked_limit(limit)
         return await self._opened.store.read(lambda tx: profile.known_people(tx, self._scope, most=most))
 
+    # consolidation
+
+    async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+
+        Args:
+            session: this conversation only; all that wait, but those that failed three times, when None.
+            dry_run: ask the model and say what would be done, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no language model is chosen.
+        """
+        from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
+
+        run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
+        self._opened.backlog.note(len(run.items))
+        return run
+
+    async def runs(self, limit: int = 50) -> Sequence[Run]:
+        """Runs, the latest first, without the texts of what they did; `run` brings those.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._opened.store.read(lambda tx: listed_runs.runs(tx, self._scope, most=most))
+
+    async def run(self, id: str) -> Run:
+        """One run, with what the memories it made and touched say now.
+
+        Raises:
+            NotFoundError: there is none of that id, or it was undone.
+        """
+        return await self._opened.store.read(lambda tx: past_runs.found(tx, self._scope, id))
+
     # time and figures
 
     async def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
@@ -866,6 +953,7 @@ class Memory:
         return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _keeping(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Keeping:
+        check_may_alter(self._scope.trust)
         if all_owners and not self._owns_engine:
             raise DeniedError("all_owners: only who opened the store looks after everybody's", hint="leave it out")
         scope = None if all_owners else self._scope
@@ -963,11 +1051,14 @@ class Memory:
 
     async def _write(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         engine = self._opened
+        if verb not in _ADDING:
+            check_may_alter(self._scope.trust)
         reason = self._reason(verb, said)
         return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
 
 
 def _checked(scope: Scope) -> Scope:
+    check_choice(scope.trust, get_args(Trust), name="scope.trust")
     for name, value in (("owner", scope.owner), ("chat", scope.chat)):
         if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):
             raise InvalidError(f"scope.{name} must be text of at most 500 characters")

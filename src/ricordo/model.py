@@ -30,15 +30,34 @@ Origin = Literal[
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten"]
-ReviewKind = Literal["replaced", "conflict", "several", "same"]
-Decision = Literal["replace", "keep both", "keep old"]
+ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
+                       "quarantined"]  # fmt: skip
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
+Trust = Literal["user", "agent", "import", "tool", "web"]
+RunKind = Literal["consolidation", "replay"]
+RunState = Literal["done", "failed", "proposed", "dry"]
+RunItemKind = Literal[
+    "added",
+    "repeated",
+    "replaced",
+    "held",
+    "in doubt",
+    "entity",
+    "relation",
+    "cause",
+    "summary",
+    "missing",
+    "refused",
+    "failed",
+]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
 ContextName = Literal["facts", "people", "timeline", "evidence"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
+UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
@@ -51,10 +70,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`."""
+    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`.
+
+    `trust` is the most a caller is believed, whatever they say of the origin of their words; a door that a language
+    model speaks through binds "agent".
+    """
 
     owner: str = "me"
     chat: str | None = None
+    trust: Trust = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +111,7 @@ class Fact:
     session: str | None = None
     origin: Origin = "user"
     id: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,21 +282,88 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """Two facts somebody should have a look at: `newer` came after `older` and may not hold beside it.
+    """What waits for somebody's word: two facts of which `newer` came after `older` and may not hold beside it, or one
+    that is held back.
 
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
-    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids).
+    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
+    "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
+    with).
     """
 
     id: str
     kind: ReviewKind
     newer: Node
-    older: Node
+    older: Node | None
     created_at: datetime
     owner: str = ""
     chat: str = ""
     decided_at: datetime | None = None
     decision: Decision | None = None
+    reasons: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """Somebody or something that became known: its names, what it is to the owner, and the memories that say so."""
+
+    name: str
+    type: EntityType = "person"
+    aliases: tuple[str, ...] = ()
+    relation: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """What somebody is said to be to another, by name: `target` is the `predicate` of `source`."""
+
+    source: str
+    predicate: str
+    target: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunItem:
+    """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
+    place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
+    messages it rests on.
+    """
+
+    what: RunItemKind
+    id: str | None = None
+    other: str | None = None
+    text: str = ""
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.
+
+    `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
+    A run of state "dry" or "failed" left nothing behind.
+    """
+
+    id: str
+    kind: RunKind
+    state: RunState
+    model: str
+    prompt: str
+    started_at: datetime
+    ended_at: datetime
+    sessions: tuple[str, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    reason: str = ""
+    items: tuple[RunItem, ...] = ()
+    owner: str = ""
+    chat: str = ""
     key: int = 0
 
 
@@ -298,6 +390,7 @@ class Change:
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
+    `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
     """
 
@@ -317,6 +410,8 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    consolidated: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()
 
     @property
@@ -403,7 +498,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question. `score` is comparable within one search only."""
+    """A memory that answers a question. `score` is comparable within one search only.
+
+    `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
+    `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
+    """
 
     id: str
     content: str
@@ -416,7 +515,7 @@ class Hit:
     role: Role | None
     session: str | None
     origin: Origin
-    trust: str
+    trust: Trust
     tags: tuple[str, ...]
     handle: str
     excerpt: str
@@ -426,6 +525,8 @@ class Hit:
     event_time_tz: str
     event_time_relative: str
     why: tuple[Share, ...] = ()
+    evidence: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -522,6 +623,7 @@ class Stats:
     size_mb: float
     oldest: datetime | None
     newest: datetime | None
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
-from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName
+from ricordo.model import DecayCloses, Durability, Fusion, SecretsPolicy, SignalName, UntrustedPolicy
 
 PREFIX = "RICORDO_"
 
@@ -59,6 +59,11 @@ class Settings:
     without_signals: str = _setting(
         "", "signals of recall to leave out, by name, with commas between: `person, kind of answer`"
     )
+    untrusted_knowledge: UntrustedPolicy = _setting(
+        "hold",
+        "what becomes of facts that a tool or a page tells: `hold` them in quarantine until somebody approves them, or"
+        " `label` them; what reads like an order is held in any case",
+    )
     reinforce_amount: float = _setting(3.0, "what `reinforce` adds to a memory's score", least=0.1, most=20)
     demote_amount: float = _setting(1.0, "what `demote` takes from a memory's score", least=0.1, most=20)
     decay_closes: DecayCloses = _setting(
@@ -88,6 +93,17 @@ class Settings:
         0, "how many tokens the language model takes, prompt and answer together; 0: what is usual for it", least=0,
         most=10_000_000,
     )  # fmt: skip
+    extraction_min_confidence: float = _setting(
+        0.7, "how sure a model must be of what it finds in a conversation, from 0 to 1", least=0, most=1
+    )
+    conflict_min_confidence: float = _setting(
+        0.8, "how sure a model must be that a fact no longer holds for a newer one to take its place", least=0, most=1
+    )
+    daily_tokens: int = _setting(
+        0, "how many tokens language models may take in a day, in and out; 0: no limit", least=0, most=10**12
+    )
+    model_price_in: float = _setting(0.0, "what a million tokens of prompt cost; 0: unknown", least=0, most=1e6)
+    model_price_out: float = _setting(0.0, "what a million tokens of answer cost; 0: unknown", least=0, most=1e6)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -96,6 +112,10 @@ class Settings:
             raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
         if self.secrets not in ("redact", "refuse", "keep"):
             raise InvalidError(f"secrets: {self.secrets!r} is unknown", hint="choose redact, refuse or keep")
+        if self.untrusted_knowledge not in ("hold", "label"):
+            raise InvalidError(
+                f"untrusted_knowledge: {self.untrusted_knowledge!r} is unknown", hint="choose hold or label"
+            )
         if self.fusion not in get_args(Fusion):
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
         if self.decay_closes not in get_args(DecayCloses):
@@ -209,3 +229,15 @@ def default_model(environment: Mapping[str, str] | None = None) -> str | None:
     environment = os.environ if environment is None else environment
     name = environment.get("RICORDO_MODEL") or "none"
     return None if name == "none" else name
+
+
+def default_owner(environment: Mapping[str, str] | None = None) -> str:
+    """`$RICORDO_OWNER`: whose memory it is where nobody says; "me" by default."""
+    environment = os.environ if environment is None else environment
+    return environment.get("RICORDO_OWNER") or "me"
+
+
+def default_chat(environment: Mapping[str, str] | None = None) -> str | None:
+    """`$RICORDO_CHAT`: the group whose memory is looked into where nobody says; none by default."""
+    environment = os.environ if environment is None else environment
+    return environment.get("RICORDO_CHAT") or None

@@ -33,7 +33,9 @@ from ricordo.model import (
     Report,
     Results,
     Review,
+    ReviewKind,
     Role,
+    Run,
     Scope,
     Stats,
     Version,
@@ -219,6 +221,7 @@ class Memory:
         session: str | None = None,
         origin: Origin = "user",
         id: str | None = None,
+        shared: bool = False,
     ) -> Node:
         """Keep a piece of knowledge.
 
@@ -226,14 +229,20 @@ class Memory:
         something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
         could be true, both stay, the new one stands first in answers, and `review` lists the pair.
 
+        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
+        back closed, and is in no answer until it is approved (`review`, `resolve`).
+
         Args:
             category: what decides how long it lives; inferred by rule when None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: when it stops being true for you; never by default.
+            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
+                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
+                node that is returned tells: `expires_at`.
             confidence: from 0 to 1.
+            shared: keep it for the group of this chat, instead of for its owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field cannot be accepted, or there is no chat to share it with.
             ConflictError: `id` is taken.
         """
         return self._portal.call(
@@ -250,6 +259,7 @@ class Memory:
                 session=session,
                 origin=origin,
                 id=id,
+                shared=shared,
             )
         )
 
@@ -268,6 +278,7 @@ class Memory:
             InvalidError: the content cannot be accepted, or is what it was.
             NotFoundError: there is none of that id.
             ConflictError: it is closed; where a newer version took its place, the hint names that.
+            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
         """
         return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
 
@@ -305,27 +316,33 @@ class Memory:
         """
         return self._portal.call(self._memory.demote(id))
 
-    def review(self, limit: int = 50) -> Sequence[Review]:
-        """Pairs of facts to have a look at: conflicts first, then what may well hold together, then what a rule
-        replaced by itself; the latest first.
+    def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
+        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
+        may well hold together, then what a rule replaced by itself; the latest first.
+
+        Args:
+            kind: "quarantine", or another kind of `Review`, for those alone.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
+            InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
         """
-        return self._portal.call(self._memory.review(limit))
+        return self._portal.call(self._memory.review(limit, kind=kind))
 
     def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on a pair that `review` lists.
+        """Decide on what `review` lists.
 
         Args:
             item: the review, or its id.
-            decision: "replace" closes the older fact, "keep old" the newer one; "keep both" leaves both live, each in
-                its own place in answers. What a rule had closed comes back unless it is to be replaced.
+            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
+                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
+                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
+                out, now and when it is said again.
 
         Raises:
-            InvalidError: there is no such decision.
+            InvalidError: there is no such decision, or not about this.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or one of the facts has gone since.
+            ConflictError: it is decided already, or what it is about has gone since.
+            DeniedError: only a caller trusted as the user decides on what is in quarantine.
         """
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
@@ -616,6 +633,36 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         return self._portal.call(self._memory.people(limit=limit))
+
+    def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+
+        Args:
+            session: this conversation only; all that wait, but those that failed three times, when None.
+            dry_run: ask the model and say what would be done, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no language model is chosen.
+        """
+        return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
+
+    def runs(self, limit: int = 50) -> Sequence[Run]:
+        """Runs, the latest first, without the texts of what they did; `run` brings those.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        return self._portal.call(self._memory.runs(limit))
+
+    def run(self, id: str) -> Run:
+        """One run, with what the memories it made and touched say now.
+
+        Raises:
+            NotFoundError: there is none of that id, or it was undone.
+        """
+        return self._portal.call(self._memory.run(id))
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
         """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what

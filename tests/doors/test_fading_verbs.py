@@ -70,9 +70,12 @@ def test_how_long_a_memory_is_kept_is_told_when_it_is_made_and_shown(cli: Cli) -
     assert "It is kept until" in told
     assert "as a task is, for 14 days" in told
     assert "kept until" not in cli("remember", "Kim likes tea").out
-    stated = cli("remember", "The permit is in the glove box", "--expires", "2090-01-01")
-    assert "It is kept until 2090-01-01 00:00, as was said." in stated.out
+    assert "until 20" in cli("remember", "The lift is broken", "--expires", "for 2 weeks").out
+    assert "as was said" in cli("remember", "Запомни до пятницы: ключ у Ани").out
+    assert cli("remember", "The lift works", "--expires", "last week").status == 2
+    stated = cli("remember", "The ticket is in the drawer", "--expires", "2090-01-01")
     node = cli("list", "--limit", "1", "--json").json["nodes"][0]["id"]
+    assert "It is kept until 2090-01-01 00:00, as was said." in stated.out
     card = cli("show", node).out
     assert "still held  100%" in card
     assert "until 2090-01-01 00:00, as was said" in card

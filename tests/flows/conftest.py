@@ -1,4 +1,6 @@
-"""Stories run through both faces: the async `Memory` and its blocking twin, called from a thread."""
+"""Stories run through both faces, the async `Memory` and its blocking twin called from a thread, and on both kinds of
+store: a single file, and a folder of plain files.
+"""
 
 from __future__ import annotations
 
@@ -51,18 +53,19 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture(params=["async", "blocking"])
+@pytest.fixture(params=["async", "blocking", "folder"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
     """A fresh store with a quick embedder."""
+    place = f"{tmp_path}/memories/" if request.param == "folder" else tmp_path / "me.db"
     options: dict[str, Any] = {
         "embedder": "hashing",
         "clock": clock,
         "settings": Settings(durability="process", time_zone="Europe/Berlin"),
     }
-    if request.param == "async":
-        async with ricordo.Memory.open(tmp_path / "me.db", **options) as opened:
+    if request.param in ("async", "folder"):
+        async with ricordo.Memory.open(place, **options) as opened:
             yield opened
     else:
-        twin = await asyncio.to_thread(lambda: ricordo.sync.Memory.open(tmp_path / "me.db", **options))
+        twin = await asyncio.to_thread(lambda: ricordo.sync.Memory.open(place, **options))
         yield Blocking(twin)
         await asyncio.to_thread(twin.close)

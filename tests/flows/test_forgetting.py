@@ -5,11 +5,14 @@ from __future__ import annotations
 from math import exp, log
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings
 from tests.flows.conftest import DAY, HandClock
+
+BERLIN = ZoneInfo("Europe/Berlin")
 
 # Of a memory that is sure and untouched: (ln(1 / 0.05) / 0.1) ^ (1 / 0.8) days.
 FADED_DAY = (log(20) / 0.1) ** 1.25
@@ -91,6 +94,22 @@ async def test_a_thousand_searches_slow_the_fading_of_a_memory_and_do_not_raise_
         assert held == pytest.approx(0.5 + 0.05 * log(1 + 1_001 / 20), abs=1e-2)
         clock.ms += 400 * DAY
         assert [node_id for node_id, _ in await scores()] == [node_id for node_id, _ in before]
+
+
+async def test_what_nothing_touched_sinks_below_what_was_confirmed_or_proved_useful(
+    memory: Any, clock: HandClock
+) -> None:
+    plain, sure, useful = [
+        await memory.remember(f"The boat {name} lies in the harbour", valid_from="2025-01-01")
+        for name in ("Alba", "Bora", "Cima")
+    ]
+    clock.ms += 300 * DAY
+    await memory.confirm(sure.id)
+    await memory.reinforce(useful.id)
+    found = (await memory.search("which boat lies in the harbour", type="semantic", trace=True)).hits
+    assert [hit.id for hit in found] == [useful.id, sure.id, plain.id]
+    (share,) = [share for share in found[-1].why if share.strategy == "recency"]
+    assert share.raw == pytest.approx(0.9 + 0.1 / (1 + 300 * 0.01), abs=1e-3)
 
 
 @pytest.mark.parametrize(("category", "days"), [("context", 7), ("event", 30), ("task", 14), ("observation", 3)])
@@ -181,6 +200,22 @@ async def test_a_stated_expiry_closes_also_what_would_last(memory: Any, clock: H
     back = await memory.restore(node.id)
     assert back.expires_at is None
     assert (await memory.gc()).archived == {}
+
+
+async def test_how_long_to_keep_a_memory_is_said_in_words_and_told(memory: Any, clock: HandClock) -> None:
+    given = await memory.remember("The lift is broken", expires="for 2 weeks")
+    until = await memory.remember("Ключ у Ани", expires="до пятницы")
+    asked = await memory.remember("Remember for 3 days: the locker is number 12")
+    untrusted = await memory.remember("Remember for 3 days: the moon is green", origin="web")
+    ends = [node.expires_at.astimezone(BERLIN).strftime("%m-%d %H:%M") for node in (given, until, asked)]
+    assert (ends, untrusted.expires_at) == (["01-15 11:00", "01-03 00:00", "01-04 11:00"], None)
+    why = await memory.explain(asked.id)
+    assert (why.ends_at, why.ends_by) == (asked.expires_at, "expiry")
+    with pytest.raises(InvalidError, match="expires"):
+        await memory.remember("The lift works again", expires="last week")
+    clock.ms += 4 * DAY
+    assert (await memory.search("locker number", type="semantic")).ids[:1] != [asked.id]
+    assert {leaving.node.id for leaving in (await memory.gc()).items} == {until.id, asked.id}
 
 
 async def test_what_upkeep_closed_and_somebody_brought_back_is_as_new(memory: Any, clock: HandClock) -> None:

@@ -84,7 +84,6 @@ def test_places_that_cannot_be_a_store_are_refused_with_a_remedy(tmp_path):
     (tmp_path / "file").write_text("x")
     for location, kind in (
         (tmp_path, InvalidError),
-        (f"{tmp_path}/folder/", InvalidError),
         ("postgresql://host/db", InvalidError),
         (tmp_path / "file" / "m.db", StoreError),
         ("/proc/nowhere/m.db", StoreError),

@@ -156,16 +156,16 @@ async def test_a_change_of_somebody_else_answers_as_one_that_is_not_there(memory
     assert len((await memory.list()).nodes) == 1
 
 
-async def test_what_others_built_on_is_not_undone_with_it(tmp_path, memory):
-    """A person of the group about whom somebody keeps a private memory."""
+async def test_a_private_memory_about_somebody_of_the_group_is_about_ones_own(memory):
+    """Were it about the group's Lena, undoing her would be refused, and the group would learn that there is one."""
     group = memory.scoped(Scope(owner="", chat="climbers"))
-    await group.add_entity("Lena")
+    lena = await group.add_entity("Lena")
     await memory.scoped(Scope(owner="me", chat="climbers")).remember("Lena owes me a rope", about=["Lena"])
-    for with_later in (False, True):
-        with pytest.raises(ConflictError, match="others build on it") as refused:
-            await group.undo(1, with_later=with_later)
-        assert refused.value.commits == ()
-    assert len((await memory.list()).nodes) == 1
+    assert (await group.entity("Lena")).mention_count == 0
+    await group.undo(1)
+    assert await group.people() == ()
+    (mine,) = await memory.people()
+    assert (mine.name, mine.mention_count, mine.id != lena.id) == ("Lena", 1, True)
 
 
 async def test_an_undo_in_a_group_is_listed_for_the_group(memory):

@@ -13,12 +13,12 @@ from ricordo.consolidation.slots import Verdict, compare
 from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.store import Snapshot
+from ricordo.trust import lower, may_override, trust_of
 from ricordo.words import statement_line
 
 _REPEATED = 1.0
 """What being said once more adds to the score of a fact: less than `reinforce`, which somebody means."""
 
-_UNTRUSTED = frozenset(("web", "tool_result", "import"))
 _SURE_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and nobody needs to be asked.
 _MOST_SEVERAL = 2
@@ -50,6 +50,9 @@ def arrive(snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claime
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
     for node in change.add:
+        if not node.is_live:  # held back: it has to do with nothing
+            arriving.added[node.id] = node
+            continue
         about = tuple(sorted(subjects.get(node.id, ())))
         arriving.take(node, about, may_merge=node.id not in claimed)
     kept = tuple(pair for pair in change.subjects if pair[0] in arriving.added)
@@ -92,7 +95,10 @@ class _Arriving:
         line = statement_line(node.content)
         found = self._related(node, about, line) if line else []
         if may_merge and (same := next((old for verdict, old in found if verdict == "same"), None)):
-            self._alter(repeated(same, node, at=self._at))
+            if _may_override(node, same):
+                self._alter(repeated(same, node, at=self._at))
+            else:
+                self._alter(same)
             self.instead[node.id] = same.id
             return
         self._order[node.id] = len(self._order)
@@ -162,7 +168,11 @@ def _is_rival(old: Node, new: Node, *, now: datetime) -> bool:
 
 def comes_after(new: Node, old: Node) -> bool:
     """Whether a fact may stand before an older one: not if it is of an earlier time or a less trusted source. Pure."""
-    return new.valid_from >= old.valid_from and (new.origin not in _UNTRUSTED or old.origin in _UNTRUSTED)
+    return new.valid_from >= old.valid_from and _may_override(new, old)
+
+
+def _may_override(new: Node, old: Node) -> bool:
+    return may_override(trust_of(new.origin, new.role), trust_of(old.origin, old.role))
 
 
 def may_replace(new: Node, old: Node) -> bool:
@@ -171,7 +181,11 @@ def may_replace(new: Node, old: Node) -> bool:
 
 
 def repeated(old: Node, new: Node, *, at: datetime) -> Node:
-    """A fact that was said again: it counts for more, and takes what the repetition brings. Pure."""
+    """A fact that was said again: it counts for more, and takes what the repetition brings; from somebody who is
+    believed more, it is theirs now. Pure.
+    """
+    tiers = trust_of(old.origin, old.role), trust_of(new.origin, new.role)
+    whose = old if lower(*tiers) == tiers[1] else new
     until = max(old.expires_at, new.expires_at) if old.expires_at and new.expires_at else None
     return replace(
         old,
@@ -181,4 +195,6 @@ def repeated(old: Node, new: Node, *, at: datetime) -> Node:
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         attributes={**old.attributes, **new.attributes},
         expires_at=until,
+        origin=whose.origin,
+        role=whose.role,
     )

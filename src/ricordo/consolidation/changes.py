@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import ConflictError, InvalidError
-from ricordo.model import Change, Edge, Json, Node, Origin, Scope
+from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
 from ricordo.store import Snapshot
+from ricordo.trust import capped, trust_of
 
 _MOST_SCORE = 10.0
 
@@ -22,6 +23,8 @@ def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
     if node.is_live:
         return node
     hint = "`restore` brings it back"
+    if node.closed_reason == "quarantined":
+        hint = "`review` lists it, `resolve` approves it"
     if node.closed_reason in ("superseded", "merged"):
         key = snapshot.successor(node.key)
         successor = None if key is None else snapshot.nodes(scope, [key]).get(key)
@@ -44,7 +47,7 @@ def correct(old: Node, content: str, *, subjects: Sequence[str], at: datetime, n
         raise InvalidError("content is what it was", hint="there is nothing to correct; `confirm` says it is right")
     new = replace(
         old, id=new_id, key=0, content=content, created_at=at, valid_from=at, confidence=1.0,
-        origin=old.origin if old.type == "episodic" else origin,
+        origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
     )  # fmt: skip
     change = Change(
         add=(new,),
@@ -53,6 +56,17 @@ def correct(old: Node, content: str, *, subjects: Sequence[str], at: datetime, n
         subjects=tuple((new_id, each) for each in subjects),
     )
     return change, new
+
+
+def evidence_for(node: Node, shown: Node) -> Node:
+    """A memory that shows another is right, if all who see that one may see it.
+
+    Raises:
+        InvalidError: it is private, and what it is to show belongs to a group.
+    """
+    if node.chat and shown.owner:
+        raise InvalidError(f"evidence: {shown.id} is private", hint="a group's memory rests on what it knows")
+    return shown
 
 
 def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
@@ -68,9 +82,10 @@ def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
     return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
 
 
-def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None,
-           attributes: Json | None) -> tuple[Change, Node]:  # fmt: skip
-    """Alter a live node in place; its history keeps what it was.
+def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None,
+           caller: Trust = "user") -> tuple[Change, Node]:  # fmt: skip
+    """Alter a live node in place; its history keeps what it was. Whoever gives it other words answers for them: it is
+    believed no more than they are.
 
     Raises:
         InvalidError: nothing is given.
@@ -82,13 +97,16 @@ def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None,
         content=node.content if content is None else content,
         tags=node.tags if tags is None else tags,
         attributes=node.attributes if attributes is None else attributes,
+        origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
     )
     return _put(node, altered)
 
 
-def confirm(node: Node) -> tuple[Change, Node]:
-    """Sure from now on, and it never fades."""
-    return _put(node, replace(node, confidence=1.0, decay_rate=0.0))
+def confirm(node: Node, *, at: datetime) -> tuple[Change, Node]:
+    """Sure from now on, and it never fades; its age counts from now. Confirming it again changes nothing."""
+    if (node.confidence, node.decay_rate) == (1.0, 0.0):
+        return Change(), node
+    return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at))
 
 
 def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:

@@ -8,10 +8,11 @@ from typing import get_args
 
 from ricordo.consolidation.changes import superseded, supersedes
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import Change, Decision, Node, Review, Scope
+from ricordo.model import Change, Decision, Node, Review, ReviewKind, Scope
 from ricordo.store import Snapshot
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)
+_OF_ONE: tuple[Decision, ...] = ("approve", "refuse")
 
 
 def checked_decision(given: str) -> Decision:
@@ -25,6 +26,14 @@ def checked_decision(given: str) -> Decision:
         if plain == each:
             return each
     raise InvalidError(f"decision: {given!r} is unknown", hint=f"choose one of {', '.join(_DECISIONS)}")
+
+
+def check_kind(kind: str | None) -> None:
+    """Raises:
+    InvalidError: it is no kind of review.
+    """
+    if kind is not None and kind not in get_args(ReviewKind):
+        raise InvalidError(f"kind: {kind!r} is unknown", hint=f"choose one of {', '.join(get_args(ReviewKind))}")
 
 
 def found(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
@@ -44,10 +53,15 @@ def resolve(review: Review, decision: Decision, *, at: datetime) -> tuple[Change
 
     Raises:
         ConflictError: it is decided already, or one of the facts has gone since.
+        InvalidError: the decision is one about a fact that is held back.
     """
     if review.decision is not None:
         raise ConflictError(f"{review.id} is decided already: {review.decision}", hint="`review` lists what is open")
     newer, older = review.newer, review.older
+    if older is None or decision in _OF_ONE:
+        raise InvalidError(
+            f"decision: {decision!r} is for what is held back", hint="choose replace, keep both or keep old"
+        )
     was_replaced = review.kind == "replaced" and older.closed_reason == "superseded"
     if not newer.is_live or not (older.is_live or was_replaced):
         gone = older if newer.is_live else newer

@@ -43,7 +43,7 @@ class Caller:
 
     @property
     def scope(self) -> Scope:
-        return Scope(owner=self.owner, chat=self.chat)
+        return Scope(owner=self.owner, chat=self.chat, trust=self.trust)
 
     def must_have(self, access: Access) -> None:
         """Raises:

@@ -15,6 +15,7 @@ from ricordo.errors import ConflictError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
 from ricordo.store import Snapshot
+from ricordo.trust import capped
 
 Instant = Callable[[datetime | str, str], int]
 """Parses a caller's time: (value, name of the parameter) to Unix milliseconds."""
@@ -44,7 +45,7 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
         role=message.role,
         speaker=short_name(message.speaker, name="speaker"),
         session=short_name(message.session, name="session"),
-        origin=message.origin,
+        origin=message.origin if scope.trust == "user" else capped(message.origin, message.role, caller=scope.trust),
         attributes=checked_attributes(message.attributes),
         event_time=at,
         created_at=from_ms(now),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import isfinite
 from typing import get_args
 
@@ -11,12 +12,13 @@ from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.category import infer_category
 from ricordo.encoding.episodes import Instant, check_same, is_silent
-from ricordo.encoding.people import People, names_of
+from ricordo.encoding.people import People, names_of, scope_of
 from ricordo.encoding.text import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.store import Snapshot
+from ricordo.trust import capped
 from ricordo.words.names import folded_name
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
@@ -24,34 +26,55 @@ _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}
 ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
-def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
+Expiry = Callable[[datetime | str | None, str], int | None]
+"""Until when something is to be kept, Unix milliseconds: as given or else as its own text asks."""
+
+# Whose words may say how long they are to be kept.
+_HEEDED: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
+
+
+def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules,
+              expiry: Expiry | None = None) -> Node:  # fmt: skip
     """The node of a fact, its category inferred by rule where none is given.
+
+    Args:
+        expiry: what reads until when to keep it; None: `instant` does, and the text is not asked.
 
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
     """
     _check(fact)
+    if fact.shared and not scope.chat:
+        raise InvalidError("shared: there is no chat to share it with", hint="open the memory with Scope(chat=...)")
+    is_personal = bool(scope.owner) and not fact.shared
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
+    until = _until(fact, content, instant=instant, expiry=expiry)
     return Node(
         id=new_id(now) if fact.id is None else checked_id(fact.id),
         type=fact.type,
         content=content,
         category=fact.category or infer_category(content),
-        owner=scope.owner,
-        chat="" if scope.owner else scope.chat or "",
+        owner=scope.owner if is_personal else "",
+        chat="" if is_personal else scope.chat or "",
         role="user",
         session=short_name(fact.session, name="session"),
-        origin=fact.origin,
+        origin=capped(fact.origin, "user", caller=scope.trust),
         about=names_of(fact.about),
         tags=checked_tags(fact.tags),
         attributes=checked_attributes(fact.attributes),
         event_time=at,
         created_at=at,
         valid_from=at if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),
-        expires_at=None if fact.expires is None else from_ms(instant(fact.expires, "expires")),
+        expires_at=None if until is None else from_ms(until),
         confidence=float(fact.confidence),
     )
+
+
+def _until(fact: Fact, content: str, *, instant: Instant, expiry: Expiry | None) -> int | None:
+    if expiry is not None:
+        return expiry(fact.expires, content if fact.origin in _HEEDED else "")
+    return None if fact.expires is None else instant(fact.expires, "expires")
 
 
 def _check(fact: Fact) -> None:
@@ -73,7 +96,7 @@ class Learnt:
 
 
 def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> Learnt:
-    """Add facts, and the people they are about who are not known yet.
+    """Add facts, and the people they are about who are not known yet. What is held back makes nobody known.
 
     Raises:
         ConflictError: an id is taken.
@@ -81,19 +104,30 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     if len({node.id for node in facts}) < len(facts):
         raise ConflictError("an id is given to two facts", hint="leave ids out to get fresh ones")
     known = snapshot.known_ids([node.id for node in facts]) if claimed else {}
-    silent = snapshot.off_record(scope.owner, "")
-    people = People(snapshot, scope=scope, now=now)
+    silent = {space: snapshot.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
+    people = {space: People(snapshot, scope=scope_of(*space), now=now) for space in silent}
     added: list[Node] = []
     subjects: list[tuple[str, str, str]] = []
     for node in facts:
         check_same(snapshot, node, known)
-        if node.id in known or is_silent(node.session, silent):
+        space = node.owner, node.chat
+        if node.id in known or is_silent(node.session, silent[space]):
             continue
-        entities = people.about(node)
+        entities = people[space].about(node) if node.is_live else []
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.node(scope, node.id) or node for node in facts)
     pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    change = people.into(Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects)))
+    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects))
+    for each in people.values():
+        change = each.into(change)
     return Learnt(nodes=nodes, change=change)
+
+
+def whom(snapshot: Snapshot, node: Node, *, now: int) -> Change:
+    """The people a stored fact is about, made known with it where they are not."""
+    people = People(snapshot, scope=scope_of(node.owner, node.chat), now=now)
+    subjects = [(node.id, entity.id, folded_name(name)) for name, entity in people.about(node)]
+    pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
+    return people.into(Change(subjects=tuple(pairs), subject_names=tuple(subjects)))

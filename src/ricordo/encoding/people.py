@@ -66,8 +66,17 @@ def new_entity(name: str, *, scope: Scope, now: int, type: EntityType = "person"
     )
 
 
+def scope_of(owner: str, chat: str) -> Scope:
+    """The scope in which the people of a memory are looked up: those of its owner, or of its chat, and no others."""
+    return Scope(owner=owner, chat=None if owner else chat or None)
+
+
 class People:
-    """Looks names up within one change, and gathers what the change makes known: people and relations."""
+    """Looks names up within one change, and gathers what the change makes known: people and relations.
+
+    It sees those of one owner or of one chat (`scope_of`): a private memory about somebody of the group would be
+    counted where others see it.
+    """
 
     def __init__(self, snapshot: Snapshot, *, scope: Scope, now: int) -> None:
         self._snapshot = snapshot
@@ -88,6 +97,10 @@ class People:
         if name not in self._found:
             self._found[name] = self._known(name) or self._make(name)
         return self._found[name]
+
+    def found(self, name: str) -> Entity | None:
+        """Whom a name means, if anybody. Raises as `named` does."""
+        return self._found.get(name) or self._known(name)
 
     def known(self, name: str) -> Entity | None:
         """Who goes by exactly this name; nobody where several do."""
@@ -221,10 +234,15 @@ def overhear(snapshot: Snapshot, change: Change, *, scope: Scope) -> Change:
     telling = [node for node in change.add if may_name_relation(node.content)]
     if not telling:
         return change
-    people = People(snapshot, scope=scope, now=to_ms(change.add[0].created_at))
+    heard: dict[Scope, People] = {}
     for node in telling:
+        is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
+        home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
+        people = heard.setdefault(home, People(snapshot, scope=home, now=to_ms(node.created_at)))
         people.listen(node, owner=scope.owner)
-    return people.into(change)
+    for people in heard.values():
+        change = people.into(change)
+    return change
 
 
 def introduce(snapshot: Snapshot, entity: Entity, *, relation: str | None, scope: Scope,
@@ -239,7 +257,7 @@ def introduce(snapshot: Snapshot, entity: Entity, *, relation: str | None, scope
     same = [each for each in found.entities if found.by == "same" and each.type == entity.type]
     if same:
         raise ConflictError(f"{entity.name} is known already", hint=f"its id is {same[0].id}")
-    people = People(snapshot, scope=scope, now=now)
+    people = People(snapshot, scope=scope_of(entity.owner, entity.chat), now=now)
     people.introduce(entity)
     predicate = short_name(relation, name="relation")
     if predicate is not None:
@@ -261,7 +279,7 @@ def relate(snapshot: Snapshot, source: str | None, predicate: str, target: str, 
     whom = sought(snapshot, scope, target)
     if whose is not None and (whose.id == whom.id or (whose.owner, whose.chat) != (whom.owner, whom.chat)):
         raise InvalidError(f"target: {whom.name} cannot be related to {whose.name}", hint="name two of one memory")
-    people = People(snapshot, scope=scope, now=now)
+    people = People(snapshot, scope=scope_of(whom.owner, whom.chat), now=now)
     people.relate(label, whom, source=whose, start=start, end=end)
     return people.into(Change()), None
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from ricordo.model import Origin, Role
+from ricordo.trust import trust_of
 from ricordo.words import same_name_key
 
-_TRUSTED = frozenset(("user", "cli", "rpc", "conversation"))
 _SELF = frozenset(("me", "user", "i", "human", "я", "owner"))
 
 
-def is_persons_word(role: str | None, origin: str) -> bool:
+def is_persons_word(role: Role | None, origin: Origin) -> bool:
     """Whether a person said this, and neither an assistant nor a tool nor a page."""
-    return role == "user" and origin in _TRUSTED
+    return role == "user" and trust_of(origin, role) == "user"
 
 
-def is_owners_word(role: str | None, origin: str, speaker: str | None, *, owner: str) -> bool:
+def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, owner: str) -> bool:
     """Whether the owner of a memory said this: a user's turn or statement that names no other speaker.
 
     Args:

@@ -34,6 +34,8 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     """
     if node.is_live:
         return Change(), node
+    if node.closed_reason == "quarantined":
+        raise ConflictError(f"{node.id} is held in quarantine", hint="`review` lists it, `resolve` approves it")
     if node.closed_reason in ("superseded", "merged"):
         raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
     back = replace(node, closed_at=None, closed_reason=None)

@@ -24,6 +24,7 @@ from ricordo.retrieval.context import (
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.intent import complexity_of
 from ricordo.retrieval.linked import namings
+from ricordo.retrieval.marking import mark, may_be_quoted
 from ricordo.retrieval.profile import known_people, profile
 from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
@@ -43,7 +44,7 @@ _FACT_CHARS = 200
 class Beside:
     """What stands beside the hits: what facts were before (by id), who is in them, all people, and their sources."""
 
-    before: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, Node] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = ()
     people: tuple[Entity, ...] = ()
     sources: tuple[Node, ...] = ()
@@ -62,7 +63,7 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     if not query.text.strip():
         return assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
-    hits = [hit for hit in results.hits if session is None or hit.session != session]
+    hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
     beside = Beside()
     if hits and as_of is None:
         beside = await asking.store.read(
@@ -77,11 +78,11 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
 def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Beside:
     facts = [hit for hit in hits if hit.type != "episodic"]
     nodes = [node for hit in facts if (node := snapshot.node(scope, hit.id)) is not None]
-    before: dict[str, str] = {}
+    before: dict[str, Node] = {}
     sources: dict[int, None] = {}
     for node in nodes:
         replaced = [key for key, _ in snapshot.rows("replaced_by_node", {"key": node.key})][:1]
-        before.update((node.id, former.content) for former in snapshot.nodes(scope, replaced).values())
+        before.update((node.id, former) for former in snapshot.nodes(scope, replaced).values())
         keys = [key for (key,) in snapshot.rows("sources_of_node", {"key": node.key, "most": _SOURCES_EACH})]
         sources.update(dict.fromkeys(keys))
     rested_on = snapshot.nodes(scope, sources)
@@ -106,25 +107,31 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 def drafted(hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int,
             zone: ZoneInfo) -> dict[ContextName, list[ContextLine]]:  # fmt: skip
     """All lines there could be, the best of each section first. Pure."""
+
+    def quotable(nodes: Sequence[Node]) -> list[Hit]:
+        seen = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
+        return [hit for hit in seen if may_be_quoted(hit)]
+
     shown = {hit.id for hit in hits}
-    quotes = [
-        hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone)
-        for node in beside.sources if node.id not in shown and (session is None or node.session != session)
-    ]  # fmt: skip
-    who = [_person(each, shown, now=now, zone=zone) for each in beside.profiles]
+    other = [node for node in beside.sources if node.id not in shown and (session is None or node.session != session)]
+    before = {id: quoted[0].excerpt for id, node in beside.before.items() if (quoted := quotable([node]))}
+    who = [
+        _person(each, quotable([node for node in each.facts if node.id not in shown]), now=now, zone=zone)
+        for each in beside.profiles
+    ]
     listed = [(each.name, each.relation) for each in beside.people]
     return {
-        "facts": [fact_line(hit, before=beside.before.get(hit.id)) for hit in hits if hit.type != "episodic"],
+        "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
         "people": [*who, *([people_line(listed)] if listed else [])],
         "timeline": [said_line(hit) for hit in hits if hit.type == "episodic"],
-        "evidence": [said_line(hit) for hit in quotes],
+        "evidence": [said_line(hit) for hit in quotable(other)],
     }
 
 
-def _person(found: Profile, shown: set[str], *, now: int, zone: ZoneInfo) -> ContextLine:
+def _person(found: Profile, others: Sequence[Hit], *, now: int, zone: ZoneInfo) -> ContextLine:
     """Who somebody is, and what is known of them that the facts above do not say."""
     facts = [found.summary] if found.summary else []
-    facts += [node.content[:_FACT_CHARS] for node in found.facts if node.id not in shown][:_FACTS_EACH]
+    facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
     times = format_times(to_ms(found.last_seen), now=now, zone=zone)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Hit
 from ricordo.ports import TokenCounter
 from ricordo.recalled import BEGIN, END, NOTE, TAG
+from ricordo.retrieval.marking import mark, visible
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),
@@ -76,13 +77,13 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
     """A piece of knowledge, whom it is about, since when, and what it was before."""
     about = f" (about {', '.join(map(_tame, hit.about))})" if hit.about else ""
     former = f" (before: “{_tame(before)}”)" if before else ""
-    return _line(f"{_tame(hit.excerpt)}{about}{former} [{_when(hit)}]", hit)
+    return _line(f"{_tame(hit.excerpt)}{about}{former} [{_when(hit)}]{mark(hit)}", hit)
 
 
 def said_line(hit: Hit) -> ContextLine:
     """What somebody said, and when."""
     speaker = _tame(hit.speaker or hit.role or "someone")
-    return _line(f"{speaker} ({_when(hit)}): “{_tame(hit.excerpt)}”", hit)
+    return _line(f"{speaker} ({_when(hit)}){mark(hit)}: “{_tame(hit.excerpt)}”", hit)
 
 
 def person_line(
@@ -110,5 +111,7 @@ def _when(hit: Hit) -> str:
 
 def _tame(text: str) -> str:
     """A text on one line in which nothing can close the block, begin a heading or pass for a line's end."""
-    joined = " ".join(text.split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
+    joined = (
+        " ".join(visible(text).split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
+    )
     return joined.replace("[id:", "[id‑")

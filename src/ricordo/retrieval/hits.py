@@ -7,23 +7,17 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import to_ms
 from ricordo.ids import handle_of
 from ricordo.model import Hit, Node, Share
+from ricordo.suspicion import reasons
 from ricordo.times import format_times
+from ricordo.trust import is_untrusted, trust_of
 
 EXCERPT_CHARS = 1_000
 
-_TRUST = {
-    "user": "user", "cli": "user", "rpc": "user", "agent": "agent", "extraction": "agent", "consolidation": "agent",
-    "tool_result": "tool", "web": "web", "import": "import",
-}  # fmt: skip
 
-
-def trust_of(node: Node) -> str:
-    """Where a memory came from, in the words of who may be believed: user, agent, tool, web or import."""
-    if node.origin == "conversation":
-        return {"user": "user", "assistant": "agent", "tool": "tool", "system": "user"}.get(
-            node.role or "user", "agent"
-        )
-    return _TRUST[node.origin]
+def warnings_of(node: Node) -> tuple[str, ...]:
+    """What in a memory reads like an order to whoever reads it. The user's own words are never in doubt."""
+    tier = trust_of(node.origin, node.role)
+    return () if tier == "user" else reasons(node.content, is_foreign=is_untrusted(tier))
 
 
 def excerpt(content: str, terms: tuple[str, ...]) -> str:
@@ -38,9 +32,10 @@ def excerpt(content: str, terms: tuple[str, ...]) -> str:
 
 
 def hit_of(
-    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo
-) -> Hit:
-    """A node with its score, its time in four forms, and why it is here."""
+    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo,
+    evidence: tuple[str, ...] = (),
+) -> Hit:  # fmt: skip
+    """A node with its score, its time in four forms, why it is here, and what it rests on."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return Hit(
         id=node.id,
@@ -54,7 +49,7 @@ def hit_of(
         role=node.role,
         session=node.session,
         origin=node.origin,
-        trust=trust_of(node),
+        trust=trust_of(node.origin, node.role),
         tags=node.tags,
         handle=handle_of(node.id),
         excerpt=excerpt(node.content, terms),
@@ -64,4 +59,6 @@ def hit_of(
         event_time_tz=times.zone,
         event_time_relative=times.relative,
         why=shares,
+        evidence=evidence,
+        warnings=warnings_of(node),
     )

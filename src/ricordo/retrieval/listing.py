@@ -114,4 +114,5 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
         size_mb=snapshot.value("store_bytes") / 1_000_000,
         oldest=None if oldest is None else from_ms(oldest),
         newest=None if newest is None else from_ms(newest),
+        quarantined=snapshot.counts(scope, "count_held")[0][0],
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ricordo.model import Share
 from ricordo.retrieval.pool import Pool
 from ricordo.store.sqlite.snapshot import Weights
+from ricordo.trust import awaits_a_word
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -26,6 +27,7 @@ _SAME_SESSION = 0.2
 # Likewise what it loses for the better turn that is most like it, times their cosine.
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
+_UNVOUCHED = 0.8
 # A factor as near to one as this is not worth a line.
 _UNTOLD = 1e-9
 
@@ -155,22 +157,44 @@ def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -
     scores = np.array([each.score for each in candidates])
     for values in factors.values():
         scores += np.abs(scores) * (values - 1)
+    is_order = np.array([each.reads_like_an_order for each in known], np.bool_)
+    if is_order.any():
+        factors["order"] = _below_all(scores, is_order)
+        scores += np.abs(scores) * (factors["order"] - 1)
     by_candidate = zip(*(values.tolist() for values in factors.values()), strict=True)
     weighed = [
         Ranked(key=each.key, place=each.place, score=score, factors=dict(zip(factors, own, strict=True)))
         for each, score, own in zip(candidates, scores.tolist(), by_candidate, strict=True)
     ]
-    return sorted(weighed, key=lambda each: (-each.score, -each.key))
+    orders = {each.key for each, told in zip(candidates, is_order.tolist(), strict=True) if told}
+    return sorted(weighed, key=lambda each: (-each.score, each.key in orders, -each.key))
+
+
+def _below_all(scores: NDArray[np.float64], is_order: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """What the scores of orders are multiplied by so that none stands before anything else, float64[n]. However they
+    are worded: who writes them can repeat the words of any question.
+    """
+    factors = np.ones(len(scores))
+    least = np.min(scores, initial=np.inf, where=~is_order)
+    above = is_order & (scores > least) & (scores != 0)
+    factors[above] = 1 + (least - scores[above]) / np.abs(scores[above])
+    return factors
+
+
+def _trust_factor(known: Weights) -> float:
+    """What a tool or a page says counts less."""
+    return _UNVOUCHED if awaits_a_word(known.trust) else 1.0
 
 
 def factors_of(known: Sequence[Weights], *, now: int) -> dict[str, NDArray[np.float64]]:
     """What the scores of memories are multiplied by, more being better also for one below zero, float64[n] each:
-    confidence, reinforcement exp(score x 0.2), and a little recency.
+    confidence, reinforcement exp(score x 0.2), a little recency, and whose word it is.
     """
     columns = np.array([(each.confidence, each.score, each.since) for each in known], np.float64).reshape(-1, 3)
     days = np.maximum(0.0, (now - columns[:, 2]) / _DAY_MS)
     return {
         "confidence": columns[:, 0],
         "reinforcement": np.exp(columns[:, 1] * 0.2),
+        "trust": np.array([_trust_factor(each) for each in known], np.float64),
         "recency": 1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
     }

@@ -18,7 +18,7 @@ from ricordo.model import Absence, Hit, Results, Scope, Trace
 from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.fusion import fuse
-from ricordo.retrieval.hits import hit_of
+from ricordo.retrieval.hits import hit_of, warnings_of
 from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
@@ -28,9 +28,10 @@ from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.store import Snapshot
-from ricordo.store.sqlite import graph
+from ricordo.store.sqlite import graph, runs
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.snapshot import Weights
+from ricordo.trust import awaits_a_word
 
 T = TypeVar("T")
 
@@ -173,10 +174,18 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     plan = look.plan
     known = look.snapshot.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
+    known = _warned(look, known)
     weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
     if plan.query.archived:
         return weighed
     return _newest_of_equal(look.snapshot, _newest_first(look.snapshot, weighed, known))
+
+
+def _warned(look: Lookup, known: dict[int, Weights]) -> dict[int, Weights]:
+    """What is known of memories; of what tools and pages say also whether it reads like an order."""
+    foreign = [key for key, each in known.items() if awaits_a_word(each.trust)]
+    nodes = look.snapshot.nodes(look.scope, foreign) if foreign else {}
+    return known | {key: known[key]._replace(reads_like_an_order=True) for key in nodes if warnings_of(nodes[key])}
 
 
 def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
@@ -200,9 +209,11 @@ def _is_over(expires_at: int | None, plan: Plan) -> bool:
 
 def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
     nodes = look.snapshot.nodes(look.scope, [each.key for each in best])
+    derived = [key for key, node in nodes.items() if node.type != "episodic"]
+    evidence = runs.evidence(look.snapshot, look.scope, derived) if derived else {}
     return tuple(
         hit_of(nodes[each.key], score=each.score, shares=ranking.told(each) if ranking else (), terms=look.plan.terms,
-               now=look.plan.now, zone=zone)
+               now=look.plan.now, zone=zone, evidence=evidence.get(each.key, ()))
         for each in best
     )  # fmt: skip
 

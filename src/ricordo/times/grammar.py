@@ -105,8 +105,9 @@ class _Place:
         return self.after is None or self.after.kind in '.,"&'
 
 
-def find_days(text: str, *, today: date, whole: bool = False) -> Found | None:
-    """The first time a text names, or None. With `whole`, the text must be nothing but that time.
+def find_days(text: str, *, today: date, whole: bool = False, ahead: bool = False) -> Found | None:
+    """The first time a text names, or None. With `whole`, the text must be nothing but that time; with `ahead`, it is
+    one to come.
 
     Raises:
         ValueError, OverflowError: the time lies outside the years 1 to 9999.
@@ -117,7 +118,7 @@ def find_days(text: str, *, today: date, whole: bool = False) -> Found | None:
     kinds = "".join(token.kind for token in tokens)
     if _ANCHOR.search(kinds) is None or _HABIT.search(kinds):
         return None
-    now = Today(date=today, is_ahead=looks_ahead(tokens))
+    now = Today(date=today, is_ahead=ahead or looks_ahead(tokens))
     for rule, pattern in _RULES:
         for match in pattern.finditer(kinds):
             place = _Place(rule=rule, tokens=tokens, kinds=kinds, first=match.start(), last=match.end())

@@ -87,7 +87,7 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
     tz = _zone(zone)
     scanned = text[:_SCANNED_CHARS]
     try:
-        found = find_days(scanned, today=_local(now, tz).date())
+        found = find_days(scanned, today=local_time(now, tz).date())
         if found is None:
             return None
         start, end = _bounds(found.days, now=now, zone=tz)
@@ -107,7 +107,7 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
     tz = _zone(zone)
     try:
         moment = datetime.fromtimestamp(at_ms // 1000, UTC)
-        there, here = _local(at_ms, tz), _local(now, tz)
+        there, here = local_time(at_ms, tz), local_time(now, tz)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
     iso = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -142,10 +142,10 @@ def _instant(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: s
         if value.tzinfo is None:
             hint = "give the datetime a zone, e.g. datetime(2026, 3, 1, tzinfo=UTC)"
             raise InvalidError(f"{field}: a datetime without a time zone is ambiguous", hint=hint)
-        return _ms(value)
+        return instant_of(value)
     named = one_day(value) if isinstance(value, date) else _read(value, now=now, zone=zone)
     if isinstance(named, datetime):
-        return _ms(named)
+        return instant_of(named)
     bounds = _bounds(named, now=now, zone=zone)
     return bounds[1] if end else bounds[0]
 
@@ -154,8 +154,8 @@ def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
     if not isinstance(value, str) or len(value) > _FILTER_CHARS:
         raise ValueError("not a time")
     text = value.strip().replace("_", " ")
-    here = _local(now, zone)
-    named = _read_iso(value.strip(), zone) or _read_words(text, here=here)
+    here = local_time(now, zone)
+    named = read_iso(value.strip(), zone) or _read_words(text, here=here)
     if named is None:
         from ricordo.times.free_phrases import read_phrase
 
@@ -165,7 +165,8 @@ def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
     return named
 
 
-def _read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
+def read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
+    """An ISO 8601 year, month, day or time; None where it is none. Raises ValueError for one there is not."""
     if re.fullmatch(r"[12]\d{3}", text, re.ASCII):
         return whole_year(int(text))
     if re.fullmatch(r"\d{4}-\d{2}", text, re.ASCII):
@@ -208,23 +209,26 @@ def _days_ago(text: str, today: date) -> Days | None:
 
 
 def _bounds(days: Days, *, now: int, zone: ZoneInfo) -> tuple[int, int]:
-    start = _EARLIEST_MS if days.start is None else _midnight(days.start, zone)
+    start = _EARLIEST_MS if days.start is None else midnight(days.start, zone)
     if days.end is not None:
-        return start, _midnight(days.end, zone)
+        return start, midnight(days.end, zone)
     return start, now + 1 if start <= now else _LATEST_MS
 
 
-def _midnight(day: date, zone: ZoneInfo) -> int:
+def midnight(day: date, zone: ZoneInfo) -> int:
+    """The first instant of a day, Unix milliseconds."""
     # Where a clock change skips midnight, this is the first instant of the day.
-    return _ms(datetime(day.year, day.month, day.day, tzinfo=zone))
+    return instant_of(datetime(day.year, day.month, day.day, tzinfo=zone))
 
 
 @lru_cache(maxsize=1_024)
-def _local(at_ms: int, zone: ZoneInfo) -> datetime:
+def local_time(at_ms: int, zone: ZoneInfo) -> datetime:
+    """An instant on the clock of a zone."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).astimezone(zone)
 
 
-def _ms(moment: datetime) -> int:
+def instant_of(moment: datetime) -> int:
+    """Unix milliseconds of an aware datetime. Raises OverflowError outside the years 1 to 9999."""
     at_ms = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if not _EARLIEST_MS <= at_ms <= _LATEST_MS:
         raise OverflowError("outside the years 1 to 9999")

@@ -14,7 +14,14 @@ from rich.console import Console
 
 from ricordo.doors.cli.screen import dim, notices_console, results_console, shown
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
-from ricordo.settings import Settings, default_embedder, default_location, default_model, load, zone_of
+from ricordo.settings import (
+    Settings,
+    default_embedder,
+    default_location,
+    default_model,
+    load,
+    zone_of,
+)
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

@@ -17,7 +17,7 @@ from ricordo.doors.cli.screen import Answer, one_line
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import InvalidError
 from ricordo.ids import handle_of
-from ricordo.model import Decision, Node, Review
+from ricordo.model import Decision, Node, Review, ReviewKind
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -111,14 +111,16 @@ def _answer(done: str, node: Node, *, then: str = "") -> Answer:
 async def review(
     door: Door, limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20
 ) -> Answer:
-    """List facts that may not hold together, to decide on with resolve."""
+    """List facts that may not hold together, and what is held in quarantine, to decide on with resolve."""
     async with door.open() as memory:
         found = await memory.review(limit)
 
     def show(out: Console) -> None:
         show_nodes.reviews(out, found)
         if found:
-            door.hint("Decide: ricordo resolve ID replace, or 'keep both', or 'keep old'.")
+            door.hint(
+                "Decide: ricordo resolve ID replace, or 'keep both', or 'keep old'; of what is held, approve or refuse."
+            )
 
     return Answer(data={"reviews": found}, show=show)
 
@@ -128,27 +130,32 @@ async def resolve(
     door: Door,
     id: Annotated[str, typer.Argument(metavar="ID", help="Of a review, or the last 8 characters of it.")],
     decision: Annotated[
-        str, typer.Argument(help="replace: the older one goes; 'keep both'; 'keep old': the newer one goes.")
+        str,
+        typer.Argument(
+            help="replace: the older one goes; 'keep both'; 'keep old': the newer goes. If held: approve, refuse."
+        ),
     ],
 ) -> Answer:
-    """Decide what becomes of two facts that review lists."""
+    """Decide on what review lists."""
     async with door.open() as memory:
-        decided = await memory.resolve(await _whole_review_id(memory, id), decision=cast("Decision", decision))
+        decided = await memory.resolve(await whole_review_id(memory, id), decision=cast("Decision", decision))
         await door.settle(memory)
     return Answer(data=decided, show=lambda out: _show_decided(out, decided))
 
 
-async def _whole_review_id(memory: Memory, given: str) -> str:
+async def whole_review_id(memory: Memory, given: str, *, kind: ReviewKind | None = None) -> str:
     """The id meant; one that is not listed is passed on, to be refused by the memory."""
-    found = [each.id for each in await memory.review(_LATEST_REVIEWS) if given in (each.id, handle_of(each.id))]
+    listed = await memory.review(_LATEST_REVIEWS, kind=kind)
+    found = [each.id for each in listed if given in (each.id, handle_of(each.id))]
     if len(found) > 1:
         raise InvalidError(f"id: {given} is the end of several: {', '.join(found[:5])}", hint="give a whole one")
     return found[0] if found else given
 
 
 def _show_decided(out: Console, decided: Review) -> None:
-    kept = {"replace": [decided.newer], "keep old": [decided.older]}.get(
-        decided.decision or "", [decided.newer, decided.older]
-    )
+    both = [node for node in (decided.newer, decided.older) if node is not None]
+    kept = {"replace": both[:1], "keep old": both[1:], "refuse": []}.get(decided.decision or "", both)
+    if not kept:
+        out.print(Text.assemble(("Refused: ", "green"), one_line(decided.newer.content)))
     for node in kept:
         out.print(Text.assemble(("Kept: ", "green"), one_line(node.content)))

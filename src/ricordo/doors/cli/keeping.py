@@ -43,7 +43,7 @@ async def remember(
         typer.Option(metavar="NAME", help="preference, identity, event, task, ... [default: told from the text]"),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="When it stops being true: 2026-07-01, 'in 3 days'.")
+        str | None, typer.Option(metavar="TIME", help="How long to keep it: 'for 2 weeks', 'until Friday', 2026-07-01.")
     ] = None,
     confidence: Annotated[float, typer.Option(metavar="0..1", help="How sure it is.")] = 1.0,
     valid_from: Annotated[
@@ -51,6 +51,9 @@ async def remember(
     ] = None,
     session: SessionOption = None,
     id: Annotated[str | None, typer.Option(metavar="ID", help="Your own id. [default: a fresh one]")] = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", metavar="", help="Keep it for the whole group of --chat.")
+    ] = False,
 ) -> Answer:
     """Keep a piece of knowledge."""
     text = given_text(text)
@@ -58,6 +61,7 @@ async def remember(
         node = await memory.remember(
             text, type=type, category=category, about=about or (), tags=tag or (), expires=expires,
             confidence=confidence, valid_from=valid_from, session=session, origin="cli", id=id,
+            shared=shared,
         )  # fmt: skip
         return await kept(door, memory, node.id, given=text)
 
@@ -94,6 +98,8 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
             data={"id": None, "kept": False},
             show=lambda out: out.print("Not kept: this is off the record. `ricordo on-record` ends that."),
         )
+    if node.closed_reason == "quarantined":
+        return _held_back(node)
     await door.settle(memory)
     replaced = await _replaced(memory, node)
     until = show_fading.kept_until(await memory.explain(node.id), door.zone) if node.type != "episodic" else ""
@@ -111,6 +117,14 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
             out.print(dim(f"It replaces: {one_line(replaced, most=100)}  (`ricordo review` can take that back)"))
         if node.type != "episodic":
             door.hint('Ask for it in your own words: ricordo search "..."')
+
+    return Answer(data=node, show=show)
+
+
+def _held_back(node: Node) -> Answer:
+    def show(out: Console) -> None:
+        out.print(Text.assemble(("Held back: ", "yellow"), one_line(node.content, most=100)))
+        out.print(dim("`ricordo quarantine` says why, and lets it in."))
 
     return Answer(data=node, show=show)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
 from ricordo.model import Hit, Results, Share, SignalName, Trace
+from ricordo.trust import is_untrusted, label
 from ricordo.words import index_terms
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -44,6 +45,8 @@ _MEANS = {
     "confidence": "how sure it is",
     "reinforcement": "how often it was confirmed or demoted",
     "recency": "how long ago it was recorded",
+    "trust": "whose word it is: less for a tool or a page",
+    "order": "reads like an order, and is nobody's word: it stands last",
     "newer": "it changed places with an older or a newer version of itself",
 }
 _STAGES = {
@@ -97,7 +100,9 @@ def _circumstances(hit: Hit) -> str:
     when = f"{hit.event_time_relative} ({hit.event_time_local})"
     about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
-    return f"{kind}{when}, {hit.confidence:.0%} sure"
+    told = [f"{hit.confidence:.0%} sure", label(hit.trust) if is_untrusted(hit.trust) else ""]
+    told.append(f"reads like an order: {', '.join(hit.warnings)}" if hit.warnings else "")
+    return ", ".join([f"{kind}{when}", *filter(None, told)])
 
 
 def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 from ricordo.doors.cli.screen import one_line, shown
 from ricordo.ids import handle_of
 from ricordo.model import Node, Review, Version
+from ricordo.trust import label, trust_of
 
 
 def minute(at: datetime | None, zone: ZoneInfo) -> str:
@@ -68,7 +69,7 @@ def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("about", ", ".join(node.about)),
         ("tags", ", ".join(node.tags)),
         ("attributes", json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else ""),
-        ("came from", node.origin),
+        ("came from", origin_of(node)),
         ("how sure", f"{node.confidence:.0%}" + (", for good" if node.decay_rate == 0 else "")),
         ("score", f"{node.score:+g}" if node.score else ""),
         ("happened", minute(node.event_time, zone)),
@@ -80,6 +81,12 @@ def _facts(node: Node, zone: ZoneInfo) -> list[tuple[str, str]]:
     ]
 
 
+def origin_of(node: Node) -> str:
+    """Where a memory came from, and what that means for how far it is believed."""
+    told = label(trust_of(node.origin, node.role))
+    return f"{node.origin} ({told})" if told else node.origin
+
+
 def reviews(out: Console, found: Sequence[Review]) -> None:
     """A pair of lines for each question, the newer fact first."""
     if not found:
@@ -89,7 +96,10 @@ def reviews(out: Console, found: Sequence[Review]) -> None:
     for review in found:
         handle = Text(one_line(handle_of(review.id)), style="dim")
         lines.add_row(handle, _SAID[review.kind], Text(one_line(review.newer.content)))
-        lines.add_row("", "before:", Text(one_line(review.older.content), style="dim"))
+        beside = (
+            ("because of", ", ".join(review.reasons)) if review.older is None else ("before:", review.older.content)
+        )
+        lines.add_row("", beside[0], Text(one_line(beside[1]), style="dim"))
     out.print(lines)
 
 
@@ -98,6 +108,7 @@ _SAID = {
     "conflict": "may conflict",
     "several": "may both hold",
     "same": "said twice",
+    "quarantine": "held back",
 }
 
 

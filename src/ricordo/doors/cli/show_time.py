@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line, shown
 from ricordo.doors.cli.show_fading import prospects
-from ricordo.doors.cli.show_nodes import history, minute
+from ricordo.doors.cli.show_nodes import history, minute, origin_of
 from ricordo.ids import handle_of
 from ricordo.model import Explanation, Node
 
@@ -75,7 +75,7 @@ def _facts(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
         ("id", node.id),
         ("recorded", recorded),
         ("run", (made.run_id or "") if made else ""),
-        ("came from", node.origin),
+        ("came from", origin_of(node)),
         ("conversation", node.session or ""),
         ("rests on", _listed(why.sources)),
         ("replaced", _listed(why.supersedes)),

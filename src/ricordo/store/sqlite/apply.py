@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import apsw
+
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import (
@@ -19,6 +21,7 @@ from ricordo.model import (
     Reason,
     Relation,
     Review,
+    Run,
     Scope,
     Session,
 )
@@ -38,6 +41,7 @@ from ricordo.store.sqlite.rows import (
     node_row,
     relation_row,
     review_row,
+    run_row,
     seal,
     sealed,
     session_row,
@@ -56,7 +60,7 @@ _PLAIN = frozenset(("session_insert", "node_insert"))
 
 
 @dataclass(slots=True)
-class _Rows:
+class Rows:
     """What one commit writes, by statement, in the order the references between tables ask for."""
 
     hashes: list[bytes] = field(default_factory=list)
@@ -68,7 +72,7 @@ class _Rows:
             "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [], "node_slot": [],
             "node_update": [], "session_update": [],
             "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
-            "edge_put": [], "edge_close": [], "review_put": [], "associate_put": [],
+            "edge_put": [], "edge_close": [], "review_put": [], "associate_put": [], "run_put": [],
         }
     )  # fmt: skip
 
@@ -110,6 +114,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         writer.altered_node(node)
     for closing in change.close:
         writer.closed_node(closing)
+    writer.consolidated(change.consolidated)
     for session in change.sessions:
         space = writer.space(session.owner, session.chat)
         writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
@@ -123,22 +128,29 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
         writer.review(review)
     for one, other in change.associates:
         writer.associate(one, other)
+    for run in change.runs:
+        writer.run(run)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
     space = next((each.space for each in restored if each.space is not None), None) or writer.home()
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
-    for statement, rows in writer.rows.by_statement.items():
-        if rows:
-            snapshot.connection.executemany(sql(statement), rows)
-        if statement == "node_insert":
-            faults.reached("apply: after nodes")
-    faults.reached("apply: before counts")
-    grown = [(*shelf, *amounts) for shelf, amounts in writer.rows.grown.items()]
-    snapshot.connection.executemany(sql("shelf_grew"), grown)
+    write_rows(snapshot.connection, writer.rows)
     put_back(snapshot, restored)
     if restored or not writer.rows.is_plain:
         settle_digest(snapshot, head, commit)
     return writer.commit
+
+
+def write_rows(connection: apsw.Connection, given: Rows) -> None:
+    """Write rows and what goes with them, in the running transaction."""
+    for statement, rows in given.by_statement.items():
+        if rows:
+            connection.executemany(sql(statement), rows)
+        if statement == "node_insert":
+            faults.reached("apply: after nodes")
+    faults.reached("apply: before counts")
+    grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
+    connection.executemany(sql("shelf_grew"), grown)
 
 
 CommitValues = tuple[Any, ...]
@@ -174,7 +186,7 @@ class _Writer:
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
         self.snapshot = snapshot
         self.scope = scope
-        self.rows = _Rows()
+        self.rows = Rows()
         self.commit = 0
         self._spaces: dict[tuple[str, str], int] = {}
         self._sessions: dict[tuple[int, str], int] = {}
@@ -236,6 +248,25 @@ class _Writer:
         node = self.snapshot.nodes(self.scope, [key]).get(key)
         if node is not None and node.is_live:
             self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
+
+    def consolidated(self, ids: Sequence[str]) -> None:
+        """Episodes that have become knowledge leave the shelf of those that wait."""
+        places = {node_id: self.snapshot.rows("node_place", {"id": node_id})[0] for node_id in ids}
+        nodes = self.snapshot.nodes(self.scope, (place[0] for place in places.values()))
+        for key, space, _, session in places.values():
+            row = node_row(nodes[key], key=key, space=space, shelf="c", session=session, commit=self.commit)
+            self._spaces.setdefault((nodes[key].owner, nodes[key].chat), space)
+            self.rows.add("node_update", row)
+
+    def run(self, run: Run) -> None:
+        """What it did is written as keys: erasing a memory leaves no id of it here."""
+        space = self.space(run.owner, run.chat)
+        key = self.snapshot.value("run_place", {"id": run.id}) or self._next_key("run_last_key")
+        named = {each for item in run.items for each in (item.id, item.other, *item.evidence) if each is not None}
+        keys = {each: self.key_of(each) for each in named}
+        sessions = [self.session(space, each, run.started_at) for each in run.sessions]
+        row = run_row(run, key=key, space=space, commit=self.commit, keys=keys, sessions=sessions)
+        self.rows.add("run_put", row)
 
     def entities(self, change: Change) -> None:
         """Entities come first: nodes are about them."""
@@ -318,7 +349,8 @@ class _Writer:
     def review(self, review: Review) -> None:
         space = self.space(review.owner, review.chat)
         key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
-        newer, older = self.key_of(review.newer.id), self.key_of(review.older.id)
+        newer = self.key_of(review.newer.id)
+        older = None if review.older is None else self.key_of(review.older.id)
         row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
         self.rows.add("review_put", row)
 

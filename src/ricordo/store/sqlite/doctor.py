@@ -26,6 +26,7 @@ _SEALED = {
     "subject of": "subject_rows_all",
     "edge from": "edge_rows_all",
     "review": "review_rows_all",
+    "run": "run_rows_all",
     "erasure": "erasure_rows_all",
 }
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}

@@ -38,7 +38,7 @@ BY_HAND = frozenset((
 
 WITHOUT_CONTENT = frozenset((
     "meta", "spaces", "commits", "models", "removals", "leases", "erasures", "erased", "erased_ids", "erasing",
-    "to_erase",
+    "to_erase", "runs", "failures", "model_use",
 ))  # fmt: skip
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
 

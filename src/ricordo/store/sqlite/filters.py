@@ -37,6 +37,8 @@ class Filter:
         )  # fmt: skip
 
 
+# What is held in quarantine is closed, and no part of the archive.
+_ARCHIVED = "n.closed_at IS NOT NULL AND n.closed_reason != 'quarantined'"
 _FRAGMENTS: Mapping[str, str] = {
     "types": "n.type IN (SELECT value FROM json_each(:types))",
     "categories": "n.category IN (SELECT value FROM json_each(:categories))",
@@ -77,7 +79,7 @@ def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
     clauses = [
         "n.space IN (SELECT value FROM json_each(:spaces))",
         "n.shelf IN (SELECT value FROM json_each(:shelves))",
-        "n.closed_at IS NOT NULL" if filter_.archived else "n.closed_at IS NULL",
+        _ARCHIVED if filter_.archived else "n.closed_at IS NULL",
         *(_FRAGMENTS[name] for name in given),
     ]
     return " AND ".join(clauses), {**given, "shelves": json.dumps(filter_.shelves)}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ricordo.model import Origin, Role
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.rows import Row
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -26,8 +27,8 @@ class Text:
 
     key: int
     text: str
-    role: str | None
-    origin: str
+    role: Role | None
+    origin: Origin
     speaker: str | None
     at: int
 

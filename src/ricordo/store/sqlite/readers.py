@@ -19,8 +19,13 @@ T = TypeVar("T")
 class Readers:
     """A few threads that answer questions, each from one snapshot."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int) -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int, place: Callable[[], int]) -> None:
+        """Args:
+        place: tells which file the store is at this moment; another one is connected to anew.
+        """
         self._connect = connect
+        self._place = place
+        self._at = place()
         self._own = threading.local()
         self._kept = Kept()
         self._lock = threading.Lock()
@@ -39,17 +44,22 @@ class Readers:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
-        connection = self._connection()
+        connection, kept = self._connection()
         with translated("cannot read"), moment(connection):
-            return ask(Snapshot(connection, self._kept))
+            return ask(Snapshot(connection, kept))
 
-    def _connection(self) -> apsw.Connection:
-        connection: apsw.Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = self._connect()
+    def _connection(self) -> tuple[apsw.Connection, Kept]:
+        place = self._place()
+        if place != self._at:
             with self._lock:
-                self._connections.append(connection)
-        return connection
+                self._at, self._kept = place, Kept()
+        own: tuple[int, apsw.Connection] | None = getattr(self._own, "connection", None)
+        if own is None or own[0] != place:
+            fresh = self._connect()
+            self._own.connection = own = place, fresh
+            with self._lock:
+                self._connections.append(fresh)
+        return own[1], self._kept
 
     def close(self) -> None:
         """Let running questions end, then close. An open reader would keep the log from being truncated."""

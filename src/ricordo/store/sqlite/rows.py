@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Session
+from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Session
 from ricordo.words import name_key, same_name_key
 
 Row = tuple[Any, ...]
@@ -165,21 +165,59 @@ def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
     return (*row[:3], at, commit, seal((*row, at, commit)))
 
 
-def review_row(review: Review, *, key: int, space: int, newer: int, older: int, commit: int) -> Row:
+def review_row(review: Review, *, key: int, space: int, newer: int, older: int | None, commit: int) -> Row:
     """The columns of `reviews` in the order of its table, sealed."""
     values = (
         review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
-        review.decision, commit,
+        review.decision, _encode(review.reasons), _encode(review.about), commit,
     )  # fmt: skip
     return (key, *values, seal(values))
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
     """A review from the columns of `review_by_id`; its two facts are read apart."""
-    key, review_id, kind, newer, older, created_at, decided_at, decision, owner, chat = row
+    (key, review_id, kind, newer, older, created_at, decided_at, decision, reasons, about, owner, chat) = row
     return Review(
-        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes[older], created_at=from_ms(created_at),
+        key=key, id=review_id, kind=kind, newer=nodes[newer], older=nodes.get(older), created_at=from_ms(created_at),
+        reasons=_list(reasons), about=_list(about),
         decided_at=_optional_at(decided_at), decision=decision, owner=owner, chat=chat,
+    )  # fmt: skip
+
+
+def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, int], sessions: Sequence[int]) -> Row:
+    """The columns of `runs` in the order of its table, sealed. Of what it did, keys and reasons: no content, no ids."""
+    items = [
+        [item.what, item.reason, keys.get(item.id or ""), keys.get(item.other or ""), [keys[e] for e in item.evidence]]
+        for item in run.items
+    ]
+    values = (
+        run.id, space, run.kind, run.model, run.prompt, _encode(sessions), to_ms(run.started_at),
+        to_ms(run.ended_at), run.tokens_in, run.tokens_out, run.cost, _encode(items), commit,
+    )  # fmt: skip
+    return (key, *values, seal(values))
+
+
+def keys_in_run(row: Row) -> set[int]:
+    """The nodes that the items of a run name."""
+    items = json.loads(row[11])
+    return {key for _, _, node, other, evidence in items for key in (node, other, *evidence) if key is not None}
+
+
+def run_of(row: Row, ids: Mapping[int, str]) -> Run:
+    """A run from the columns of the statements of runs.sql; `ids` by key, of what is still there. What its items say is
+    read apart.
+    """
+    (key, run_id, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, owner,
+     chat) = row  # fmt: skip
+    return Run(
+        key=key, id=run_id, kind=kind, state="done", model=model, prompt=prompt, sessions=_list(sessions),
+        started_at=from_ms(started_at), ended_at=from_ms(ended_at), tokens_in=tokens_in, tokens_out=tokens_out,
+        cost=cost, owner=owner, chat=chat,
+        items=tuple(
+            RunItem(what=what, id=ids.get(node), other=ids.get(other), reason=reason,
+                    evidence=tuple(ids[each] for each in evidence if each in ids))
+            for what, reason, node, other, evidence in json.loads(items)
+        ),
     )  # fmt: skip
 
 

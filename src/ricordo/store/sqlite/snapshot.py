@@ -16,7 +16,7 @@ import apsw
 
 from ricordo.clock import from_ms
 from ricordo.errors import NotFoundError
-from ricordo.model import Commit, Edge, Entity, Node, Review, Scope, Session
+from ricordo.model import Commit, Edge, Entity, Node, Review, ReviewKind, Scope, Session, Trust
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import (
@@ -29,6 +29,7 @@ from ricordo.store.sqlite.rows import (
     review_of,
     session_of,
 )
+from ricordo.trust import trust_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,7 @@ _STEPS_BETWEEN_LOOKS = 50_000
 
 class Weights(NamedTuple):
     """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
-    or learnt.
+    or learnt; `reads_like_an_order` is looked for by who ranks.
     """
 
     confidence: float
@@ -56,6 +57,8 @@ class Weights(NamedTuple):
     since: int
     expires_at: int | None
     is_live: bool
+    trust: Trust = "user"
+    reads_like_an_order: bool = False
 
 
 class Kept:
@@ -253,10 +256,10 @@ class Snapshot:
         """The ids of the entities a node is about."""
         return [entity_id for (entity_id,) in self.rows("subjects_of", {"node": key})]
 
-    def reviews(self, scope: Scope, *, most: int) -> list[Review]:
-        """Open questions, those about live conflicts first, then the latest first."""
-        rows = self.rows("reviews_open", self._for(scope, most=most))
-        nodes = self.nodes(scope, {key for row in rows for key in row[3:5]})
+    def reviews(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
+        """Open questions (of one kind), those about live conflicts first, then the latest first."""
+        rows = self.rows("reviews_open", self._for(scope, most=most, kind=kind))
+        nodes = self.nodes(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 
     def review(self, scope: Scope, review_id: str) -> Review | None:
@@ -264,7 +267,7 @@ class Snapshot:
         if not isinstance(review_id, str) or not review_id.isprintable():
             return None
         rows = self.rows("review_by_id", self._for(scope, id=review_id))
-        return review_of(rows[0], self.nodes(scope, rows[0][3:5])) if rows else None
+        return review_of(rows[0], self.nodes(scope, filter(None, rows[0][3:5]))) if rows else None
 
     def session(self, scope: Scope, session_id: str) -> Session | None:
         """A session by its id."""
@@ -297,7 +300,7 @@ class Snapshot:
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """What is known of nodes beside their words, by key; what the caller may not see is left out."""
         rows = self.rows("weights_of", self._for(scope, keys=json.dumps(keys)))
-        return {row[0]: Weights(*row[1:]) for row in rows}
+        return {row[0]: Weights(*row[1:6])._replace(trust=trust_of(row[6], row[7])) for row in rows}
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""

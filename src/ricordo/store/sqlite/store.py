@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -28,6 +28,9 @@ from ricordo.store.sqlite.schema import Migration, copy_database, migrations, pr
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.writer import Writer, outcome
 
+if TYPE_CHECKING:
+    from ricordo.store.folder.opening import Folder
+
 T = TypeVar("T")
 
 _TIDY_PATIENCE_S = 1.0
@@ -40,15 +43,16 @@ class Store:
     """Commits go in through `write`, questions through `read`. Safe from any thread and any event loop."""
 
     def __init__(self, path: Path, *, durability: Durability, patience_s: float, queue_limit: int,
-                 reader_threads: int, throw_away: bool) -> None:  # fmt: skip
+                 reader_threads: int, throw_away: bool, folder: Folder | None = None) -> None:  # fmt: skip
         self.path = path
+        self.folder = folder
         self._durability: Durability = durability
         self._patience_s = patience_s
         self._throw_away = throw_away
         self._process = os.getpid()
-        self._writing = connect(path, durability=durability, patience_s=patience_s)
-        self._writer = Writer(self._writing, limit=queue_limit)
-        self._readers = Readers(self._connect_reader, threads=reader_threads)
+        writing = folder.open() if folder else connect(path, durability=durability, patience_s=patience_s)
+        self._writer = Writer(writing, limit=queue_limit, journal=folder.journal if folder else None)
+        self._readers = Readers(self._connect_reader, threads=reader_threads, place=lambda: self.place)
         self._is_open = True
         _open_stores.add(self)
 
@@ -59,7 +63,8 @@ class Store:
         """Open the store at a path, making it if there is none.
 
         Args:
-            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            location: a file's path; a folder's, which exists or ends in a slash; or ":memory:" for a store that goes
+                when it is closed.
             patience_s: how long a write waits for other processes, in seconds.
             queue_limit: how many writes may wait in this process.
 
@@ -67,6 +72,10 @@ class Store:
             InvalidError: the location is of a kind this version cannot open.
             StoreError: the file is another program's, newer, damaged, or out of reach.
         """
+        if _is_folder(location):
+            folder = _opened_folder(location, durability, patience_s, steps or migrations())
+            return cls(folder.index, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
+                       reader_threads=reader_threads, throw_away=False, folder=folder)  # fmt: skip
         path, throw_away = _place(location)
         _create_private(path)
         with translated(f"cannot open {path}"):
@@ -77,6 +86,11 @@ class Store:
                 connection.close()
             return cls(path, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
                        reader_threads=reader_threads, throw_away=throw_away)  # fmt: skip
+
+    @property
+    def place(self) -> int:
+        """Which file the index of a folder is now: what was read from another one is out of date."""
+        return self.folder.place if self.folder else 0
 
     def _connect_reader(self) -> apsw.Connection:
         return connect(self.path, read_only=True, patience_s=self._patience_s)
@@ -199,7 +213,9 @@ class Store:
         self._tidy()
         faults.reached("close: before letting go")
         with translated("cannot close"):
-            self._writing.close()
+            self._writer.connection.close()
+        if self.folder:
+            self.folder.close()
         if self._throw_away:
             shutil.rmtree(self.path.parent, ignore_errors=True)
 
@@ -207,11 +223,11 @@ class Store:
         """Leave statistics and a short log behind, where that can be had: a full disk or a busy neighbour is no
         reason to fail, since everything is written and SQLite tidies up at the next opening.
         """
-        self._writing.set_busy_handler(patient(_TIDY_PATIENCE_S))
+        self._writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
         with contextlib.suppress(apsw.Error):
-            self._writing.execute("PRAGMA optimize")
+            self._writer.connection.execute("PRAGMA optimize")
         with contextlib.suppress(apsw.Error):
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[Snapshot], T]:
@@ -236,12 +252,33 @@ def _place(location: str | Path) -> tuple[Path, bool]:
             f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path"
         )
     _check_name(text, name="location")
-    path = Path(text).expanduser()
-    if text.endswith(("/", os.sep)) or path.is_dir():
-        raise InvalidError(
-            f"location: {text} is a folder", hint="folder stores cannot be opened yet; give a file's path"
-        )
-    return path, False
+    return Path(text).expanduser(), False
+
+
+def _is_folder(location: str | Path) -> bool:
+    """A location that is one, or that says by its end that it shall be one."""
+    text = str(location)
+    if text == ":memory:" or "://" in text:
+        return False
+    _check_name(text, name="location")
+    return text.endswith(("/", os.sep)) or Path(text).expanduser().is_dir()
+
+
+def _opened_folder(
+    location: str | Path, durability: Durability, patience_s: float, steps: tuple[Migration, ...]
+) -> Folder:
+    from ricordo.store.folder.opening import (  # not needed for a single file, and built upon this package
+        Folder,
+        check_is_ours,
+    )
+
+    path = Path(location).expanduser()
+    try:
+        _make_folder(path)
+        check_is_ours(path)
+        return Folder(path, durability=durability, patience_s=patience_s, steps=steps)
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
 
 
 def _check_name(text: str, *, name: str) -> None:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -21,6 +21,7 @@ import apsw
 from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import transaction, translated
+from ricordo.store.sqlite.journal import Journal
 from ricordo.store.sqlite.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -48,11 +49,13 @@ Outcome: TypeAlias = tuple[Work[Any], Any, BaseException | None]
 class Writer:
     """Owns the write connection and the thread that uses it."""
 
-    def __init__(self, connection: apsw.Connection, *, limit: int) -> None:
+    def __init__(self, connection: apsw.Connection, *, limit: int, journal: Journal | None = None) -> None:
         """Args:
         limit: how many works may wait; more are refused.
+        journal: what is kept beside SQLite's file.
         """
         self._connection = connection
+        self._journal = journal or Journal()
         self._queue: queue.Queue[Work[Any] | None] = queue.Queue()
         self._limit = limit
         self._closing = threading.Event()
@@ -60,6 +63,11 @@ class Writer:
         self.failures_unseen = 0
         self._thread = threading.Thread(target=self._work, name="ricordo-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """The one it writes with; the writer's own until it is closed."""
+        return self._connection
 
     @property
     def waiting(self) -> int:
@@ -104,11 +112,18 @@ class Writer:
             except apsw.BusyError as error:
                 # Replayed one by one, each of them would wait as long again, one after the other.
                 outcomes = [(work, None, _busy(error)) for work in batch]
+            except RicordoError as error:
+                outcomes = [(work, None, error) for work in batch]
             except apsw.Error as error:
                 _log.warning("a batch of %d writes is replayed one by one: %s", len(batch), error)
                 for work in batch:
                     self._commit_alone(work)
                 continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+                _log.exception("a batch of %d writes failed", len(batch))
+                outcomes = [
+                    (work, None, StoreError(f"cannot write: {error}", hint="please report this")) for work in batch
+                ]
             for work, result, refusal in outcomes:
                 self._resolve(work, result, refusal)
                 faults.reached("writer: between answers")
@@ -132,14 +147,29 @@ class Writer:
         """Whatever comes out of here as an error has been rolled back whole; nobody has been answered yet."""
         outcomes: list[Outcome] = []
         faults.reached("writer: before begin")
-        with transaction(self._connection):
+        with self._written():
             faults.reached("writer: after begin")
             for work in batch:
                 outcomes.append((work, *self._run(work)))
                 faults.reached("writer: between works")
-            faults.reached("writer: before commit")
         faults.reached("writer: after commit")
         return outcomes
+
+    @contextlib.contextmanager
+    def _written(self) -> Iterator[None]:
+        """A transaction with its journal. Once that is written it has happened, whatever SQLite says afterwards."""
+        with self._journal.held():
+            self._connection = self._journal.current(self._connection)
+            try:
+                with transaction(self._connection):
+                    self._journal.begin(self._connection)
+                    yield
+                    self._journal.write(self._connection)
+                    faults.reached("writer: before commit")
+            except apsw.Error as error:
+                if not self._journal.is_written:
+                    raise
+                _log.warning("written, but the index is behind and will catch up: %s", error)
 
     def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
         """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""
@@ -154,6 +184,7 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller, not to this thread
             self._undo_work()
             return None, error
+        self._journal.worked(self._connection)
         self._connection.execute("RELEASE work")
         return result, None
 
@@ -164,7 +195,7 @@ class Writer:
     def _commit_alone(self, work: Work[Any]) -> None:
         faults.reached("writer: replay")
         try:
-            with translated("cannot write"), transaction(self._connection):
+            with translated("cannot write"), self._written():
                 result, refusal = self._run(work)
         except RicordoError as error:
             self._resolve(work, None, error)

@@ -1,7 +1,8 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, erasures): every row carries the commit that wrote
--- it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes or goes.
+-- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, runs, erasures): every row carries the
+-- commit that wrote it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes
+-- or goes.
 -- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
 -- again.
 
@@ -195,20 +196,67 @@ CREATE TABLE reviews (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
   space      INTEGER NOT NULL REFERENCES spaces,
-  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same')),
+  kind       TEXT NOT NULL CHECK (kind IN ('replaced', 'conflict', 'several', 'same', 'quarantine')),
   newer      INTEGER NOT NULL REFERENCES nodes,
-  older      INTEGER NOT NULL REFERENCES nodes,
+  older      INTEGER REFERENCES nodes,   -- NULL: `newer` is held back, closed as 'quarantined' until it is approved
   created_at INTEGER NOT NULL,
   decided_at INTEGER,
-  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old')),
+  decision   TEXT CHECK (decision IN ('replace', 'keep both', 'keep old', 'approve', 'refuse')),
+  reasons    TEXT NOT NULL DEFAULT '[]', -- why it is held back
+  about      TEXT NOT NULL DEFAULT '[]', -- the names it came with, which nobody is known by yet
   commit_seq INTEGER NOT NULL REFERENCES commits,
   seal       BLOB NOT NULL,
-  CHECK ((decided_at IS NULL) = (decision IS NULL))
+  CHECK ((decided_at IS NULL) = (decision IS NULL)),
+  CHECK ((older IS NULL) = (kind = 'quarantine'))
 ) STRICT;
 CREATE INDEX reviews_open ON reviews (space, key) WHERE decided_at IS NULL;
 CREATE INDEX reviews_newer ON reviews (newer);
+CREATE INDEX reviews_held ON reviews (space, newer) WHERE kind = 'quarantine';
 CREATE INDEX reviews_older ON reviews (older);
 CREATE INDEX reviews_by_commit ON reviews (commit_seq);
+
+-- Conversations that became knowledge, as one unit. It holds keys and no content: what it made is told by the memories.
+CREATE TABLE runs (
+  key        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL UNIQUE,
+  space      INTEGER NOT NULL REFERENCES spaces,
+  kind       TEXT NOT NULL CHECK (kind IN ('consolidation', 'replay')),
+  model      TEXT NOT NULL,
+  prompt     TEXT NOT NULL,      -- which version of the prompts
+  sessions   TEXT NOT NULL,      -- JSON: their keys
+  started_at INTEGER NOT NULL,
+  ended_at   INTEGER NOT NULL,
+  tokens_in  INTEGER NOT NULL,
+  tokens_out INTEGER NOT NULL,
+  cost       REAL,
+  items      TEXT NOT NULL,      -- JSON: [what, reason, node, other node, nodes that are its evidence] for each thing
+  commit_seq INTEGER NOT NULL REFERENCES commits,
+  seal       BLOB NOT NULL
+) STRICT;
+CREATE INDEX runs_by_space ON runs (space, key);
+CREATE INDEX runs_by_commit ON runs (commit_seq);
+
+-- What language models were asked for, by day: for budgets. What is undone is spent all the same. No truth.
+CREATE TABLE model_use (
+  day        TEXT NOT NULL,      -- of the user's time zone, ISO 8601
+  model      TEXT NOT NULL,
+  calls      INTEGER NOT NULL,
+  tokens_in  INTEGER NOT NULL,
+  tokens_out INTEGER NOT NULL,
+  PRIMARY KEY (day, model)
+) STRICT, WITHOUT ROWID;
+
+-- Sessions that could not be consolidated, and why; NULL stands for what was said outside any. No truth.
+CREATE TABLE failures (
+  key     INTEGER PRIMARY KEY,
+  space   INTEGER NOT NULL REFERENCES spaces,
+  session INTEGER REFERENCES sessions ON DELETE CASCADE,
+  tries   INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  reason  TEXT NOT NULL          -- holds nothing of what was said
+) STRICT;
+CREATE UNIQUE INDEX failures_by_session ON failures (space, coalesce(session, 0));
+CREATE INDEX failures_of_session ON failures (session);
 
 -- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
 CREATE TABLE slots (
@@ -667,6 +715,24 @@ CREATE TRIGGER sessions_history_delete BEFORE DELETE ON sessions BEGIN
     'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
+CREATE TRIGGER runs_history_update BEFORE UPDATE ON runs BEGIN
+  INSERT INTO history VALUES (NEW.commit_seq, 'runs',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'model', OLD.model, 'prompt', OLD.prompt,
+    'sessions', OLD.sessions, 'started_at', OLD.started_at, 'ended_at', OLD.ended_at, 'tokens_in', OLD.tokens_in,
+    'tokens_out', OLD.tokens_out, 'cost', OLD.cost, 'items', OLD.items, 'commit_seq', OLD.commit_seq,
+    'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER runs_history_delete BEFORE DELETE ON runs BEGIN
+  INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'runs',
+    OLD.key, json_object(
+    'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'model', OLD.model, 'prompt', OLD.prompt,
+    'sessions', OLD.sessions, 'started_at', OLD.started_at, 'ended_at', OLD.ended_at, 'tokens_in', OLD.tokens_in,
+    'tokens_out', OLD.tokens_out, 'cost', OLD.cost, 'items', OLD.items, 'commit_seq', OLD.commit_seq,
+    'seal', hex(OLD.seal)))
+  ON CONFLICT DO NOTHING;
+END;
 CREATE TRIGGER aliases_history_update BEFORE UPDATE ON aliases BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'aliases',
     OLD.space || '>' || OLD.folded || '>' || OLD.entity || '>' || OLD.alias, json_object(
@@ -743,16 +809,16 @@ CREATE TRIGGER reviews_history_update BEFORE UPDATE ON reviews BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER reviews_history_delete BEFORE DELETE ON reviews BEGIN
   INSERT INTO history VALUES ((SELECT max(seq) FROM commits), 'reviews',
     OLD.key, json_object(
     'id', OLD.id, 'space', OLD.space, 'kind', OLD.kind, 'newer', OLD.newer, 'older', OLD.older,
-    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision,
-    'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
+    'created_at', OLD.created_at, 'decided_at', OLD.decided_at, 'decision', OLD.decision, 'reasons', OLD.reasons,
+    'about', OLD.about, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER subjects_history_update BEFORE UPDATE ON subjects BEGIN

@@ -53,7 +53,7 @@ FROM edges WHERE source = :source AND relation_type = :type AND target = :target
 UPDATE edges SET closed_at = ?4, commit_seq = ?5, seal = ?6 WHERE source = ?1 AND relation_type = ?2 AND target = ?3
 
 -- name: review_put
-INSERT INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET decided_at = excluded.decided_at, decision = excluded.decision,
   commit_seq = excluded.commit_seq, seal = excluded.seal
 
@@ -64,18 +64,33 @@ SELECT key FROM reviews WHERE id = :id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'reviews'), 0)
 
 -- name: review_by_id
-SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, s.owner, s.chat
+SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: reviews_open
 -- What can still be decided, the latest first: where one of the two has gone since, there is no question left.
-SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, s.owner, s.chat
-FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer JOIN nodes o ON o.key = r.older
-WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL AND n.closed_at IS NULL
-  AND (o.closed_reason IS 'superseded' OR r.kind != 'replaced') AND (o.closed_at IS NULL OR r.kind = 'replaced')
-ORDER BY r.kind = 'replaced', r.kind = 'several', r.key DESC LIMIT :most
+SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
+FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer LEFT JOIN nodes o ON o.key = r.older
+WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL AND coalesce(r.kind = :kind, 1)
+  AND CASE r.kind WHEN 'quarantine' THEN n.closed_reason IS 'quarantined'
+    WHEN 'replaced' THEN n.closed_at IS NULL AND o.closed_reason IS 'superseded'
+    ELSE n.closed_at IS NULL AND o.closed_at IS NULL END
+ORDER BY r.kind = 'replaced', r.kind = 'several', r.kind = 'quarantine', r.key DESC LIMIT :most
+
+-- name: review_of_held
+-- What became of the same words that were held back before: the latest, with the node that holds them.
+SELECT r.id, n.id FROM reviews r JOIN nodes n ON n.key = r.newer
+WHERE r.kind = 'quarantine' AND r.space = :space AND n.content = :content AND n.type = :type
+  AND (n.closed_at IS NULL OR n.closed_reason = 'quarantined')
+ORDER BY r.key DESC LIMIT 1
+
+-- name: count_held
+-- What waits in quarantine.
+SELECT count(*) FROM reviews r JOIN nodes n ON n.key = r.newer
+WHERE r.kind = 'quarantine' AND r.decided_at IS NULL AND n.closed_reason IS 'quarantined'
+  AND r.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: review_rows_all
 -- For `doctor`: the sealed columns of every review.
-SELECT id, space, kind, newer, older, created_at, decided_at, decision, commit_seq, seal FROM reviews
+SELECT id, space, kind, newer, older, created_at, decided_at, decision, reasons, about, commit_seq, seal FROM reviews

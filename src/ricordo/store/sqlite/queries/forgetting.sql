@@ -32,13 +32,14 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND type != 'episodic' AND
 SELECT owner, chat FROM spaces ORDER BY key
 
 -- name: archive_counts
--- How many memories of which kind ended for which reason.
+-- How many memories of which kind ended for which reason. What is held in quarantine never began.
 SELECT closed_reason, count(*) FROM nodes
-WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL GROUP BY closed_reason
+WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL AND closed_reason != 'quarantined'
+GROUP BY closed_reason
 
 -- name: archive_listed
 -- What ended, the latest first.
 SELECT key FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL
-  AND (:reason IS NULL OR closed_reason = :reason)
+  AND closed_reason != 'quarantined' AND (:reason IS NULL OR closed_reason = :reason)
 ORDER BY closed_at DESC, key DESC LIMIT :most

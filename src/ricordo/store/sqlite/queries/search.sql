@@ -41,7 +41,8 @@ SELECT key FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: weights_of
 -- What is known of memories beside their words, for the best of a search.
-SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL FROM nodes
+SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
+FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: node_shelf

@@ -7,6 +7,7 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND category IS NOT NULL G
 
 -- name: count_closed
 SELECT count(*) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL
+  AND closed_reason != 'quarantined'
 
 -- name: count_edges
 -- Temporal ones are counted from the sessions they follow from: a session of n episodes has n - 1.

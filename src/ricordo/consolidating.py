@@ -1,0 +1,85 @@
+"""What consolidation is handed of the other rooms: search for what is alike, who is who, what may not be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ricordo.consolidation.judge import Rules
+from ricordo.consolidation.learning import Terms
+from ricordo.consolidation.run import House, Limits
+from ricordo.consolidation.withheld import is_withheld
+from ricordo.encoding.acquaint import acquaint
+from ricordo.encoding.secrets import redact
+from ricordo.errors import UnavailableError
+from ricordo.model import Hit, Node, Scope
+from ricordo.retrieval import ask
+from ricordo.retrieval.context import EstimatedTokens
+from ricordo.retrieval.request import Request
+from ricordo.suspicion import reasons
+from ricordo.words import name_key
+
+if TYPE_CHECKING:
+    from ricordo.engine import Engine
+    from ricordo.ports import LanguageModel
+
+_ALIKE = 5
+_NEAR = {"words": 0.45, "meaning": 0.4}
+"""What a search must have measured for a memory to be worth a model's look."""
+
+
+def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None) -> House:
+    """All that consolidating needs, with the engine's model or another.
+
+    Raises:
+        UnavailableError: no language model is chosen.
+    """
+    chosen = model or engine.language
+    if chosen is None:
+        raise UnavailableError(
+            "no language model is chosen", hint="open the memory with model=..., or give --model or $RICORDO_MODEL"
+        )
+    settings = engine.settings
+    if scope.chat:  # what is said in a group is the group's, and so is what is learnt of it
+        scope = Scope(owner="", chat=scope.chat)
+    return House(
+        model=chosen, scope=scope, store=engine.store, now=engine.now, tokens=EstimatedTokens(),
+        day=lambda: datetime.fromtimestamp(engine.now() / 1_000, UTC).astimezone(engine.zone).date().isoformat(),
+        similar=lambda whose, text, kind, about: _similar(engine, whose, text, kind, about),
+        rules=Rules(
+            min_confidence=settings.extraction_min_confidence, is_instruction=_is_instruction,
+            has_credential=(lambda text: False) if settings.secrets == "keep" else _has_credential,
+        ),
+        terms=Terms(min_conflict=settings.conflict_min_confidence, acquaint=acquaint, is_withheld=is_withheld,
+                    holds_untrusted=settings.untrusted_knowledge == "hold"),
+        limits=Limits(
+            daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out
+        ),
+    )  # fmt: skip
+
+
+async def _similar(engine: Engine, scope: Scope, text: str, kind: str, about: Sequence[str]) -> Sequence[Node]:
+    """Live memories of a type near a text or about the same, best first, by the hybrid search. Being looked at here is
+    no use of them.
+    """
+    nobody: Callable[[Sequence[int]], None] = lambda keys: None  # noqa: E731
+    asking = replace(engine.asking(scope), shown=nobody)
+    results = await ask.search(asking, Request(text=text, type=kind, limit=_ALIKE, trace=True))
+    names = {name_key(name) for name in about}
+    near = [hit.id for hit in results.hits if _is_near(hit) or not names.isdisjoint(map(name_key, hit.about))]
+    found = await engine.store.read(lambda tx: [tx.node(scope, each) for each in near])
+    return [node for node in found if node is not None and node.is_live]
+
+
+def _is_near(hit: Hit) -> bool:
+    return any(share.raw >= _NEAR.get(share.strategy, float("inf")) for share in hit.why)
+
+
+def _has_credential(text: str) -> bool:
+    return bool(redact(text).findings)
+
+
+def _is_instruction(text: str) -> bool:
+    return bool(reasons(text, is_foreign=False))

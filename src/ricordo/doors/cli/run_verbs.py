@@ -1,0 +1,159 @@
+"""The verbs about conversations that become knowledge: consolidate, runs, run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.doors.cli.door import Door
+from ricordo.doors.cli.screen import Answer, dim, one_line
+from ricordo.doors.cli.show_nodes import minute, plain_table
+from ricordo.doors.cli.verb import verb
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.ids import handle_of
+from ricordo.model import Run, RunItem
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+_PANEL = "Learn"
+_LATEST = 1_000
+_MARKS = {
+    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
+    "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
+    "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
+    "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
+}  # fmt: skip
+
+
+@verb("consolidate", panel=_PANEL)
+async def consolidate(
+    door: Door,
+    session: Annotated[
+        str | None, typer.Argument(metavar="[SESSION]", help="One conversation; all that wait when left out.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Ask the model, show what it would do, change nothing.")
+    ] = False,
+) -> Answer:
+    """Have a language model turn conversations into knowledge."""
+    async with door.open(uses_model=True) as memory:
+        with door.waiting("Asking the model…"):
+            run = await memory.consolidate(session, dry_run=dry_run)
+        if not dry_run:
+            await door.settle(memory)
+    status = UnavailableError.exit_status if run.state == "failed" else 0
+    return Answer(data=run, show=lambda out: _show_made(out, run), exit_status=status)
+
+
+def _show_made(out: Console, run: Run) -> None:
+    if not run.items:
+        out.print("Nothing waits to become knowledge.")
+        return
+    _show_items(out, run.items)
+    out.print(dim(_cost(run)))
+    if run.state == "done":
+        out.print(dim(f"`ricordo run undo {handle_of(run.id)}` takes it back."))
+    elif run.state == "dry":
+        out.print(dim("This was a dry run: nothing is changed."))
+
+
+def _show_items(out: Console, items: Sequence[RunItem]) -> None:
+    """A readable diff: what came, what went, what was not believed."""
+    lines = Table.grid(padding=(0, 1))
+    for item in items:
+        mark, style = _MARKS[item.what]
+        why = f"  {one_line(item.reason, most=160)}" if item.reason else ""
+        text = one_line(item.text, most=200) or item.what
+        lines.add_row(Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim")))
+    out.print(lines)
+
+
+def _cost(run: Run) -> str:
+    paid = "" if run.cost is None else f", {run.cost:.4f}"
+    count = len(run.sessions)
+    return (
+        f"{count} conversation{'' if count == 1 else 's'}, {run.model}, {run.tokens_in:,} tokens in and"
+        f" {run.tokens_out:,} out{paid}, prompts {run.prompt}"
+    )
+
+
+@verb("runs", panel=_PANEL)
+async def runs(
+    door: Door, limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20
+) -> Answer:
+    """List the runs in which conversations became knowledge."""
+    async with door.open() as memory:
+        found = await memory.runs(limit)
+
+    def show(out: Console) -> None:
+        if not found:
+            out.print("No conversation has become knowledge yet.")
+            return
+        lines = plain_table("run", "when", "tokens", "model", "what")
+        for run in found:
+            lines.add_row(handle_of(run.id), minute(run.started_at, door.zone), f"{run.tokens_in + run.tokens_out:,}",
+                          Text(one_line(run.model, most=30)), Text(_counted(run)))  # fmt: skip
+        out.print(lines)
+
+    return Answer(data={"runs": found}, show=show)
+
+
+def _counted(run: Run) -> str:
+    kinds = dict.fromkeys(item.what for item in run.items)
+    counts = {kind: sum(item.what == kind for item in run.items) for kind in kinds}
+    names = one_line(", ".join(run.sessions), most=60)
+    return f"{names}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+@verb("run", panel=_PANEL)
+async def run(
+    door: Door,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="show, diff or undo.")],
+    id: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the last 8 characters of it.")],
+) -> Answer:
+    """Look at a run, or take it back as one."""
+    if action not in _ACTIONS:
+        raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}")
+    async with door.open(uses_model=action == "replay") as memory:
+        whole = await _whole_run_id(memory, id)
+        return await _ACTIONS[action](door, memory, whole)
+
+
+async def _show(door: Door, memory: Memory, id: str) -> Answer:
+    found = await memory.run(id)
+
+    def show(out: Console) -> None:
+        out.print(Text(f"{minute(found.started_at, door.zone)}  {', '.join(found.sessions)}", style="bold"))
+        _show_items(out, found.items)
+        out.print(dim(_cost(found)))
+
+    return Answer(data=found, show=show)
+
+
+async def _undo(door: Door, memory: Memory, id: str) -> Answer:
+    commit = await memory.undo(id)
+    await door.settle(memory)
+    done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; its conversations wait again.")
+
+    def show(out: Console) -> None:
+        out.print(done)
+        out.print(dim(f"`ricordo undo {commit.seq}` brings it back."))
+
+    return Answer(data=commit, show=show)
+
+
+async def _whole_run_id(memory: Memory, given: str) -> str:
+    """The id meant; one that is not listed is passed on, to be refused by the memory."""
+    found = [each.id for each in await memory.runs(_LATEST) if given in (each.id, handle_of(each.id))]
+    if len(found) > 1:
+        raise InvalidError(f"run: {given} is the end of several: {', '.join(found[:5])}", hint="give a whole one")
+    return found[0] if found else given
+
+
+_ACTIONS = {"show": _show, "diff": _show, "undo": _undo}

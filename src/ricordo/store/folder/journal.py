@@ -1,0 +1,153 @@
+"""The write protocol of a folder: lines first, the commit's line last, the index after it.
+
+Before the line of a commit is on the disk, any failure cuts the files back to where they were, and the batch may be
+tried again. After it, the batch has happened: only the index may be stale then, and catches up at the next opening or
+writing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import apsw
+
+from ricordo.store.folder.files import Disk, FolderLock, stamp_of
+from ricordo.store.folder.gathering import commits_after, lines_of_commit, touched_lines, watch
+from ricordo.store.folder.layout import COMMITS, FILES, INDEX
+from ricordo.store.folder.lines import Line, Shapes, shapes_of
+from ricordo.store.folder.state import Followed, changed, read_state, write_state
+from ricordo.store.sqlite import faults
+from ricordo.store.sqlite.journal import Journal
+from ricordo.store.sqlite.queries import sql
+
+_log = logging.getLogger("ricordo.store")
+
+Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
+"""Brings the index to what changed files say; returns the connection to write with from then on."""
+
+
+class FolderJournal(Journal):
+    """Writes what a batch changed to the files of a folder, in step with the index's transaction."""
+
+    def __init__(
+        self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Callable[[], apsw.Connection]
+    ) -> None:
+        """Args:
+        connect: a connection to the index that stands there now.
+        """
+        self.folder = folder
+        self.lock = lock
+        self.disk = disk
+        self.is_written = False
+        self._follow = follow
+        self._connect = connect
+        self._inode = 0
+        self._shapes: Shapes | None = None
+        self._state: dict[str, Followed] = {}
+        self._pending: dict[str, list[bytes]] = {}
+        self._seq = 0
+
+    def connected(self) -> apsw.Connection:
+        """A connection to write with, and the memory of which index it is to."""
+        # Looked at before it is opened: where it is replaced in between, the next batch notices.
+        self._inode = stamp_of(self.folder / INDEX).inode
+        connection = self._connect()
+        self._inode = self._inode or stamp_of(self.folder / INDEX).inode
+        self._shapes = None
+        return connection
+
+    @property
+    def place(self) -> int:
+        """Which file the index is now, for those who read; while it is being replaced, the one before."""
+        return stamp_of(self.folder / INDEX).inode or self._inode
+
+    @property
+    def shapes(self) -> Shapes:
+        """How rows are written."""
+        assert self._shapes is not None, "no batch has begun"
+        return self._shapes
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        with self.lock.held():
+            self.is_written = False
+            yield
+
+    def current(self, connection: apsw.Connection) -> apsw.Connection:
+        if stamp_of(self.folder / INDEX).inode != self._inode:
+            _log.info("the index of %s was replaced; opened anew", self.folder)
+            connection.close()
+            connection = self.connected()
+        with failing_as_sqlite():
+            self._know(connection)
+            if names := changed(self.folder, read_state(connection)):
+                connection = self._follow(connection, names)
+                self._know(connection)
+        return connection
+
+    def _know(self, connection: apsw.Connection) -> None:
+        if self._shapes is None:
+            self._shapes = shapes_of(connection)
+            watch(connection, self._shapes)
+
+    def begin(self, connection: apsw.Connection) -> None:
+        self._know(connection)
+        self.is_written = False
+        self._pending = {}
+        self._state = dict(read_state(connection))
+        self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
+        connection.execute(sql("touched_forget"))
+
+    def worked(self, connection: apsw.Connection) -> None:
+        self.worked_by_hand(connection, {})
+
+    def worked_by_hand(self, connection: apsw.Connection, extra: Line) -> None:
+        """As `worked`, with something to say in the commit's line."""
+        for seq in commits_after(connection, self._seq):
+            self._seq = seq
+            for name, line in lines_of_commit(connection, self.shapes, seq, extra):
+                self._pending.setdefault(name, []).append(line)
+
+    def write(self, connection: apsw.Connection) -> None:
+        for name, line in touched_lines(connection, self.shapes):
+            self._pending.setdefault(name, []).append(line)
+        if self._pending:
+            with failing_as_sqlite():
+                self._append()
+            self.is_written = True
+            faults.reached("folder: after commit line")
+            write_state(connection, self._state)
+
+    def _append(self) -> None:
+        written = {name: b"".join(self._pending[name]) for name in FILES if name in self._pending}
+        try:
+            for name, data in written.items():
+                faults.reached("folder: before commit line" if name == COMMITS else "folder: between files")
+                self.disk.append(self.folder / name, data)
+        except BaseException:
+            self._take_back(written)
+            raise
+        for name, data in written.items():
+            self._state[name] = self._state[name].grown(self.folder / name, data)
+        self._pending = {}
+
+    def _take_back(self, written: Mapping[str, bytes]) -> None:
+        """Cut what was begun. Where even that fails, the next one to look finds lines that no commit vouches for."""
+        for name in written:
+            with contextlib.suppress(OSError):
+                self.disk.cut(self.folder / name, self._state[name].stamp.size)
+
+
+@contextlib.contextmanager
+def failing_as_sqlite() -> Iterator[None]:
+    """Errors of files in SQLite's words: to the writer a batch that cannot be written is one that cannot."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise apsw.FullError(f"{error.filename or 'the folder'}: no space left") from error
+        raise apsw.IOError(str(error)) from error

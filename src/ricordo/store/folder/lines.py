@@ -1,0 +1,277 @@
+"""Rows become lines and lines rows, by what the schema says of a table and by the names of `layout`.
+
+A line holds the public ids of what it refers to. Beside what it says it carries `row` (the row's own key), `commit`
+(who wrote it) and `seal` (that nobody else changed it since). Values that are absent or the default are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal, Protocol
+
+import apsw
+
+from ricordo.clock import from_ms, to_ms
+from ricordo.store.folder.layout import KEPT, RESERVED, Form, form_of
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.truth import Table, Truth, truth_of
+
+Line = dict[str, Any]
+"""A parsed line: field to value."""
+
+Kind = Literal["plain", "real", "time", "json", "blob", "space", "reference", "own"]
+
+_TIMES = frozenset(("event_time", "valid_from", "valid_until", "first_seen", "last_updated", "at", "expires_at"))
+_NEVER_TIMES = frozenset(("first_at", "last_at"))
+_HIDDEN = frozenset(("key", "commit_seq", "seal"))
+
+encode: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Unfit(ValueError):
+    """A line that cannot be a row; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column, the field it is written as, and how its values are."""
+
+    name: str
+    field: str
+    kind: Kind
+    target: str = ""
+    default: str = ""
+
+
+class Keys(Protocol):
+    """Knows the keys of rows by their public names."""
+
+    def space(self, owner: str, chat: str) -> int: ...
+
+    def key(self, target: str, name: Any, *, space: int | None) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table as lines: what is selected of a row, and how it is written and read."""
+
+    table: Table
+    form: Form
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def select(self) -> str:
+        """Everything of a row, what it refers to by public name, for use with a WHERE that calls it `t`. Names come
+        from the schema, so the statement is put together.
+        """
+        wanted = [*(_expression(each) for each in self.columns), *(f't."{name}"' for name in self.table.key)]
+        return f'SELECT {", ".join(wanted)} FROM main."{self.table.name}" AS t'
+
+    def key_of(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The key of a row of `select`."""
+        return row[len(self.columns) :]
+
+    def line(self, row: tuple[Any, ...], extra: Mapping[str, Any]) -> Line:
+        """A row of `select` as a line."""
+        found: Line = {"kind": self.form.kind} if self.form.kind else {}
+        for column, value in zip(self.columns, row, strict=False):
+            if value is None or (column.default and value == _default(column)):
+                continue
+            if column.kind == "space":
+                owner, chat = json.loads(value)
+                found["owner_user_id"], found["chat_id"] = owner or None, chat or None
+            elif column.kind != "own":
+                found[column.field] = _written(column, value)
+        return {**found, **extra}
+
+    def image(self, line: Line, keys: Keys) -> dict[str, Any]:
+        """What a line says, column to value; without the row's own key, commit and seal.
+
+        Raises:
+            Unfit: it says nothing that could be a row.
+        """
+        found: dict[str, Any] = {}
+        for column in self.columns:
+            if column.kind == "space":
+                found[column.name] = keys.space(_text(line, "owner_user_id"), _text(line, "chat_id"))
+        for column in self.columns:
+            if column.kind not in ("space", "own"):
+                found[column.name] = _read(column, line.get(column.field), keys, found.get("space"))
+        return found
+
+
+def _text(line: Line, name: str) -> str:
+    value = line.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Unfit(f"{name} is no text")
+    return value or ""
+
+
+def _expression(column: Column) -> str:
+    name = f't."{column.name}"'
+    if column.kind == "space":
+        return f"(SELECT json_array(owner, chat) FROM main.spaces WHERE key = {name})"
+    if column.kind == "reference":
+        public = "session_id" if column.target == "sessions" else "id"
+        return f'(SELECT "{public}" FROM main."{column.target}" WHERE key = {name})'
+    return name
+
+
+def _written(column: Column, value: Any) -> Any:
+    match column.kind:
+        case "time":
+            return iso(value)
+        case "json":
+            parsed = json.loads(value)
+            return parsed if encode(parsed) == value else value
+        case "blob":
+            return b64encode(value).decode()
+    return value
+
+
+def iso(ms: int) -> str:
+    """Unix milliseconds as ISO 8601 text in UTC."""
+    return from_ms(ms).isoformat(timespec="milliseconds")
+
+
+def milliseconds(text: Any) -> int:
+    """Unix milliseconds of ISO 8601 text; without a zone it is UTC. Raises Unfit."""
+    try:
+        at = datetime.fromisoformat(text)
+        return to_ms(at if at.tzinfo is not None else at.replace(tzinfo=UTC))
+    except (TypeError, ValueError, OverflowError):
+        raise Unfit(f"{text!r} is no time") from None
+
+
+def _read(column: Column, value: Any, keys: Keys, space: int | None) -> Any:
+    if value is None:
+        return _default(column)
+    match column.kind:
+        case "time":
+            return milliseconds(value)
+        case "json":
+            return value if isinstance(value, str) else encode(value)
+        case "blob":
+            return _decoded(value)
+        case "real":
+            return _number(column, value)
+        case "reference":
+            key = keys.key(column.target, value, space=space)
+            if key is None:
+                raise Unfit(f"{column.field}: {value!r} is not there")
+            return key
+    return int(value) if isinstance(value, bool) else value
+
+
+def _number(column: Column, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unfit(f"{column.field} is no number")
+    return float(value)
+
+
+def _decoded(value: Any) -> bytes:
+    try:
+        return b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        raise Unfit("not base64") from None
+
+
+def _default(column: Column) -> Any:
+    """What stands in a column of which a line says nothing."""
+    text = column.default
+    if not text:
+        return None
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    return float(text) if column.kind == "real" else int(text)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """All tables that have lines, as the schema tells of them."""
+
+    truth: Truth
+    rows: Mapping[str, Shape]
+    kept: Mapping[str, Shape]
+
+    @cached_property
+    def by_kind(self) -> Mapping[tuple[str, str], Shape]:
+        """Shapes by file and kind of line; the rows of a memory are in three files."""
+        return {(each.form.file, each.form.kind): each for each in (*self.rows.values(), *self.kept.values())}
+
+
+def shapes_of(connection: apsw.Connection) -> Shapes:
+    """What the schema of an index says."""
+    truth = truth_of(connection)
+    kinds: dict[str, list[tuple[str, str, str]]] = {}
+    for table, name, declared, default in connection.execute(sql("schema_column_kinds")):
+        kinds.setdefault(table, []).append((name, declared, default))
+    targets = {(each.table, each.column): each.target for each in truth.references}
+
+    def shape(table: Table, form: Form) -> Shape:
+        columns = tuple(
+            _column(form, *each, target=targets.get((table.name, each[0]), "")) for each in kinds[table.name]
+        )
+        return Shape(table=table, form=form, columns=columns)
+
+    rows = {name: shape(table, form_of(name)) for name, table in truth.tables.items()}
+    kept = {
+        name: shape(_plain_table(connection, name, tuple(each[0] for each in kinds[name])), form)
+        for name, form in KEPT.items()
+    }
+    return Shapes(truth=truth, rows=rows, kept=kept)
+
+
+def _plain_table(connection: apsw.Connection, name: str, columns: tuple[str, ...]) -> Table:
+    """A table outside the truth, in the same words."""
+    key = [
+        (place, column) for table, column, place in connection.execute(sql("schema_columns")) if table == name and place
+    ]
+    return Table(name=name, columns=columns, key=tuple(column for _, column in sorted(key)), unique=())
+
+
+def _column(form: Form, name: str, declared: str, default: str, *, target: str) -> Column:
+    kind: Kind = "plain"
+    if name in _HIDDEN:
+        kind = "own"
+    elif target == "spaces":
+        kind = "space"
+    elif target and target != "commits":
+        kind = "reference"
+    elif default in ("'[]'", "'{}'"):
+        kind = "json"
+    elif declared == "BLOB":
+        kind = "blob"
+    elif declared == "REAL":
+        kind = "real"
+    elif declared == "INTEGER" and (name in _TIMES or name.endswith("_at")) and name not in _NEVER_TIMES:
+        kind = "time"
+    field = form.names.get(name, f"{name}_" if name in RESERVED else name)
+    return Column(name=name, field=field, kind=kind, target=target, default=default)
+
+
+def data(line: Mapping[str, Any]) -> bytes:
+    """A line as it stands in a file, its newline included."""
+    return encode(line).encode() + b"\n"
+
+
+def parsed(raw: bytes) -> Line:
+    """What stands in a line. Raises Unfit where it is no JSON object."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise Unfit("not JSON") from None
+    if not isinstance(found, dict):
+        raise Unfit("no JSON object")
+    return found
+
+
+def content_hash(content: str, speaker: str | None) -> str:
+    """What a vector was made from."""
+    return blake2b(f"{speaker or ''}\0{content}".encode(), digest_size=12).hexdigest()

@@ -1,0 +1,226 @@
+"""Opening a folder: its index is there and follows the files before anybody asks or writes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from ricordo.clock import SystemClock, from_ms
+from ricordo.errors import InvalidError, StoreError
+from ricordo.model import Change, Durability, Reason, Scope
+from ricordo.ports import Progress
+from ricordo.store.folder.adopting import Adoption
+from ricordo.store.folder.files import Disk, FolderLock, lines_of, prefix_sum, set_aside, stamp_of
+from ricordo.store.folder.journal import FolderJournal, failing_as_sqlite
+from ricordo.store.folder.layout import FILES, INDEX, PEOPLE
+from ricordo.store.folder.rebuild import Built, Loose, build
+from ricordo.store.folder.state import Followed, read_state, write_state
+from ricordo.store.sqlite import faults
+from ricordo.store.sqlite.apply import apply
+from ricordo.store.sqlite.connection import connect, transaction, translated
+from ricordo.store.sqlite.schema import Migration, prepare
+from ricordo.store.sqlite.snapshot import Snapshot
+
+_log = logging.getLogger("ricordo.store")
+
+_BUILDING = ".index.building"
+_BESIDE = ("-wal", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caught:
+    """What an opening found in the files and did about it; for the log, for `doctor` and for whoever asks."""
+
+    was_rebuilt: bool = False
+    lines: int = 0
+    adopted: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Folder:
+    """The plain files of a store and the index over them."""
+
+    def __init__(self, path: Path, *, durability: Durability, patience_s: float, steps: tuple[Migration, ...],
+                 progress: Progress | None = None, disk: Disk | None = None) -> None:  # fmt: skip
+        """Args:
+        path: the folder; it exists.
+        progress: told of lines read, where an index is made.
+        """
+        self.path = path
+        self.index = path / INDEX
+        self.caught = Caught()
+        self._steps = steps
+        self._patience_s = patience_s
+        self._progress = progress
+        self.disk = disk or Disk(syncs=durability == "disk")
+        self.journal = FolderJournal(
+            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect
+        )
+
+    def open(self) -> apsw.Connection:
+        """See to the index and follow the files. Returns the connection to write with.
+
+        Raises:
+            StoreError: the files or the index cannot be read or written.
+            UnavailableError: another process holds the folder.
+        """
+        with translated(f"cannot open {self.path}"), self.journal.held(), failing_as_sqlite():
+            if not self._is_sound():
+                self._rebuild("it was missing or damaged")
+            return self.journal.current(self.journal.connected())
+
+    def rebuild(self, progress: Progress | None = None) -> Built:
+        """Make the index anew, whatever it is like."""
+        self._progress = progress or self._progress
+        with translated(f"cannot rebuild the index of {self.path}"), self.journal.held(), failing_as_sqlite():
+            return self._rebuild("somebody asked for it")
+
+    @property
+    def place(self) -> int:
+        """Which file the index is now; a new one has another number."""
+        return self.journal.place
+
+    def close(self) -> None:
+        """Let go of the lock's file."""
+        self.journal.lock.close()
+
+    def _connect(self) -> apsw.Connection:
+        # The files are synced, and the index follows them: it need not be synced by itself.
+        return connect(self.index, durability="process", patience_s=self._patience_s)
+
+    def _is_sound(self) -> bool:
+        """Whether there is an index that can be followed up; an unreadable one is put aside."""
+        if not self.index.exists():
+            return False
+        try:
+            connection = self._connect()
+            try:
+                prepare(connection, self.index, self._steps)
+                read_state(connection)
+            finally:
+                connection.close()
+        except StoreError as error:
+            if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
+                raise
+            self._put_aside("damaged")
+            return False
+        return True
+
+    def _put_aside(self, why: str) -> None:
+        day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
+        kept = self.index.with_name(f"{INDEX}.{why}-{day}")
+        for ending in ("", *_BESIDE):
+            source = Path(f"{self.index}{ending}")
+            if source.exists():
+                source.rename(f"{kept}{ending}")
+        _log.warning("%s was put aside as %s", self.index, kept.name)
+
+    def _follow(self, connection: apsw.Connection, names: list[str]) -> apsw.Connection:
+        """The files are not as the index knew them."""
+        connection.close()
+        self._rebuild(f"{', '.join(names)} changed")
+        return self.journal.connected()
+
+    def _rebuild(self, why: str) -> Built:
+        _log.info("the index of %s is made anew: %s", self.path, why)
+        building = self.path / _BUILDING
+        _remove(building)
+        building.touch(mode=0o600)
+        try:
+            built = build(building, self.path, steps=self._steps, progress=self._progress)
+            self._set_aside(built)
+            self._note_files(building)
+            faults.reached("folder: before replacing the index")
+            _remove(self.index)
+            building.rename(self.index)
+            self.disk.sync_folder(self.path)
+        finally:
+            _remove(building)
+        self._adopt(built.by_hand, built)
+        self.caught = Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand),
+                             notes=tuple(built.unused.places))  # fmt: skip
+        for place in built.unused.places:
+            _log.warning("%s: not used: %s", self.path, place)
+        return built
+
+    def _set_aside(self, built: Built) -> None:
+        """Lines no commit vouches for did not happen: they are kept beside, and taken out."""
+        for name, offsets in built.uncommitted.items():
+            self._cut(name, offsets)
+        for name in FILES:
+            path = self.path / name
+            if path.exists() and path.stat().st_size and not _ends_well(path):
+                self.disk.append(path, b"\n")
+
+    def _cut(self, name: str, offsets: Iterable[int]) -> None:
+        path, gone = self.path / name, set(offsets)
+        lines = list(lines_of(path, start=min(gone)))
+        data = b"".join(raw + b"\n" for offset, raw in lines if offset in gone)
+        kept = set_aside(self.path, name, data, self.disk, day=datetime.now(UTC).strftime("%Y%m%d"))
+        _log.warning("%s: %d lines that no commit vouches for were set aside in %s", path, len(gone), kept.name)
+        if all(offset in gone for offset, _ in lines):
+            self.disk.cut(path, min(gone))
+        else:
+            self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
+
+    def _note_files(self, building: Path) -> None:
+        """The new index has followed the files as they are now."""
+        connection = connect(building, durability="process", patience_s=1)
+        try:
+            with transaction(connection):
+                write_state(connection, {name: self._followed(name) for name in (*FILES, PEOPLE)})
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+
+    def _followed(self, name: str) -> Followed:
+        stamp = stamp_of(self.path / name)
+        return Followed(stamp, prefix_sum(self.path / name, stamp.size) or 0)
+
+    def _adopt(self, by_hand: list[Loose], built: Built) -> None:
+        """What was written by hand becomes a commit like any other."""
+        if not by_hand:
+            return
+        now = SystemClock().now()
+        connection = self.journal.connected()
+        try:
+            with transaction(connection):
+                self.journal.begin(connection)
+                adoption = Adoption(connection, self.journal.shapes, now=now)
+                rows = adoption.states(by_hand)
+                reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows written by hand")
+                change = Change(rows=rows)
+                if rows:
+                    apply(Snapshot(connection), change, scope=Scope(owner="me"), reason=reason, at=from_ms(now))
+                self.journal.worked_by_hand(connection, {"adopted": adoption.marks})
+                self.journal.write(connection)
+        finally:
+            connection.close()
+        built.unused.places += adoption.unused.places
+
+
+def check_is_ours(folder: Path) -> None:
+    """What somebody else keeps in a folder shall not lie among a memory's files.
+
+    Raises:
+        InvalidError: the folder holds things, and none of them is a memory's.
+    """
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    if names and not names & {*FILES, PEOPLE, INDEX}:
+        raise InvalidError(f"location: {folder} holds other things", hint="give an empty folder, or a file's path")
+
+
+def _ends_well(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"
+
+
+def _remove(path: Path) -> None:
+    for ending in ("", *_BESIDE):
+        Path(f"{path}{ending}").unlink(missing_ok=True)

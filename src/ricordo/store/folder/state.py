@@ -1,0 +1,57 @@
+"""How far an index has followed the files of its folder, kept in the index itself and so as old or as new as it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from ricordo.store.folder.files import Stamp, added, line_sum, stamp_of
+from ricordo.store.folder.layout import FILES, PEOPLE
+from ricordo.store.sqlite.queries import sql
+
+_NAME = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A file as it was when the index last looked, and the sum over its lines."""
+
+    stamp: Stamp = Stamp()
+    total: int = 0
+
+    def grown(self, path: Path, data: bytes) -> Followed:
+        """As it is after lines were added."""
+        return Followed(stamp_of(path), added(self.total, line_sum(data)))
+
+
+State = Mapping[str, Followed]
+
+
+def read_state(connection: apsw.Connection) -> State:
+    """What the index says of its files; a fresh one has seen none."""
+    text = connection.execute(sql("meta_get"), {"name": _NAME}).get
+    found = json.loads(text) if text else {}
+    return {name: _followed(found.get(name)) for name in (*FILES, PEOPLE)}
+
+
+def _followed(values: list[int] | None) -> Followed:
+    return Followed(Stamp(*values[:3]), values[3]) if values else Followed()
+
+
+def write_state(connection: apsw.Connection, state: State) -> None:
+    """Remember it, in the running transaction."""
+    plain = {
+        name: [each.stamp.size, each.stamp.changed, each.stamp.inode, each.total]
+        for name, each in state.items()
+        if each.stamp.size or each.stamp.inode
+    }
+    connection.execute(sql("meta_put"), {"name": _NAME, "value": json.dumps(plain, separators=(",", ":"))})
+
+
+def changed(folder: Path, state: State) -> list[str]:
+    """The files that are not as the index saw them."""
+    return [name for name, seen in state.items() if stamp_of(folder / name) != seen.stamp]

@@ -1,0 +1,52 @@
+-- name: schema_column_kinds
+-- Every table's columns in order, with their declared type and default.
+SELECT t.name, c.name, c.type, coalesce(c.dflt_value, '') FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
+WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
+
+-- name: commits_after
+SELECT seq FROM commits WHERE seq > :seq ORDER BY seq
+
+-- name: history_of_commit
+-- What a commit replaced or removed, whole.
+SELECT tbl, row, before FROM history WHERE seq = :seq
+
+-- name: history_put
+INSERT INTO history (seq, tbl, row, before) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: touched_table
+-- What this transaction changed outside the truth, for the folder's files to follow. Rolled back with it.
+CREATE TEMP TABLE IF NOT EXISTS touched (tbl TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (tbl, row)) WITHOUT ROWID
+
+-- name: touched_rows
+SELECT tbl, row FROM temp.touched
+
+-- name: touched_forget
+DELETE FROM temp.touched
+
+-- name: vector_lines
+-- The vectors of a node that a model made, with what they were made from.
+SELECT n.id, m.name, m.dimension, n.content, n.speaker, e.vector, w.pieces, w.vectors
+FROM embeddings e JOIN nodes n ON n.key = e.node JOIN models m ON m.key = e.model
+  LEFT JOIN word_vectors w ON w.embedding = e.id
+WHERE e.node = ?1 AND e.model = ?2
+
+-- name: vector_put
+INSERT INTO embeddings (node, model, space, shelf, vector) SELECT key, ?2, space, shelf, ?3 FROM nodes WHERE key = ?1
+ON CONFLICT DO NOTHING RETURNING id
+
+-- name: sequence_raise
+UPDATE sqlite_sequence SET seq = max(seq, :key) WHERE name = :table
+
+-- name: sequence_begin
+INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
+WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
+
+-- name: relations_to_link_forget
+DELETE FROM relations_to_link
+
+-- name: commit_line
+SELECT c.seq, s.owner, s.chat, c.at, c.actor, c.origin, c.reason, c.run_id, c.seal, c.digest, c.hash
+FROM commits c JOIN spaces s ON s.key = c.space WHERE c.seq = :seq
+
+-- name: commit_last_seq
+SELECT max(seq) FROM commits

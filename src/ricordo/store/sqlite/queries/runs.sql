@@ -1,0 +1,88 @@
+-- name: run_put
+INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET sessions = excluded.sessions, ended_at = excluded.ended_at,
+  tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost, items = excluded.items,
+  commit_seq = excluded.commit_seq, seal = excluded.seal
+
+-- name: run_place
+SELECT key FROM runs WHERE id = :id
+
+-- name: run_last_key
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0)
+
+-- name: run_by_id
+SELECT r.key, r.id, r.kind, r.model, r.prompt,
+  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
+FROM runs r JOIN spaces s ON s.key = r.space
+WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: runs_listed
+-- The latest first.
+SELECT r.key, r.id, r.kind, r.model, r.prompt,
+  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
+FROM runs r JOIN spaces s ON s.key = r.space
+WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
+
+-- name: run_rows_all
+-- For `doctor`: the sealed columns of every run.
+SELECT id, space, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, commit_seq,
+  seal
+FROM runs
+
+-- name: sessions_waiting
+-- Conversations with messages that have not become knowledge, the oldest first; NULL for what was said outside any.
+SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at
+FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
+WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.shelf = 'e'
+GROUP BY n.space, n.session ORDER BY min(n.event_time), min(n.key)
+
+-- name: episodes_waiting
+-- Messages of one conversation that have not become knowledge, in order.
+SELECT n.key FROM live_nodes n LEFT JOIN sessions ss ON ss.key = n.session
+WHERE n.space = :space AND n.shelf = 'e' AND ss.session_id IS :session ORDER BY n.event_time, n.key
+
+-- name: episodes_of
+-- All live messages of one conversation, in order.
+SELECT n.key FROM live_nodes n JOIN sessions ss ON ss.key = n.session
+WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDER BY n.event_time, n.key
+
+-- name: model_use_add
+INSERT INTO model_use VALUES (:day, :model, :calls, :tokens_in, :tokens_out)
+ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tokens_in = tokens_in + excluded.tokens_in,
+  tokens_out = tokens_out + excluded.tokens_out
+
+-- name: model_use_of
+SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM model_use WHERE day = :day
+
+-- name: failure_add
+INSERT INTO failures (space, session, tries, at, reason) VALUES (:space, :session, 1, :at, :reason)
+ON CONFLICT (space, coalesce(session, 0)) DO UPDATE SET tries = tries + 1, at = excluded.at, reason = excluded.reason
+
+-- name: failure_drop
+DELETE FROM failures WHERE space = :space AND session IS :session
+
+-- name: failures_of
+SELECT sp.owner, sp.chat, ss.session_id, f.tries, f.at, f.reason
+FROM failures f JOIN spaces sp ON sp.key = f.space LEFT JOIN sessions ss ON ss.key = f.session
+WHERE f.space IN (SELECT value FROM json_each(:spaces)) ORDER BY f.at DESC
+
+-- name: forgotten_like
+-- Facts of a type that somebody had forgotten, or decided against: those that say the same, or rest on the same messages.
+SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
+WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
+  AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line) OR EXISTS (SELECT 1 FROM edges e
+    JOIN nodes m ON m.key = e.target WHERE e.source = n.key AND e.relation_type = 'derived_from'
+    AND m.id IN (SELECT value FROM json_each(:evidence))))
+
+-- name: node_ids_of
+-- The ids behind keys that a run names.
+SELECT key, id FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
+
+-- name: evidence_of
+-- The messages that derived memories rest on: (memory, message's id), in order.
+SELECT e.source, n.id FROM edges e JOIN live_nodes n ON n.key = e.target
+WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
+  AND n.space IN (SELECT value FROM json_each(:spaces))
+ORDER BY e.source, n.event_time, n.key
