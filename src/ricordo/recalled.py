@@ -68,11 +68,14 @@ def _without_fenced(text: str, place: str) -> str:
             depth -= 1
         else:
             start = begin if depth == 1 else _back(text, done, fence.start())
-            kept += [text[done:start], place]
-            done, depth = fence.end(), 0
-    if depth:
+            if start < fence.start():  # a fence by itself is nobody's memory
+                kept += [text[done:start], place]
+                done = fence.end()
+            depth = 0
+    end = _onward(text, begin) if depth else done
+    if depth and text[begin:end].strip().count("\n"):
         kept += [text[done:begin], place]
-        done = _onward(text, begin)
+        done = end
     return "".join([*kept, text[done:]])
 
 

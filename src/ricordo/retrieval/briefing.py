@@ -23,7 +23,6 @@ from ricordo.retrieval.context import (
 )
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.intent import complexity_of
-from ricordo.retrieval.linked import namings
 from ricordo.retrieval.marking import mark, may_be_quoted
 from ricordo.retrieval.profile import known_people, profile
 from ricordo.retrieval.request import Request, query_of
@@ -95,6 +94,8 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
 
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
     """Of those the prompt names first, then of those the facts are about."""
+    from ricordo.retrieval.linked import namings  # with numpy, which help and version do without
+
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
     named = people.entities(snapshot, scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]
