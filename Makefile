@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench peers ablation crash fuzz clean
+.PHONY: demo test check format docs bench peers ablation crash fuzz fuzz-http load clean
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -51,6 +51,14 @@ ablation: $(READY)
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
 	@$(BIN)/python -m tests.crash.processes
+
+# Generated requests on every HTTP route, two hundred each way; some minutes.
+fuzz-http: $(READY)
+	@RICORDO_HTTP_EXAMPLES=200 $(BIN)/python -m pytest tests/doors/test_openapi.py
+
+# The HTTP and MCP doors under load with a store of 100,000: about ten minutes.
+load: $(READY)
+	@$(BIN)/python benchmarks/doors.py
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000

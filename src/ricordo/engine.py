@@ -19,7 +19,7 @@ from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Keeping, Rules, single_scopes
-from ricordo.model import Scope
+from ricordo.model import Run, Scope
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.calibration import Floors
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 STORED = "stored"
 """Stands for the embedder the store was last opened with."""
 
+# A conversation is over when nobody spoke for so long.
+_QUIET_MS = 3_600_000
 # While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
 _FRESH_MOST = 64
 
@@ -190,6 +192,7 @@ class Engine:
         return Keeping(
             store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
             dry_run=dry_run, progress=progress,
+            consolidate=None if self.language is None else self._consolidate_what_is_over,
         )  # fmt: skip
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
@@ -200,6 +203,14 @@ class Engine:
                 lambda snapshot: [node.key for id in quoted if (node := snapshot.node(scope, id)) is not None]
             )
             self._usage.note(keys, now=self.now())
+
+    async def _consolidate_what_is_over(self, scope: Scope) -> Run:
+        """Make knowledge of the conversations in which nothing more is being said."""
+        from ricordo.consolidation import run as running
+
+        run = await running.consolidate(self.house(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS)
+        self.backlog.note(len(run.items))
+        return run
 
     def _warm(self, scope: Scope) -> None:
         """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.

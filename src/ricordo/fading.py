@@ -12,6 +12,9 @@ from ricordo.model import Category, ClosedReason, DecayCloses, EndsBy, Fading
 FADED = 0.05
 """Below this a memory counts as faded."""
 
+STATED = 0.8
+"""How sure a model's memory is that repeats what was said; what it only concludes is less."""
+
 DAY_MS = 86_400_000
 
 LIFETIME_DAYS: Mapping[Category, int] = {"context": 7, "event": 30, "task": 14, "observation": 3}
@@ -27,9 +30,9 @@ _LONGEST_DAYS = 365_000
 class Vital(NamedTuple):
     """What of a piece of knowledge decides how long it is kept. Instants are Unix milliseconds.
 
-    `shown` and `last_access` tell how often it was returned, and when last. `is_said`: by the user, or it rests on what
-    the user said; `is_inferred`: a model drew it. `is_protected`: it is about somebody who is marked so; `is_frequent`:
-    about somebody who is named very often. `size` is that of its text in bytes of UTF-8.
+    `shown` and `last_access` tell how often it was returned, and when last. `is_said`: by the user, or a model repeats
+    what the user said; `is_inferred`: a model drew it. `is_protected`: it is about somebody who is marked so;
+    `is_frequent`: about somebody who is named very often. `size` is that of its text in bytes of UTF-8.
     """
 
     key: int

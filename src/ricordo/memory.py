@@ -489,7 +489,8 @@ class Memory:
         return await self._noted("resolve", decide)
 
     async def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer. It goes to the archive, and `restore` brings it back.
+        """Take a memory out of every answer, with the sentences it came from, and do not learn it from them again. It
+        goes to the archive, and `restore` brings it back; so does saying it anew.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -949,7 +950,9 @@ class Memory:
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: `gc`, then `prune`. Arguments and errors are those of `gc`."""
+        """A night's work, step by step: conversations that are over become knowledge (where there is a model), then
+        `gc`, `prune` and tidying up inside. Arguments and errors are those of `gc`; a step that fails says so.
+        """
         return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _keeping(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Keeping:

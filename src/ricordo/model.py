@@ -389,6 +389,8 @@ class Change:
 
     `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
     closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
+    `withhold` holds ids of memories that are not to be learnt again, `withheld_spans` pieces of added ones that answers
+    leave out (id, start, length, by what they are withheld), `said_anew` what is withheld no more, by its number.
     `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
     `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
     `rows` takes rows back to what they were, whatever they hold.
@@ -410,6 +412,9 @@ class Change:
     unlink: tuple[Edge, ...] = ()
     reviews: tuple[Review, ...] = ()
     associates: tuple[tuple[str, str], ...] = ()
+    withhold: tuple[str, ...] = ()
+    withheld_spans: tuple[tuple[str, int, int, int], ...] = ()
+    said_anew: tuple[int, ...] = ()
     consolidated: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
     rows: tuple[RowState, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings
+from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings, UnavailableError
+from ricordo.language import ScriptedModel
 from tests.flows.conftest import DAY, HandClock
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -178,9 +180,27 @@ async def test_who_is_named_very_often_keeps_what_is_known_of_them(tmp_path: Pat
         assert {(await memory.explain(node.id)).fading for node in facts} == {"never"}
 
 
-async def test_what_a_model_drew_from_the_users_own_words_is_as_good_as_said(memory: Any, clock: HandClock) -> None:
+async def test_what_a_model_repeats_of_the_user_is_as_good_as_said_and_what_it_concludes_is_not(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    given = {"kind": "fact", "category": "knowledge", "about": [], "slot": "", "confidence": 0.9}
+    facts = [
+        {"text": "The user lives near the lake", "evidence": ["e1"], "said": True, **given},
+        {"text": "The user is near the lake often", "evidence": ["e1"], "said": False, **given},
+    ]
+    model = ScriptedModel([{"facts": facts, "entities": [], "relations": [], "causes": [], "summary": ""}])
+    settings = Settings(durability="process")
+    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+        await memory.add("I live near the lake", session="s1")
+        await memory.consolidate("s1")
+        clock.ms += 100 * DAY
+        assert (await memory.gc()).archived == {"decayed": 1}
+        assert [node.content for node in (await memory.list(type="semantic")).nodes] == ["The user lives near the lake"]
+
+
+async def test_what_came_from_elsewhere_and_lasts_sinks(memory: Any) -> None:
     assert (await memory.explain((await memory.remember("A", origin="extraction")).id)).fading == "closes"
-    assert (await memory.explain((await memory.remember("B", origin="web")).id)).fading == "sinks"
+    assert (await memory.explain((await memory.remember("B", origin="agent")).id)).fading == "sinks"
 
 
 async def test_everything_may_be_let_fade(tmp_path: Path, clock: HandClock) -> None:
@@ -234,13 +254,79 @@ async def test_upkeep_can_be_undone_as_one(memory: Any, clock: HandClock) -> Non
     clock.ms += 15 * DAY
     told: list[tuple[int, int]] = []
     report = await memory.gc(progress=lambda done, total: told.append((done, total)))
-    assert (report.archived, len(report.items), len(report.commits)) == ({"expired": 1_100}, 1_000, 3)
-    assert told == [(500, 1_100), (1_000, 1_100), (1_100, 1_100)]
+    assert (report.archived, len(report.items), len(report.commits)) == ({"expired": 1_100}, 1_000, 6)
+    assert told[:2] + told[-1:] == [(200, 1_100), (400, 1_100), (1_100, 1_100)]
     assert (await memory.stats()).closed == 1_100
     (run,) = report.runs
     await memory.undo(run)
     assert ((await memory.stats()).closed, (await memory.get(nodes[7].id)).is_live) == (0, True)
     assert all(finding.ok for finding in (await memory.doctor()).findings)
+
+
+async def test_a_night_s_work_begins_with_the_conversations_that_are_over(tmp_path: Path, clock: HandClock) -> None:
+    asked: list[object] = []
+
+    def answer(*given: object) -> dict[str, object]:
+        asked.append(given)
+        return {"facts": [], "entities": [], "relations": [], "causes": [], "summary": "They spoke."}
+
+    settings = Settings(durability="process")
+    model = ScriptedModel(answer)
+    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+        await memory.add("I was at the lake", session="s1")
+        quiet = (await memory.maintain()).steps[0]
+        assert (quiet.name, quiet.detail, asked) == ("sessions", "nothing to do", [])
+        clock.ms += DAY
+        assert "would" in (await memory.maintain(dry_run=True)).steps[0].detail
+        assert asked == []
+        assert (await memory.maintain()).steps[0].detail == "1 conversations became knowledge"
+        assert len(asked) == 1
+        assert (await memory.maintain()).steps[0].detail == "nothing to do"
+
+
+async def test_a_step_that_fails_keeps_no_other_from_being_done(tmp_path: Path, clock: HandClock) -> None:
+    def answer(*given: object) -> dict[str, object]:
+        raise UnavailableError("the model is down")
+
+    settings = Settings(durability="process")
+    model = ScriptedModel(answer)
+    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+        await memory.add("I was at the lake", session="s1")
+        await memory.remember("Call the plumber", category="task")
+        clock.ms += 20 * DAY
+        report = await memory.maintain()
+        assert (report.ok, [step.ok for step in report.steps]) == (False, [False, True, True, True])
+        assert "the model is down" in report.steps[0].detail
+        assert report.steps[1].report.archived == {"expired": 1}
+
+
+async def test_two_who_look_after_a_store_at_once_close_each_memory_once(tmp_path: Path, clock: HandClock) -> None:
+    options: dict[str, Any] = {"embedder": None, "clock": clock, "settings": Settings(durability="process")}
+    async with Memory.open(tmp_path / "me.db", **options) as one, Memory.open(tmp_path / "me.db", **options) as two:
+        await one.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
+        clock.ms += 15 * DAY
+        reports = await asyncio.gather(one.maintain(all_owners=True), two.gc(), one.gc())
+        done = [reports[0].steps[1].report, *reports[1:]]
+        assert sum(report.archived.get("expired", 0) for report in done if report) == 900
+        assert sum(len(report.items) for report in done if report) == 900
+        assert (await two.stats()).closed == 900
+        assert [len(versions) for versions in [await one.history((await two.archive(1)).nodes[0].id)]] == [2]
+
+
+async def test_upkeep_that_was_broken_off_is_finished_by_the_next(tmp_path: Path, clock: HandClock) -> None:
+    settings = Settings(durability="process")
+    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
+        clock.ms += 15 * DAY
+
+        def stop(done: int, total: int) -> None:
+            if done >= 400:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await memory.gc(progress=stop)
+        assert (await memory.stats()).closed == 400
+        assert (await memory.gc()).archived == {"expired": 500}
 
 
 async def test_too_many_memories_evict_the_least_valuable(tmp_path: Path, clock: HandClock) -> None:
@@ -312,8 +398,8 @@ async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, c
     assert (await group.gc(dry_run=True)).archived == {"expired": 2}
     assert (await ann.stats()).last_decay is None
     report = await memory.maintain(all_owners=True)
-    assert [step.name for step in report.steps] == ["gc", "prune"]
-    assert report.steps[0].report.archived == {"expired": 2}
+    assert [step.name for step in report.steps] == ["sessions", "gc", "prune", "tidy"]
+    assert report.steps[1].report.archived == {"expired": 2}
     assert [(commit.actor, commit.reason) for commit in await ann.log()] == [("upkeep", "expired"), ("ann", "remember")]
     assert [commit.origin for commit in await memory.log()] == []
     (run,) = [commit.run_id for commit in await ann.log() if commit.run_id]

@@ -76,6 +76,16 @@ class World:
         while await self.store.derive(pack_full_shelves):
             pass
 
+    async def tidy(self):
+        """Let go of removals, as if all vectors had just been made. How many rows went."""
+
+        def work(tx):
+            newest = tx.rows("embeddings_position")[0][1]
+            models.note_progress(tx, self.model.key, 0, newest)
+            return models.drop_removals(tx)
+
+        return await self.store.derive(work)
+
     async def key(self, node):
         return await self.store.read(lambda tx: tx.rows("node_place", {"id": node.id})[0][0])
 
@@ -164,6 +174,29 @@ def test_a_closed_node_leaves_the_index_and_a_restored_one_returns(tmp_path):
         assert set(await world.held(world.readers[0])) == {await world.key(one), await world.key(two)}
 
     story(tmp_path / "m.db", tell)
+
+
+def test_removals_nobody_needs_go_and_a_reader_that_slept_begins_anew(tmp_path):
+    async def tell(world):
+        nodes = await world.add(6)
+        await world.embed()
+        await world.check()
+        slept = world.readers.pop()
+        for node in nodes[:4]:
+            await commit(world.store, close=(closing(node),))
+        assert await world.tidy() == 3, "the newest is the position of all readers, and stays"
+        assert await world.tidy() == 0
+        assert models.lost_since(await _now(world), 1)[1] == 1, "who made vectors then looks through all again"
+        await commit(world.store, put=(nodes[0],))
+        world.readers.append(slept)
+        await world.check()
+        assert len(await world.held(slept)) == 3
+
+    story(tmp_path / "m.db", tell)
+
+
+async def _now(world):
+    return await world.store.read(lambda tx: tx)
 
 
 def test_new_words_need_a_new_vector(tmp_path):
@@ -258,7 +291,7 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
         nodes, gone = list(await world.add(6)), []
         for turn in range(40):
             match dice.choice(
-                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on")
+                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on", "tidy")
             ):
                 case "add":
                     nodes += await world.add(dice.randrange(1, 4))
@@ -281,6 +314,8 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
                 case "move" if nodes:
                     key, shelf = await world.key(dice.choice(nodes)), dice.choice("kec")
                     await world.store.derive(lambda tx, k=key, s=shelf: _move(tx, k, s))
+                case "tidy":
+                    await world.tidy()
                 case "read on" if world.readers:
                     await world.read_on(dice.choice(world.readers))
                 case "check":

@@ -13,6 +13,7 @@ from typing import get_args
 
 from ricordo.consolidation.pages import Page
 from ricordo.consolidation.proposal import Proposal, ProposedEntity, ProposedFact, ProposedRelation
+from ricordo.fading import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.words import index_terms, name_terms, question_terms, statement_line
 
@@ -27,7 +28,7 @@ _MOST_CAUSES = 50
 _MOST_SUMMARY_CHARS = 1_000
 _USER = frozenset(("user", "the user", "me", "i", "myself", "пользователь", "я"))
 
-STATED, CONCLUDED = 0.8, 0.6
+CONCLUDED = 0.6
 """How sure what a model extracted is: said outright, or concluded. What a user states himself is 1."""
 
 _CAUSAL = re.compile(

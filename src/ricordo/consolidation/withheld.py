@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from ricordo.clock import to_ms
 from ricordo.model import Node
 from ricordo.store import Snapshot
+from ricordo.store.sqlite import withholding
 from ricordo.words import question_terms, statement_line
 
 _MUCH = 0.5
 
 
 def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> bool:
-    """Whether a fact was forgotten, or decided against, and its evidence is older than that: nobody has said it anew.
+    """Whether a fact was forgotten, erased or decided against, and its evidence is older than that: nobody has said it
+    anew. What says it is known by its words, and by keyed hashes of them where it was erased or is being replayed.
 
     The same words count wherever they come from; other words only from the same messages, where they say much the same.
     """
@@ -25,6 +27,10 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
         "space": space, "type": fact.type, "content": fact.content, "line": statement_line(fact.content),
         "evidence": json.dumps([node.id for node in evidence]),
     }  # fmt: skip
+    said = [to_ms(node.event_time) for node in evidence if node.role == "user" and node.origin == "conversation"]
+    session = evidence[0].session
+    if withholding.matches(snapshot, space, fact.content, session=session, said_at=max(said, default=None)):
+        return True
     told_at = max(to_ms(node.created_at) for node in evidence)
     return any(
         told_at <= closed_at and (is_same or is_much_the_same(content, fact.content))

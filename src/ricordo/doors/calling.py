@@ -45,6 +45,11 @@ class Caller:
     def scope(self) -> Scope:
         return Scope(owner=self.owner, chat=self.chat, trust=self.trust)
 
+    @property
+    def origin(self) -> Origin:
+        """What is said of where its texts come from."""
+        return _ORIGINS[self.trust]
+
     def must_have(self, access: Access) -> None:
         """Raises:
         DeniedError: the caller has no such permission.

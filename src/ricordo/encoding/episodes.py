@@ -10,6 +10,7 @@ from typing import get_args
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes
 from ricordo.encoding.people import overhear
+from ricordo.encoding.screening import Screened, all_screened
 from ricordo.encoding.text import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError
 from ricordo.ids import checked_id, new_id
@@ -74,20 +75,36 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     known = snapshot.known_ids(ids) if ids else {}
     silent = snapshot.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
     fresh: dict[str, Node] = {}
-    for node in episodes:
-        check_same(snapshot, node, known)
+    seen: dict[str, Screened] = {}
+    for given, passed in zip(episodes, all_screened(snapshot, episodes), strict=True):
+        node = passed.node
+        if node is None:  # all of it was erased before
+            continue
+        check_same(snapshot, node, known, given=given)
         if fresh.get(node.id, node).content != node.content:
             raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get fresh ones")
         if node.id not in known and not is_silent(node.session, silent):
             fresh.setdefault(node.id, node)
-    return overhear(snapshot, Change(add=tuple(fresh.values())), scope=scope)
+            seen.setdefault(node.id, passed)
+    change = Change(
+        add=tuple(fresh.values()), withheld_spans=tuple(span for each in seen.values() for span in each.spans),
+        said_anew=tuple({number: None for each in seen.values() for number in each.anew}),
+    )  # fmt: skip
+    return overhear(snapshot, change, scope=scope, heard={node_id: each.heard for node_id, each in seen.items()})
 
 
-def check_same(snapshot: Snapshot, node: Node, known: Mapping[str, tuple[int, str]]) -> None:
-    """Raises:
-    ConflictError: the node's id is taken by another text or another owner (which is not told apart).
+def check_same(
+    snapshot: Snapshot, node: Node, known: Mapping[str, tuple[int, str]], *, given: Node | None = None
+) -> None:
     """
-    if node.id in known and known[node.id] != (snapshot.space(node.owner, node.chat), node.content):
+    Args:
+        given: the node as it came, where a part of it is not stored again.
+
+    Raises:
+        ConflictError: the node's id is taken by another text or another owner (which is not told apart).
+    """
+    texts = (node.content, (given or node).content)
+    if node.id in known and known[node.id] not in {(snapshot.space(node.owner, node.chat), text) for text in texts}:
         raise ConflictError(f"id {node.id} is taken", hint="leave it out to get a fresh one")
 
 

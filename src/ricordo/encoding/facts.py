@@ -13,6 +13,7 @@ from ricordo.encoding.attributes import checked_attributes, checked_tags
 from ricordo.encoding.category import infer_category
 from ricordo.encoding.episodes import Instant, check_same, is_silent
 from ricordo.encoding.people import People, names_of, scope_of
+from ricordo.encoding.screening import may_learn, said_again
 from ricordo.encoding.text import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
@@ -111,7 +112,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     for node in facts:
         check_same(snapshot, node, known)
         space = node.owner, node.chat
-        if node.id in known or is_silent(node.session, silent[space]):
+        if node.id in known or is_silent(node.session, silent[space]) or not may_learn(snapshot, node):
             continue
         entities = people[space].about(node) if node.is_live else []
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
@@ -119,7 +120,8 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.node(scope, node.id) or node for node in facts)
     pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects))
+    anew = said_again(snapshot, added)
+    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=anew)
     for each in people.values():
         change = each.into(change)
     return Learnt(nodes=nodes, change=change)

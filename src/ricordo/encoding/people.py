@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -227,20 +227,25 @@ class People:
         )
 
 
-def overhear(snapshot: Snapshot, change: Change, *, scope: Scope) -> Change:
-    """A change that adds messages, with the relations that the owner says outright in them."""
+def overhear(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
+    """A change that adds messages, with the relations that the owner says outright in them.
+
+    Args:
+        heard: what of each message may be learnt from, by id.
+    """
     if not change.add:
         return change
-    telling = [node for node in change.add if may_name_relation(node.content)]
+    told = (replace(node, content=heard[node.id]) if heard[node.id] != node.content else node for node in change.add)
+    telling = [node for node in told if may_name_relation(node.content)]
     if not telling:
         return change
-    heard: dict[Scope, People] = {}
+    homes: dict[Scope, People] = {}
     for node in telling:
         is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
         home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
-        people = heard.setdefault(home, People(snapshot, scope=home, now=to_ms(node.created_at)))
+        people = homes.setdefault(home, People(snapshot, scope=home, now=to_ms(node.created_at)))
         people.listen(node, owner=scope.owner)
-    for people in heard.values():
+    for people in homes.values():
         change = people.into(change)
     return change
 

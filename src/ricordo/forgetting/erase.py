@@ -15,7 +15,7 @@ from ricordo.forgetting.forget import found
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import erasing, faults
+from ricordo.store.sqlite import erasing, faults, withholding
 from ricordo.store.sqlite.cleaning import Cleaned
 from ricordo.store.sqlite.erasing import Targets
 
@@ -30,6 +30,9 @@ AT_ONCE_ROWS = 1_000
 
 _NAMED_MOST = 1_000
 _AT_OPENING_S = 1.0
+# What was said in more memories than this is not looked for in others, and of more than that not withheld.
+_SOURCES_MOST = 200
+_WITHHELD_MOST = 20_000
 
 _ELSEWHERE = (
     "backups and exports made before",
@@ -76,6 +79,7 @@ async def erase(store: Store, asked: Asked, *, scope: Scope, now: int, sought: S
 
     def start(snapshot: Snapshot) -> tuple[Plan, int]:
         plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
+        _withhold(snapshot, plan.targets, scope, at=now)
         number = erasing.begin(snapshot, plan.targets, at=now)
         if plan.report.count <= AT_ONCE_ROWS:
             _remove_all(snapshot, number, plan.targets, now=now, actor=scope.owner or scope.chat or "")
@@ -88,6 +92,19 @@ async def erase(store: Store, asked: Asked, *, scope: Scope, now: int, sought: S
                   progress=progress, total=plan.report.count)  # fmt: skip
     faults.reached("erase: rows gone")
     return await _cleaned(store, plan.report)
+
+
+def _withhold(snapshot: Snapshot, targets: Targets, scope: Scope, *, at: int) -> None:
+    """What is erased is not learnt again from elsewhere, nor stored again. Of an owner nothing is left to withhold."""
+    going = set(targets.nodes)
+    for node in snapshot.nodes(scope, targets.nodes[:_WITHHELD_MOST]).values():
+        space = snapshot.space(node.owner, node.chat)
+        assert space is not None
+        found = withholding.of_text(node, is_erased=True, spans=False)
+        if node.type != "episodic" and len(going) <= _SOURCES_MOST:
+            sources = withholding.sources(snapshot, node, space)
+            found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
+        withholding.put(snapshot, space, found, at=at)
 
 
 async def resume(store: Store) -> None:
@@ -316,5 +333,6 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 def _copies_beside(path: Path) -> Iterator[str]:
     """What lies beside the store and looks like a copy of it."""
-    for other in sorted(path.parent.glob(f"{path.name}.*")):
-        yield f"{other} beside the store"
+    for pattern in (f"{path.name}.*", "set-aside-*", ".git"):
+        for other in sorted(path.parent.glob(pattern)):
+            yield f"{other} beside the store"

@@ -22,8 +22,12 @@ def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
 
 
 def forget(node: Node, *, at: datetime) -> Change:
-    """Close a node. Forgetting what is closed already changes nothing. Pure."""
-    return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),)) if node.is_live else Change()
+    """Close a node, and see to it that it is not learnt again from where it was said. Forgetting what is closed already
+    changes nothing. Pure.
+    """
+    if not node.is_live:
+        return Change()
+    return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
 
 
 def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nsmallest
 
+from ricordo.clock import from_ms
 from ricordo.fading import Vital, due, ending, left, lifetime_days, worth
 from ricordo.forgetting.keeping import BATCH, Keeping, Parting, Tally, new_run, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
@@ -17,6 +18,8 @@ async def gc(keeping: Keeping) -> ArchiveReport:
     tally = Tally(keeping)
     for scope in keeping.scopes:
         await _collect(keeping, scope, tally)
+    if not keeping.dry_run:
+        await keeping.store.compact(actor=keeping.actor, at=from_ms(keeping.now))
     return tally.report()
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -16,11 +16,11 @@ from ricordo.model import (
     ArchiveReport,
     Change,
     ClosedReason,
-    Closing,
     DecayCloses,
     Leaving,
     Node,
     Reason,
+    Run,
     Scope,
 )  # fmt: skip
 from ricordo.ports import Progress
@@ -29,7 +29,7 @@ from ricordo.store.sqlite import lives
 
 T = TypeVar("T")
 
-BATCH = 500
+BATCH = 200
 """So many memories are closed in one commit: others write in between."""
 
 _PAGE = 2_000
@@ -49,7 +49,8 @@ class Rules:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
     """All that upkeep needs of the house. `scopes` has one space each, so that nobody's commit holds another's rows;
-    `now` is in Unix milliseconds; `actor` is who stands in the log.
+    `now` is in Unix milliseconds; `actor` is who stands in the log. `consolidate` makes knowledge of the conversations
+    of a scope that are over; None where there is no model to do it.
     """
 
     store: Store
@@ -60,6 +61,7 @@ class Keeping:
     actor: str
     dry_run: bool = False
     progress: Progress | None = None
+    consolidate: Callable[[Scope], Awaitable[Run]] | None = None
 
     def day(self, at: int) -> str:
         """The day of an instant on the user's calendar."""
@@ -117,7 +119,7 @@ class Tally:
             nodes = {key: node for key, node in _nodes(tx, scope, parting).items() if node.is_live}
             fresh = self.keeping.read(tx, scope, list(nodes))
             going = {vital.key for vital in still(tx, fresh)}
-            change = _closing([each for each in parting if each.vital.key in going], at=self.keeping.now)
+            change = _closing([each for each in parting if each.vital.key in going], nodes, at=self.keeping.now)
             return change, ({key: nodes[key] for key in going}, tx.next_commit())
 
         at = from_ms(self.keeping.now)
@@ -173,6 +175,9 @@ def _nodes(snapshot: Snapshot, scope: Scope, parting: Sequence[Parting]) -> dict
     return snapshot.nodes(scope, [each.vital.key for each in parting])
 
 
-def _closing(parting: Sequence[Parting], *, at: int) -> Change:
+def _closing(parting: Sequence[Parting], nodes: Mapping[int, Node], *, at: int) -> Change:
+    """As rows that are known already: `close` would read each of them again."""
     when = from_ms(at)
-    return Change(close=tuple(Closing(id=each.vital.id, at=when, reason=each.reason) for each in parting))
+    return Change(
+        put=tuple(replace(nodes[each.vital.key], closed_at=when, closed_reason=each.reason) for each in parting)
+    )

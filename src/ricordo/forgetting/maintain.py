@@ -4,18 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from ricordo.errors import RicordoError
+from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc
 from ricordo.forgetting.keeping import Keeping
 from ricordo.forgetting.prune import prune
 from ricordo.model import ArchiveReport, MaintenanceReport, Step
+from ricordo.store.sqlite.models import drop_removals
 
-Work = Callable[[Keeping], Awaitable[ArchiveReport]]
+Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
+"""A step: what came of it in words, and its report where it has one."""
 
-STEPS: Mapping[str, Work] = {"gc": gc, "prune": prune}
-"""By name, in order. Conversations that wait become knowledge before all, and what is known is linked after all, once
-there is a model to do it.
-"""
+
+async def _sessions(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    """Conversations that are over become knowledge. A dry run asks no model: that would cost as much as doing it."""
+    if keeping.consolidate is None:
+        return "no language model is chosen: conversations wait", None
+    if keeping.dry_run:
+        return "conversations that are over would become knowledge", None
+    runs = [await keeping.consolidate(scope) for scope in keeping.scopes]
+    done, failed = sum(len(run.sessions) for run in runs), [run for run in runs if run.state == "failed"]
+    if failed:
+        raise UnavailableError(f"{done:,} conversations became knowledge, others wait: {failed[0].reason}")
+    return f"{done:,} conversations became knowledge" if done else "nothing to do", None
+
+
+async def _gc(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    report = await gc(keeping)
+    return told(report), report
+
+
+async def _prune(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    report = await prune(keeping)
+    return told(report), report
+
+
+async def _tidy(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    """Let go of rows of the store's own that nobody needs any more. They are nobody's, and hold no text."""
+    gone = 0 if keeping.dry_run else await keeping.store.derive(drop_removals)
+    return (f"{gone:,} rows that nothing needs any more" if gone else "nothing to do"), None
+
+
+STEPS: Mapping[str, Work] = {"sessions": _sessions, "gc": _gc, "prune": _prune, "tidy": _tidy}
+"""By name, in order. What links facts to their causes and reflects on them has its place before the last."""
 
 
 async def maintain(keeping: Keeping) -> MaintenanceReport:
@@ -27,10 +57,10 @@ async def maintain(keeping: Keeping) -> MaintenanceReport:
 
 async def _done(name: str, work: Work, keeping: Keeping) -> Step:
     try:
-        report = await work(keeping)
+        detail, report = await work(keeping)
     except RicordoError as error:
         return Step(name=name, ok=False, detail=f"{error.message}. {error.hint}".strip())
-    return Step(name=name, ok=True, detail=told(report), report=report)
+    return Step(name=name, ok=True, detail=detail, report=report)
 
 
 def told(report: ArchiveReport) -> str:

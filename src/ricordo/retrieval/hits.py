@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
 from ricordo.ids import handle_of
 from ricordo.model import Hit, Node, Share
+from ricordo.store import Snapshot
+from ricordo.store.sqlite import withholding
 from ricordo.suspicion import reasons
 from ricordo.times import format_times
 from ricordo.trust import is_untrusted, trust_of
@@ -29,6 +33,20 @@ def excerpt(content: str, terms: tuple[str, ...]) -> str:
     start = max(0, min(places, default=0) - EXCERPT_CHARS // 4)
     piece = content[start : start + EXCERPT_CHARS - 2]
     return f"{'…' if start else ''}{piece}{'…' if start + len(piece) < len(content) else ''}"
+
+
+def told(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
+    """Memories as answers tell them: without the sentences that were forgotten, and those that say nothing else not at
+    all.
+    """
+    cut = withholding.shown(snapshot, nodes)
+    if not cut:
+        return dict(nodes)
+    return {
+        key: replace(node, content=cut[key]) if key in cut else node
+        for key, node in nodes.items()
+        if cut.get(key) != ""
+    }  # fmt: skip
 
 
 def hit_of(

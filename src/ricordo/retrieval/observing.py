@@ -9,6 +9,7 @@ from ricordo.fading import Vital, ending, fades_at, fate, left
 from ricordo.model import DecayCloses, Explanation, Node, Scope
 from ricordo.retrieval import past
 from ricordo.retrieval.ask import Asking
+from ricordo.retrieval.hits import told
 from ricordo.retrieval.listing import history
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
@@ -30,7 +31,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
     def read(snapshot: Snapshot) -> tuple[Node, ...]:
         entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
         found = snapshot.latest(asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit)
-        return tuple(reversed(found))
+        return tuple(told(snapshot, {node.key: node for node in reversed(found)}).values())
 
     return await past.read(asking, read, request.as_of)
 

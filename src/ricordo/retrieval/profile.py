@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp
 
 from ricordo.model import Entity, Profile, Scope
+from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import people
@@ -27,7 +28,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
-    nodes = snapshot.nodes(scope, [*best, *rest])
+    nodes = told(snapshot, snapshot.nodes(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
     first, last = people.span(snapshot, entity)
     return Profile(

@@ -18,7 +18,7 @@ from ricordo.model import Absence, Hit, Results, Scope, Trace
 from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.fusion import fuse
-from ricordo.retrieval.hits import hit_of, warnings_of
+from ricordo.retrieval.hits import hit_of, told, warnings_of
 from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
@@ -208,13 +208,13 @@ def _is_over(expires_at: int | None, plan: Plan) -> bool:
 
 
 def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
-    nodes = look.snapshot.nodes(look.scope, [each.key for each in best])
+    nodes = told(look.snapshot, look.snapshot.nodes(look.scope, [each.key for each in best]))
     derived = [key for key, node in nodes.items() if node.type != "episodic"]
     evidence = runs.evidence(look.snapshot, look.scope, derived) if derived else {}
     return tuple(
         hit_of(nodes[each.key], score=each.score, shares=ranking.told(each) if ranking else (), terms=look.plan.terms,
                now=look.plan.now, zone=zone, evidence=evidence.get(each.key, ()))
-        for each in best
+        for each in best if each.key in nodes
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ async def _upkeep(door: Door, name: str, **how: bool) -> Answer:
 
 @verb("maintain", panel=_PANEL)
 async def maintain(door: Door, dry_run: _DryRunOption = False, all_owners: _AllOwnersOption = False) -> Answer:
-    """Do a night's work: gc, then prune. The exit status is 1 where a step failed."""
+    """Do a night's work: consolidate, gc, prune, tidy up. The exit status is 1 where a step failed."""
     door.must_exist()
     async with door.open() as memory:
         with progress_bar(door.err, "To the archive") as progress:

@@ -96,7 +96,9 @@ async def kept(door: Door, memory: Memory, node_id: str, *, given: str) -> Answe
     except NotFoundError:
         return Answer(
             data={"id": None, "kept": False},
-            show=lambda out: out.print("Not kept: this is off the record. `ricordo on-record` ends that."),
+            show=lambda out: out.print(
+                "Not kept: this is off the record, which `ricordo on-record` ends, or was erased before."
+            ),
         )
     if node.closed_reason == "quarantined":
         return _held_back(node)

@@ -1,9 +1,10 @@
-"""The verbs that let other programs in: mcp."""
+"""The verbs that let other programs in: mcp, serve, token."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,7 @@ from rich.text import Text
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.screen import Answer, dim
 from ricordo.doors.cli.verb import verb
+from ricordo.doors.http.tokens import Token, checked_trust
 from ricordo.doors.mcp.clients import ClientName, Plan, clients, planned, starting, write
 from ricordo.doors.mcp.quick import bound_caller
 from ricordo.errors import InvalidError
@@ -59,9 +61,97 @@ async def mcp(
     return Answer(data=None, show=lambda out: None)
 
 
-def _plan(door: Door, client: ClientName | None, config_file: Path | None, *, name: str, profile: str) -> Plan:
-    from dataclasses import replace
+@verb("serve", panel=_PANEL)
+async def serve(
+    door: Door,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0: any free one; -1: the socket alone.")] = 7411,
+    socket: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="A Unix socket, too; whoever can open it needs no token.")
+    ] = None,
+    profile: ProfileOption = "core",
+    rate: Annotated[float, typer.Option(metavar="N", help="Requests a second of one caller.")] = 100.0,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Another Host that is served. Repeatable.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="A web page's Origin that may call. Repeatable.")
+    ] = None,
+) -> Answer:
+    """Serve REST, JSON-RPC and MCP over HTTP, on this machine unless told otherwise."""
+    from ricordo.doors.http.serve import Address, Terms, serve
 
+    if not -1 <= port <= 65_535:
+        raise InvalidError("port must be from -1 to 65,535")
+    address = Address(host=host, port=None if port < 0 else port, socket_path=socket)
+    terms = Terms(
+        hosts=frozenset(each.lower() for each in allow_host or ()), rate=max(1.0, rate), profile=profile,
+        origins=frozenset(each.lower() for each in allow_origin or ()),
+    )  # fmt: skip
+    caller = replace(bound_caller(door.given.owner, door.given.chat), trust="user", name="socket")
+    await serve(
+        door.location, embedder=door.embedder, settings=door.settings(), caller=caller, address=address, terms=terms,
+        ready=lambda text: door.err.print(Text(text), soft_wrap=True),
+    )  # fmt: skip
+    return Answer(data=None, show=lambda out: None)
+
+
+@verb("token", panel=_PANEL)
+async def token(
+    door: Door,
+    action: Annotated[Literal["add", "list", "revoke"], typer.Argument(metavar="ACTION", help="add, list or revoke.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="What the token is called.")] = None,
+    access: Annotated[
+        str, typer.Option(metavar="LIST", help="add: read, write, admin, erase, with commas between.")
+    ] = "read,write",
+    trust: Annotated[
+        str, typer.Option(metavar="WHO", help="add: whose words its texts are: user, agent, tool or web.")
+    ] = "user",
+) -> Answer:
+    """Say who may come in over HTTP, as whom (--owner, --chat), and what they may do."""
+    from ricordo.doors.http.tokens import Tokens, tokens_file
+
+    tokens = Tokens(tokens_file(door.location))
+    if action == "list":
+        return _tokens_answer(tokens.all())
+    if name is None:
+        raise InvalidError("name: which token is not said", hint=f"ricordo token {action} NAME")
+    if action == "revoke":
+        gone = tokens.revoke(name)
+        return Answer(data=_public(gone), show=lambda out: out.print(Text(f"{name} is shut out.")))
+    caller = bound_caller(door.given.owner, door.given.chat)
+    tokens.file.parent.mkdir(parents=True, exist_ok=True)
+    fresh, secret = tokens.add(
+        name, owner=caller.owner, chat=caller.chat, trust=checked_trust(trust),
+        access=[each.strip() for each in access.split(",") if each.strip()],
+    )  # fmt: skip
+
+    def show(out: Console) -> None:
+        out.print(Text(secret), soft_wrap=True)
+        door.notice("It is shown only now. Send it as `Authorization: Bearer TOKEN`.")
+
+    return Answer(data={**_public(fresh), "token": secret}, show=show)
+
+
+def _public(token: Token) -> dict[str, object]:
+    return {
+        "name": token.name, "owner": token.owner, "chat": token.chat, "trust": token.trust,
+        "access": sorted(token.access), "created_at": token.created_at,
+    }  # fmt: skip
+
+
+def _tokens_answer(tokens: list[Token]) -> Answer:
+    def show(out: Console) -> None:
+        for each in tokens:
+            whose = each.owner + (f" in {each.chat}" if each.chat else "")
+            out.print(Text(f"{each.name}: {whose}; {', '.join(sorted(each.access))}; trust {each.trust}"))
+        if not tokens:
+            out.print("There is none; `ricordo serve` makes the first.")
+
+    return Answer(data=[_public(each) for each in tokens], show=show)
+
+
+def _plan(door: Door, client: ClientName | None, config_file: Path | None, *, name: str, profile: str) -> Plan:
     from ricordo.catalog import tools
 
     if client is None:

@@ -84,7 +84,7 @@ def steps(out: Console, done: MaintenanceReport) -> None:
     for step in done.steps:
         mark = ("ok      ", "green") if step.ok else ("FAILED  ", "bold red")
         would = "would do: " if done.dry_run and step.report is not None and step.report.archived else ""
-        out.print(Text.assemble(mark, (f"{step.name:8}", "bold"), f"{would}{one_line(step.detail)}"))
+        out.print(Text.assemble(mark, (f"{step.name:10}", "bold"), f"{would}{one_line(step.detail)}"))
 
 
 def archive(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint,

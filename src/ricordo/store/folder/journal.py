@@ -19,7 +19,8 @@ from ricordo.store.folder.files import Disk, FolderLock, stamp_of
 from ricordo.store.folder.gathering import commits_after, lines_of_commit, touched_lines, watch
 from ricordo.store.folder.layout import COMMITS, FILES, INDEX
 from ricordo.store.folder.lines import Line, Shapes, shapes_of
-from ricordo.store.folder.state import Followed, changed, read_state, write_state
+from ricordo.store.folder.rewriting import finish, is_unfinished, rewrite
+from ricordo.store.folder.state import Followed, State, changed, read_state, write_state
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.journal import Journal
 from ricordo.store.sqlite.queries import sql
@@ -43,6 +44,8 @@ class FolderJournal(Journal):
         self.lock = lock
         self.disk = disk
         self.is_written = False
+        self.rewrites = False
+        """Whether this batch shall leave the files without what newer lines replaced."""
         self._follow = follow
         self._connect = connect
         self._inode = 0
@@ -50,6 +53,7 @@ class FolderJournal(Journal):
         self._state: dict[str, Followed] = {}
         self._pending: dict[str, list[bytes]] = {}
         self._seq = 0
+        self._seq_before = 0
 
     def connected(self) -> apsw.Connection:
         """A connection to write with, and the memory of which index it is to."""
@@ -83,6 +87,8 @@ class FolderJournal(Journal):
             connection.close()
             connection = self.connected()
         with failing_as_sqlite():
+            if is_unfinished(self.folder):
+                finish(self.folder, self.disk)
             self._know(connection)
             if names := changed(self.folder, read_state(connection)):
                 connection = self._follow(connection, names)
@@ -98,9 +104,25 @@ class FolderJournal(Journal):
         self._know(connection)
         self.is_written = False
         self._pending = {}
+        self.rewrites = False
         self._state = dict(read_state(connection))
+        self._seq = self._seq_before = int(connection.execute(sql("commit_last_seq")).get or 0)
+        connection.execute(sql("touched_forget"))
+
+    @property
+    def state(self) -> State:
+        """The files as the index knows them in this batch."""
+        return self._state
+
+    def note(self, state: State) -> None:
+        """The index knows files otherwise now."""
+        self._state |= state
+
+    def followed(self, connection: apsw.Connection) -> None:
+        """What this batch did so far stands in the files already."""
         self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))
+        write_state(connection, self._state)
 
     def worked(self, connection: apsw.Connection) -> None:
         self.worked_by_hand(connection, {})
@@ -113,6 +135,16 @@ class FolderJournal(Journal):
                 self._pending.setdefault(name, []).append(line)
 
     def write(self, connection: apsw.Connection) -> None:
+        if self.rewrites or connection.execute(sql("erasures_since"), {"seq": self._seq_before}).get:
+            with failing_as_sqlite():
+                sums = rewrite(connection, self.shapes, self.folder, self.disk, self._state)
+                self.is_written = True
+                faults.reached("folder: after the marker")
+                finish(self.folder, self.disk)
+            connection.execute(sql("touched_forget"))
+            self.note({name: Followed(stamp_of(self.folder / name), total) for name, total in sums.items()})
+            write_state(connection, self._state)
+            return
         for name, line in touched_lines(connection, self.shapes):
             self._pending.setdefault(name, []).append(line)
         if self._pending:

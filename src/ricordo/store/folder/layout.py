@@ -26,7 +26,10 @@ COMMITS: Final = "commits.jsonl"
 PEOPLE: Final = "people.jsonl"
 """The seed's; read, never written."""
 
-ROW_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE, ENTITIES, EDGES, SESSIONS, RUNS, REVIEWS, OTHERS)
+MEMORY_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE)
+"""Those a memory may stand in, by what has become of it."""
+
+ROW_FILES: Final[tuple[str, ...]] = (*MEMORY_FILES, ENTITIES, EDGES, SESSIONS, RUNS, REVIEWS, OTHERS)
 """Those that hold rows of the truth."""
 
 FILES: Final[tuple[str, ...]] = (*ROW_FILES, HISTORY, VECTORS, STORE, COMMITS)
@@ -82,6 +85,9 @@ KEPT: Final[Mapping[str, Form]] = {
     "erased_ids": Form(file=STORE, kind="erased_id"),
     "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
     "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
+    "withheld": Form(file=STORE, kind="withheld"),
+    "withheld_prints": Form(file=STORE, kind="withheld_print"),
+    "withheld_spans": Form(file=STORE, kind="withheld_span"),
     "meta": Form(file=STORE, kind="setting"),
 }
 """No truth, and without a history, but nothing that could be made again."""
@@ -89,12 +95,12 @@ KEPT: Final[Mapping[str, Form]] = {
 SETTINGS: Final = ("fingerprint_key",)
 """What of `meta` is kept; the rest are marks of how far background work has come."""
 
-AFTER_ROWS: Final = frozenset(("associates", "to_erase"))
+AFTER_ROWS: Final = frozenset(("associates", "to_erase", "withheld_prints", "withheld_spans"))
 """Kept tables that refer to others."""
 
 DERIVED: Final = frozenset((
     "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
-    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases",
+    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors",
 ))  # fmt: skip
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
 

@@ -275,3 +275,8 @@ def parsed(raw: bytes) -> Line:
 def content_hash(content: str, speaker: str | None) -> str:
     """What a vector was made from."""
     return blake2b(f"{speaker or ''}\0{content}".encode(), digest_size=12).hexdigest()
+
+
+def line_mark(line: Line) -> str:
+    """By which a commit says that it has adopted a line."""
+    return content_hash(json.dumps(line, sort_keys=True, ensure_ascii=True), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,23 +11,27 @@ from pathlib import Path
 import apsw
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.errors import InvalidError, StoreError
-from ricordo.model import Change, Durability, Reason, Scope
+from ricordo.errors import InvalidError, RicordoError, StoreError
+from ricordo.model import Change, Durability, Reason, RowState, Scope
 from ricordo.ports import Progress
 from ricordo.store.folder.adopting import Adoption
-from ricordo.store.folder.files import Disk, FolderLock, lines_of, prefix_sum, set_aside, stamp_of
+from ricordo.store.folder.files import Disk, FolderLock, count_lines, lines_of, prefix_sum, set_aside, stamp_of
+from ricordo.store.folder.following import Following, Outrun
 from ricordo.store.folder.journal import FolderJournal, failing_as_sqlite
-from ricordo.store.folder.layout import FILES, INDEX, PEOPLE
-from ricordo.store.folder.rebuild import Built, Loose, build
+from ricordo.store.folder.layout import FILES, INDEX, PEOPLE, ROW_FILES
+from ricordo.store.folder.rebuild import Built, Loose, Unused, build
+from ricordo.store.folder.rewriting import finish
 from ricordo.store.folder.state import Followed, read_state, write_state
 from ricordo.store.sqlite import faults
-from ricordo.store.sqlite.apply import apply
+from ricordo.store.sqlite.apply import apply, put_commit
 from ricordo.store.sqlite.connection import connect, transaction, translated
 from ricordo.store.sqlite.schema import Migration, prepare
 from ricordo.store.sqlite.snapshot import Snapshot
 
 _log = logging.getLogger("ricordo.store")
 
+# Files are written anew where at least one line in so many is outdated.
+_WORTH_IT = 100
 _BUILDING = ".index.building"
 _BESIDE = ("-wal", "-shm", "-journal")
 
@@ -38,6 +42,8 @@ class Caught:
 
     was_rebuilt: bool = False
     lines: int = 0
+    commits: int = 0
+    aside: int = 0
     adopted: int = 0
     notes: tuple[str, ...] = ()
 
@@ -70,6 +76,7 @@ class Folder:
             UnavailableError: another process holds the folder.
         """
         with translated(f"cannot open {self.path}"), self.journal.held(), failing_as_sqlite():
+            finish(self.path, self.disk)
             if not self._is_sound():
                 self._rebuild("it was missing or damaged")
             return self.journal.current(self.journal.connected())
@@ -79,6 +86,23 @@ class Folder:
         self._progress = progress or self._progress
         with translated(f"cannot rebuild the index of {self.path}"), self.journal.held(), failing_as_sqlite():
             return self._rebuild("somebody asked for it")
+
+    def compact(self, snapshot: Snapshot, *, reason: Reason, at: datetime) -> int:
+        """Have this batch leave the files without outdated lines, if there are enough of them to be worth it. Returns
+        how many lines go.
+        """
+        lines = sum(count_lines(self.path / name) for name in ROW_FILES)
+        known = sum(
+            snapshot.connection.execute(f'SELECT count(*) FROM "{table}"').get for table in self.journal.shapes.rows
+        )
+        outdated = lines - known
+        if outdated * _WORTH_IT < max(lines, 1):
+            return 0
+        previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
+        space = snapshot.value("space_any")
+        put_commit(snapshot, head, previous + 1, space=space, reason=reason, at=at, hashes=())
+        self.journal.rewrites = True
+        return int(outdated)
 
     @property
     def place(self) -> int:
@@ -122,9 +146,37 @@ class Folder:
 
     def _follow(self, connection: apsw.Connection, names: list[str]) -> apsw.Connection:
         """The files are not as the index knew them."""
-        connection.close()
-        self._rebuild(f"{', '.join(names)} changed")
-        return self.journal.connected()
+        try:
+            self._follow_step_by_step(connection, names)
+        except Outrun as error:
+            connection.close()
+            self._rebuild(f"the files went another way: {error}")
+            return self.journal.connected()
+        return connection
+
+    def _follow_step_by_step(self, connection: apsw.Connection, names: list[str]) -> None:
+        now = SystemClock().now()
+        with transaction(connection):
+            self.journal.begin(connection)
+            found = Following(connection, self.journal.shapes, self.path, self.journal.state, now=now).run(names)
+            self._mend(found.uncommitted)
+            self.journal.note({name: self._followed(name) for name in (*FILES, PEOPLE)
+                               if stamp_of(self.path / name) != self.journal.state[name].stamp})  # fmt: skip
+            self.journal.followed(connection)
+            self.journal.rewrites = found.put_back
+            self._adopt_rows(connection, found.loose, found.states, found.unused, now=now)
+            self.journal.write(connection)
+        by_hand = len(found.loose) + len(found.states)
+        self._tell(Caught(commits=found.commits, adopted=by_hand, aside=len(found.uncommitted),
+                          notes=tuple(found.unused.places)))  # fmt: skip
+
+    def _tell(self, caught: Caught) -> None:
+        self.caught = caught
+        for place in caught.notes:
+            _log.warning("%s: not used: %s", self.path, place)
+        if caught.adopted:
+            _log.warning("%s: %d rows were written, altered or taken out by hand; `ricordo log` shows the change",
+                         self.path, caught.adopted)  # fmt: skip
 
     def _rebuild(self, why: str) -> Built:
         _log.info("the index of %s is made anew: %s", self.path, why)
@@ -133,7 +185,7 @@ class Folder:
         building.touch(mode=0o600)
         try:
             built = build(building, self.path, steps=self._steps, progress=self._progress)
-            self._set_aside(built)
+            self._mend(built.uncommitted)
             self._note_files(building)
             faults.reached("folder: before replacing the index")
             _remove(self.index)
@@ -141,16 +193,14 @@ class Folder:
             self.disk.sync_folder(self.path)
         finally:
             _remove(building)
-        self._adopt(built.by_hand, built)
-        self.caught = Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand),
-                             notes=tuple(built.unused.places))  # fmt: skip
-        for place in built.unused.places:
-            _log.warning("%s: not used: %s", self.path, place)
+        self._adopt(built)
+        self._tell(Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand), aside=len(built.uncommitted),
+                          notes=tuple(built.unused.places)))  # fmt: skip
         return built
 
-    def _set_aside(self, built: Built) -> None:
-        """Lines no commit vouches for did not happen: they are kept beside, and taken out."""
-        for name, offsets in built.uncommitted.items():
+    def _mend(self, uncommitted: Mapping[str, Iterable[int]]) -> None:
+        """Lines no commit vouches for did not happen: they are kept beside, and taken out. Others get their end."""
+        for name, offsets in uncommitted.items():
             self._cut(name, offsets)
         for name in FILES:
             path = self.path / name
@@ -182,26 +232,51 @@ class Folder:
         stamp = stamp_of(self.path / name)
         return Followed(stamp, prefix_sum(self.path / name, stamp.size) or 0)
 
-    def _adopt(self, by_hand: list[Loose], built: Built) -> None:
+    def _adopt(self, built: Built) -> None:
         """What was written by hand becomes a commit like any other."""
-        if not by_hand:
+        if not built.by_hand:
             return
-        now = SystemClock().now()
         connection = self.journal.connected()
         try:
             with transaction(connection):
                 self.journal.begin(connection)
-                adoption = Adoption(connection, self.journal.shapes, now=now)
-                rows = adoption.states(by_hand)
-                reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows written by hand")
-                change = Change(rows=rows)
-                if rows:
-                    apply(Snapshot(connection), change, scope=Scope(owner="me"), reason=reason, at=from_ms(now))
-                self.journal.worked_by_hand(connection, {"adopted": adoption.marks})
+                self._adopt_rows(connection, built.by_hand, [], built.unused, now=SystemClock().now())
                 self.journal.write(connection)
         finally:
             connection.close()
-        built.unused.places += adoption.unused.places
+
+    def _adopt_rows(self, connection: apsw.Connection, loose: Sequence[Loose], states: Sequence[RowState],
+                    unused: Unused, *, now: int) -> None:  # fmt: skip
+        """Apply what hands did, at once if that can be, else row by row: a wrong line shall not hold up the others."""
+        adoption = Adoption(connection, self.journal.shapes, now=now)
+        rows = (*states, *adoption.states(loose))
+        unused.places += adoption.unused.places
+        if not rows:
+            return
+        try:
+            self._apply_by_hand(connection, rows, adoption.marks, now=now)
+        except (apsw.ConstraintError, apsw.MismatchError, RicordoError):
+            for number, row in enumerate(rows):
+                try:
+                    self._apply_by_hand(connection, (row,), [] if number else adoption.marks, now=now)
+                except (apsw.ConstraintError, apsw.MismatchError, RicordoError) as error:
+                    unused.note(row.row.table, 0, f"row {row.row.key}: {error}")
+
+    def _apply_by_hand(
+        self, connection: apsw.Connection, rows: Sequence[RowState], marks: list[str], *, now: int
+    ) -> None:
+        reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows by hand")
+        extra = {"adopted": marks} if marks else {}
+        connection.execute("SAVEPOINT by_hand")
+        try:
+            change = Change(rows=tuple(rows))
+            apply(Snapshot(connection), change, scope=Scope(owner="me"), reason=reason, at=from_ms(now))
+        except BaseException:
+            connection.execute("ROLLBACK TO by_hand")
+            connection.execute("RELEASE by_hand")
+            raise
+        connection.execute("RELEASE by_hand")
+        self.journal.worked_by_hand(connection, extra)
 
 
 def check_is_ours(folder: Path) -> None:

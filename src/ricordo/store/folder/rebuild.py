@@ -6,7 +6,6 @@ row, once to write those.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +17,29 @@ import apsw
 from ricordo.ports import Progress
 from ricordo.store.folder.files import count_lines, lines_of
 from ricordo.store.folder.gathering import where_key
-from ricordo.store.folder.layout import AFTER_ROWS, COMMITS, FILES, HISTORY, PEOPLE, ROW_FILES, STORE, VECTORS
-from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, milliseconds, parsed, shapes_of
+from ricordo.store.folder.layout import (
+    AFTER_ROWS,
+    COMMITS,
+    FILES,
+    HISTORY,
+    MEMORY_FILES,
+    PEOPLE,
+    ROW_FILES,
+    STORE,
+    VECTORS,
+)
+from ricordo.store.folder.lines import (
+    Line,
+    Shape,
+    Shapes,
+    Unfit,
+    content_hash,
+    encode,
+    line_mark,
+    milliseconds,
+    parsed,
+    shapes_of,
+)
 from ricordo.store.sqlite.apply import Rows, write_rows
 from ricordo.store.sqlite.connection import connect, transaction
 from ricordo.store.sqlite.queries import sql
@@ -166,7 +186,7 @@ class _Builder:
 
     def _find_newest(self, number: int, name: str) -> None:
         for offset, line in self._lines(name):
-            shape = self._shapes.by_kind.get((name, str(line.get("kind", "")))) or self._memory_shape(name, line)
+            shape = shape_of(self._shapes, name, line)
             commit, row = line.get("commit"), line.get("row")
             if shape is None:
                 self._built.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
@@ -180,10 +200,6 @@ class _Builder:
                 if seen is None or commit >= seen.commit:
                     found = _Newest(commit, number, None if line.get("removed") else offset)
                     self._newest[shape.table.name][row] = found
-
-    def _memory_shape(self, name: str, line: Line) -> Shape | None:
-        is_memory = FILES.index(name) < 3 and not line.get("kind")
-        return self._shapes.rows["nodes"] if is_memory else None
 
     def _loose(self, name: str, offset: int, line: Line, shape: Shape) -> None:
         if line_mark(line) not in self._adopted:
@@ -299,6 +315,14 @@ class _Builder:
                 if line_mark(line) not in self._adopted:
                     self._built.by_hand.append(Loose(PEOPLE, offset, line, "entities"))
         self._progress(max(self._total, self._built.lines), max(self._total, self._built.lines))
+
+
+def shape_of(shapes: Shapes, file: str, line: Line) -> Shape | None:
+    """What sort of row a line of a file is; a memory may be in three files."""
+    kind = str(line.get("kind", ""))
+    if not kind and file in MEMORY_FILES:
+        return shapes.rows["nodes"]
+    return shapes.by_kind.get((file, kind))
 
 
 def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> None:
@@ -430,8 +454,3 @@ def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple
     if embedding is not None and words is not None:
         values = {"embedding": embedding, "pieces": pieces, "vectors": words}
         connection.execute(sql("word_vectors_insert"), values)
-
-
-def line_mark(line: Line) -> str:
-    """By which a commit says that it has adopted a line."""
-    return content_hash(json.dumps(line, sort_keys=True, ensure_ascii=True), None)

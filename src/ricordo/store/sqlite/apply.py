@@ -25,7 +25,7 @@ from ricordo.model import (
     Scope,
     Session,
 )
-from ricordo.store.sqlite import faults
+from ricordo.store.sqlite import faults, withholding
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.restoring import put_back, restored_rows
@@ -136,9 +136,22 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     faults.reached("apply: after commit row")
     write_rows(snapshot.connection, writer.rows)
     put_back(snapshot, restored)
+    _withhold(writer, change, at)
     if restored or not writer.rows.is_plain:
         settle_digest(snapshot, head, commit)
     return writer.commit
+
+
+def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
+    """What is not to be learnt again, and what may be again."""
+    if change.said_anew:
+        withholding.lift(writer.snapshot, change.said_anew)
+    if change.withheld_spans:
+        spans = [(writer.key_of(node_id), start, length, by) for node_id, start, length, by in change.withheld_spans]
+        withholding.put_spans(writer.snapshot, spans)
+    for node_id in change.withhold:
+        key = writer.key_of(node_id)
+        withholding.withhold(writer.snapshot, writer.snapshot.nodes(writer.scope, [key])[key], at=to_ms(at))
 
 
 def write_rows(connection: apsw.Connection, given: Rows) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.store.sqlite import faults
-from ricordo.store.sqlite.models import CENTRE_MOST, centres_due
+from ricordo.store.sqlite.models import CENTRE_MOST, centres_due, dropped_below
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.vectors import (
     SKETCH_FROM,
@@ -125,7 +125,9 @@ class VectorShelves:
             if position[2] > self._erasure:  # nothing of what was erased stays in memory either
                 self._shelves.clear()
                 self._erasure = position[2]
-            held = self._shelves.setdefault(place, _Shelf(VectorIndex(dimension, sketch_from=SKETCH_FROM)))
+            held = self._shelves.get(place)
+            if held is None or _missed(snapshot, held, position):
+                held = self._shelves[place] = _Shelf(VectorIndex(dimension, sketch_from=SKETCH_FROM))
         with held.lock:
             _follow(snapshot, held, place, position)
         return held
@@ -168,6 +170,11 @@ def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> 
 def _position(snapshot: Snapshot) -> Position:
     embedding, removal, erasure = snapshot.rows("embeddings_position")[0]
     return embedding, removal, erasure
+
+
+def _missed(snapshot: Snapshot, held: _Shelf, position: Position) -> bool:
+    """Whether something left the index that nobody can tell of any more: it is then read anew."""
+    return bool(held.embedding) and held.removal < position[1] and held.removal + 1 < dropped_below(snapshot)
 
 
 def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) -> None:

@@ -8,16 +8,15 @@ its seal is left, so that the digests of the commits that wrote it go on to hold
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Literal
 
 from ricordo.clock import from_ms
 from ricordo.model import Reason
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import put_commit, settle_digest
+from ricordo.store.sqlite.fingerprints import fingerprint_key, id_fingerprint
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.rows import bare, digest, erased_hash, seal
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -33,6 +32,7 @@ REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
 
 BY_HAND = frozenset((
     "traits", "nodes_fts", "archive_fts", "history", "packs", "centres", "to_link", "relations_to_link", "off_record",
+    "floors",
 ))  # fmt: skip
 """Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
 
@@ -41,8 +41,6 @@ WITHOUT_CONTENT = frozenset((
     "to_erase", "runs", "failures", "model_use",
 ))  # fmt: skip
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
-
-_FINGERPRINT_KEY = "fingerprint_key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +111,7 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     work.sweep_history()
     snapshot.rows("relations_to_link_erase")
     snapshot.rows("to_link_erase")
+    snapshot.rows("floors_erase")
     left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     seq = previous + 1
@@ -124,20 +123,6 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     snapshot.rows("to_erase_drop", {"erasing": erasing})
     snapshot.rows("erasing_rows_gone", {"erasing": erasing})
     faults.reached("erase: before its commit")
-
-
-def fingerprint_key(snapshot: Snapshot) -> bytes:
-    """What the store's fingerprints are keyed with, made at first use; random, so that no two stores have the same."""
-    known = snapshot.meta(_FINGERPRINT_KEY)
-    if known is None:
-        known = os.urandom(32).hex()
-        snapshot.rows("meta_put", {"name": _FINGERPRINT_KEY, "value": known})
-    return bytes.fromhex(known)
-
-
-def id_fingerprint(key: bytes, node_id: str) -> bytes:
-    """What is kept of the id of a memory that was erased."""
-    return blake2b(node_id.encode(), key=key, digest_size=16).digest()
 
 
 class _Erasing:

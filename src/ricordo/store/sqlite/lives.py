@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ricordo.fading import Vital
+from ricordo.fading import STATED, Vital
 from ricordo.model import Scope
 from ricordo.store.sqlite.snapshot import Snapshot
 
@@ -19,7 +19,12 @@ def vitals(snapshot: Snapshot, scope: Scope, keys: Sequence[int], *, often: int)
     Args:
         often: who is named in more live memories than that counts as frequent; 0: nobody does.
     """
-    values = {"keys": json.dumps(list(keys)), "spaces": json.dumps(snapshot.visible(scope)), "often": often}
+    values = {
+        "keys": json.dumps(list(keys)),
+        "spaces": json.dumps(snapshot.visible(scope)),
+        "often": often,
+        "stated": STATED,
+    }
     return [Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in snapshot.rows("vitals_of", values)]
 
 

@@ -86,7 +86,31 @@ def _progress_name(model: int) -> str:
 def lost_since(snapshot: Snapshot, removal: int) -> tuple[int, int | None]:
     """The latest removal, and the first node that lost a vector after the one given."""
     newest, least = snapshot.rows("removals_since", {"after": removal})[0]
+    if removal + 1 < dropped_below(snapshot):  # what was lost in between nobody can tell: all is looked at again
+        least = 1
     return max(removal, newest or 0), least
+
+
+_DROPPED = "removals dropped below"
+
+
+def drop_removals(snapshot: Snapshot) -> int:
+    """Forget what left the live indexes so long ago that whoever opens the store now has no need of it; how many rows
+    that were. A process that still was behind begins anew (`dropped_below`).
+    """
+    noted = [progress(snapshot, model.key)[1] for model in known_models(snapshot)]
+    before = snapshot.value("removals_needed", {"least": min(noted, default=1 << 62)})
+    if before is None or before <= dropped_below(snapshot):
+        return 0
+    snapshot.rows("removals_drop", {"before": before})
+    gone = int(snapshot.connection.changes())
+    snapshot.rows("meta_put", {"name": _DROPPED, "value": str(before)})
+    return gone
+
+
+def dropped_below(snapshot: Snapshot) -> int:
+    """Below which removal there is nothing to read any more."""
+    return int(snapshot.meta(_DROPPED) or 0)
 
 
 def centres_due(snapshot: Snapshot, model: int) -> list[tuple[int, str]]:

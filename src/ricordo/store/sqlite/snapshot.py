@@ -47,6 +47,9 @@ _NEIGHBOURS = 3
 _STEPS_BETWEEN_LOOKS = 50_000
 
 
+FINGERPRINT_KEY = "fingerprint_key"
+
+
 class Weights(NamedTuple):
     """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
     or learnt; `reads_like_an_order` is looked for by who ranks.
@@ -370,7 +373,7 @@ class Snapshot:
 
     def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
         """When a memory of that id was erased, if this caller could see it."""
-        key = self.meta("fingerprint_key")
+        key = self.meta(FINGERPRINT_KEY)
         if key is None:
             return None
         told = blake2b(node_id.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16).digest()

@@ -479,6 +479,38 @@ CREATE TABLE to_erase (
   PRIMARY KEY (erasing, tbl, row)
 ) STRICT, WITHOUT ROWID;
 
+-- Sentences that were forgotten or erased and are not to be learnt again from where they stood; keyed hashes, no words.
+CREATE TABLE withheld (
+  key       INTEGER PRIMARY KEY AUTOINCREMENT,
+  space     INTEGER NOT NULL REFERENCES spaces,
+  node      INTEGER NOT NULL,      -- the memory it is withheld for; it may be erased by now
+  at        INTEGER NOT NULL,      -- what a person says later is said anew
+  session   BLOB,                  -- keyed hash of the id of the conversation it was said in
+  is_bound  INTEGER NOT NULL,      -- in that conversation alone
+  is_erased INTEGER NOT NULL,      -- not even to be stored again
+  is_shared INTEGER NOT NULL,      -- with all that is withheld for the same memory it says one thing
+  is_lifted INTEGER NOT NULL
+) STRICT;
+CREATE INDEX withheld_now ON withheld (space) WHERE is_lifted = 0;
+CREATE INDEX withheld_for ON withheld (node);
+CREATE TABLE withheld_prints (
+  space    INTEGER NOT NULL,
+  print    BLOB NOT NULL,
+  withheld INTEGER NOT NULL REFERENCES withheld ON DELETE CASCADE,
+  is_whole INTEGER NOT NULL,       -- of all its words; else of all but one
+  PRIMARY KEY (space, print, withheld)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX withheld_prints_of ON withheld_prints (withheld);
+-- Where in a text such a sentence stands: answers leave it out.
+CREATE TABLE withheld_spans (
+  node     INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+  start    INTEGER NOT NULL,       -- in characters
+  length   INTEGER NOT NULL,
+  withheld INTEGER NOT NULL REFERENCES withheld ON DELETE CASCADE,
+  PRIMARY KEY (node, start, withheld)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX withheld_spans_by ON withheld_spans (withheld);
+
 -- One process at a time does a background job; the others look on.
 CREATE TABLE leases (
   name   TEXT PRIMARY KEY,
@@ -609,6 +641,16 @@ WHEN NEW.closed_at IS NULL
 END;
 CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
+END;
+
+-- What is withheld for a memory is so while it is forgotten, whichever way it comes back and goes again.
+CREATE TRIGGER nodes_withheld_no_more AFTER UPDATE OF closed_at ON nodes
+WHEN OLD.closed_at IS NOT NULL AND NEW.closed_at IS NULL BEGIN
+  UPDATE withheld SET is_lifted = 1 WHERE node = NEW.key;
+END;
+CREATE TRIGGER nodes_withheld_again AFTER UPDATE OF closed_at ON nodes
+WHEN OLD.closed_at IS NULL AND NEW.closed_reason IS 'forgotten' BEGIN
+  UPDATE withheld SET is_lifted = 0 WHERE node = NEW.key;
 END;
 
 -- Slots follow, too. That of a new fact is put in by the statement that stands beside its INSERT: a trigger would be

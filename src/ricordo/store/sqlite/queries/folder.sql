@@ -50,3 +50,18 @@ FROM commits c JOIN spaces s ON s.key = c.space WHERE c.seq = :seq
 
 -- name: commit_last_seq
 SELECT max(seq) FROM commits
+
+-- name: history_whole
+SELECT seq, tbl, row, before FROM history ORDER BY seq, tbl, row
+
+-- name: embedding_pairs
+SELECT node, model FROM embeddings ORDER BY node, model
+
+-- name: erasures_since
+SELECT count(*) FROM erasures WHERE commit_seq > :seq
+
+-- name: space_any
+SELECT key FROM spaces ORDER BY key LIMIT 1
+
+-- name: vector_source
+SELECT id, key, content, speaker FROM nodes WHERE id = :id

@@ -1,11 +1,11 @@
 -- name: vitals_of
 -- What decides how long memories are kept, in the order of `Vital`. Whoever is named in more than :often live memories
--- counts as frequent; 0: nobody does. What a model drew from the user's own words is said by the user.
+-- counts as frequent; 0: nobody does. What a model repeats of the user's own words, :stated or surer, is said by the user.
 SELECT n.key, n.id, n.category, n.confidence, CASE WHEN n.type = 'episodic' THEN 0.0 ELSE n.decay_rate END, n.score,
   n.created_at, n.reinforced_at, n.valid_from, n.expires_at, coalesce(u.count, 0), u.last_access,
   n.source_type IN ('user', 'cli', 'rpc')
     OR (n.source_type = 'conversation' AND n.source_role IN ('user', 'system'))
-    OR EXISTS (SELECT 1 FROM edges x JOIN nodes t ON t.key = x.target
+    OR n.confidence >= :stated AND EXISTS (SELECT 1 FROM edges x JOIN nodes t ON t.key = x.target
       WHERE x.source = n.key AND x.relation_type = 'derived_from' AND x.closed_at IS NULL
         AND (t.source_type IN ('user', 'cli', 'rpc') OR (t.source_type = 'conversation' AND t.source_role = 'user'))),
   n.source_type IN ('extraction', 'consolidation'),

@@ -75,6 +75,13 @@ SELECT count, vector FROM centres WHERE model = :model AND space IN (SELECT valu
 -- name: removals_since
 SELECT max(id), min(node) FROM removals WHERE id > :after
 
+-- name: removals_needed
+-- Up to where every pack was purged and the vectors of every model made: whoever begins there needs nothing before it.
+SELECT min(coalesce((SELECT min(removals) FROM packs), :least), :least, (SELECT max(id) FROM removals))
+
+-- name: removals_drop
+DELETE FROM removals WHERE id < :before
+
 -- name: removals_new
 SELECT id, node FROM removals WHERE id > :after AND (model IS NULL OR model = :model) ORDER BY id
 

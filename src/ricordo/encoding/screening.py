@@ -1,0 +1,75 @@
+"""What was forgotten or erased, where it comes in again: it is not learnt again unless somebody says it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.clock import to_ms
+from ricordo.encoding.speech import is_persons_word
+from ricordo.model import Node
+from ricordo.store import Snapshot
+from ricordo.store.sqlite import withholding
+
+Span = tuple[str, int, int, int]
+"""A piece of a message that answers leave out: node id, start, length, and what it is withheld by."""
+
+# Nobody's own word: worked out from messages, or brought from elsewhere.
+_SECOND_HAND = frozenset(("extraction", "consolidation", "import", "tool_result", "web"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """A message as it may be stored, None where nothing may; what of it may be heard; and what it says anew."""
+
+    node: Node | None
+    heard: str
+    spans: tuple[Span, ...] = ()
+    anew: tuple[int, ...] = ()
+
+
+def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
+    """The messages of one caller, in order. Usually nothing is withheld from them, and nothing more is asked."""
+    space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
+    if space is None or not withholding.withholds(snapshot, space):
+        return [Screened(node=node, heard=node.content) for node in nodes]
+    return [screened(snapshot, node) for node in nodes]
+
+
+def screened(snapshot: Snapshot, node: Node) -> Screened:
+    """A message without what was erased before, and with a note of what was forgotten before."""
+    space = snapshot.space(node.owner, node.chat)
+    if space is None:
+        return Screened(node=node, heard=node.content)
+    said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
+    text = node.content
+    found = withholding.matches(snapshot, space, text, session=node.session, said_at=said_at)
+    if erased := [each.sentence for each in found if each.is_erased]:
+        text = withholding.without(text, [(each.start, len(each.text)) for each in erased])
+        if not text:
+            return Screened(node=None, heard="")
+        found = withholding.matches(snapshot, space, text, session=node.session, said_at=said_at)
+    pieces = [(each.sentence.start, len(each.sentence.text), each.withheld) for each in found]
+    heard = withholding.without(text, [piece[:2] for piece in pieces]) if pieces else text
+    return Screened(
+        node=node if text == node.content else replace(node, content=text), heard=heard,
+        spans=tuple((node.id, *piece) for piece in pieces),
+        anew=() if said_at is None or not heard else tuple(withholding.said_anew(snapshot, space, heard)),
+    )  # fmt: skip
+
+
+def may_learn(snapshot: Snapshot, fact: Node) -> bool:
+    """Whether a fact may be kept: what somebody tells us to remember may, what is worked out again may not."""
+    if fact.origin not in _SECOND_HAND:
+        return True
+    return not withholding.is_withheld(snapshot, fact.owner, fact.chat, fact.content, session=fact.session)
+
+
+def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
+    """What was forgotten and somebody tells us to remember now."""
+    found: dict[int, None] = {}
+    for fact in facts:
+        space = snapshot.space(fact.owner, fact.chat)
+        if space is not None:
+            found.update(dict.fromkeys(withholding.said_anew(snapshot, space, fact.content)))
+    return tuple(found)

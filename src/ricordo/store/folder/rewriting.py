@@ -1,0 +1,195 @@
+"""The files written anew from the index: without lines that newer ones replaced, and without what was erased.
+
+All or none: the new files stand complete beside the old ones before a marker says that they count. Whoever finds the
+marker puts them in place; whoever finds new files without it throws them away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from ricordo.store.folder.files import Disk, added, line_sum, lines_of, set_aside, stamp_of
+from ricordo.store.folder.gathering import commit_line, commits_after, history_line, row_line, vector_lines
+from ricordo.store.folder.layout import (
+    ARCHIVE,
+    COMMITS,
+    EPISODES,
+    FILES,
+    HISTORY,
+    MEMORIES,
+    PEOPLE,
+    ROW_FILES,
+    SETTINGS,
+    STORE,
+    VECTORS,
+)
+from ricordo.store.folder.lines import Shapes, Unfit, data, line_mark, parsed
+from ricordo.store.folder.state import State
+from ricordo.store.sqlite import faults
+from ricordo.store.sqlite.snapshot import Snapshot
+
+_log = logging.getLogger("ricordo.store")
+
+_MARKER = ".rewriting"
+_NEW = ".new"
+_LOT_BYTES = 1 << 20
+
+_SHELVES = {
+    MEMORIES: "t.closed_at IS NULL AND t.type != 'episodic'",
+    EPISODES: "t.closed_at IS NULL AND t.type = 'episodic'",
+    ARCHIVE: "t.closed_at IS NOT NULL",
+}
+
+
+def rewrite(connection: apsw.Connection, shapes: Shapes, folder: Path, disk: Disk, state: State) -> dict[str, int]:
+    """Write files made from the index beside those there are, whose place they take from now on: `finish` does it.
+    Returns the sums over their lines.
+
+    Args:
+        connection: inside the transaction whose outcome the files shall show.
+        state: the files as they were looked at last.
+
+    Raises:
+        OSError: the disk is full or failing; the old files stand.
+        apsw.BusyError: somebody changed the files meanwhile.
+    """
+    _keep_what_is_no_row(folder, disk)
+    sums = {}
+    try:
+        for name in FILES:
+            sums[name] = _write(folder / f"{name}{_NEW}", _lines(connection, shapes, name), disk)
+        if (folder / PEOPLE).exists():
+            sums[PEOPLE] = _write(folder / f"{PEOPLE}{_NEW}", _people(folder), disk)
+        faults.reached("folder: before the marker")
+        if any(stamp_of(folder / name) != seen.stamp for name, seen in state.items()):
+            raise apsw.BusyError("the files were changed by hand while they were written anew")
+        disk.replace(folder / _MARKER, iter([json.dumps(list(sums)).encode()]))
+    except BaseException:
+        if not (folder / _MARKER).exists():
+            _throw_away(folder)
+        raise
+    return sums
+
+
+def finish(folder: Path, disk: Disk) -> None:
+    """Go on where a process ended in between: put new files in place if they count, else throw them away."""
+    marker = folder / _MARKER
+    if not marker.exists():
+        _throw_away(folder)
+        return
+    for name in json.loads(marker.read_bytes()):
+        fresh = folder / f"{name}{_NEW}"
+        if not fresh.exists():
+            continue
+        if fresh.stat().st_size:
+            fresh.replace(folder / name)
+        else:
+            (folder / name).unlink(missing_ok=True)
+            fresh.unlink()
+        faults.reached("folder: between renames")
+    disk.sync_folder(folder)
+    marker.unlink()
+    disk.sync_folder(folder)
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether somebody ended in the middle of it."""
+    return (folder / _MARKER).exists() or any(folder.glob(f"*{_NEW}"))
+
+
+def _throw_away(folder: Path) -> None:
+    for path in folder.glob(f"*.jsonl{_NEW}"):
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, lines: Iterator[bytes], disk: Disk) -> int:
+    """A new file beside an old one; returns the sum over its lines."""
+    total, lot, size = 0, [], 0
+    path.unlink(missing_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for line in lines:
+        lot.append(line)
+        size += len(line)
+        if size > _LOT_BYTES:
+            total, lot, size = added(total, _flush(path, lot)), [], 0
+    total = added(total, _flush(path, lot))
+    disk.sync(path)
+    return total
+
+
+def _flush(path: Path, lot: list[bytes]) -> int:
+    joined = b"".join(lot)
+    with path.open("ab") as out:
+        out.write(joined)
+    return line_sum(joined)
+
+
+def _lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
+    """What a file shall hold, in the order in which it happened."""
+    sources: dict[str, Callable[[], Iterator[bytes]]] = {
+        HISTORY: lambda: (history_line(*row) for row in Snapshot(connection).each("history_whole", {})),
+        COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
+        VECTORS: lambda: (line for pair in _pairs(connection) for _, line in vector_lines(connection, *pair)),
+        STORE: lambda: _kept(connection, shapes),
+    }  # fmt: skip
+    return sources.get(name, lambda: _rows(connection, shapes, name))()
+
+
+def _pairs(connection: apsw.Connection) -> list[tuple[int, int]]:
+    return [(node, model) for node, model in Snapshot(connection).each("embedding_pairs", {})]
+
+
+def _rows(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
+    """Names come from the schema, so the statements are put together."""
+    for shape in shapes.rows.values():
+        is_memory = shape.table.name == "nodes" and name in _SHELVES
+        if is_memory or (shape.table.name != "nodes" and shape.form.file == name):
+            where = f"WHERE {_SHELVES[name]}" if is_memory else ""
+            order = ", ".join(f't."{each}"' for each in ("commit_seq", *shape.table.key))
+            for row in connection.execute(f"{shape.select} {where} ORDER BY {order}"):
+                yield row_line(shape, row)[1]
+
+
+def _kept(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
+    for shape in shapes.kept.values():
+        names = ", ".join(map(repr, SETTINGS))
+        where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""
+        for row in connection.execute(f"{shape.select} {where}"):
+            own = {"row": str(shape.key_of(row)[0])} if shape.table.key == ("key",) else {}
+            yield data(shape.line(row, own))
+
+
+def _people(folder: Path) -> Iterator[bytes]:
+    """Of the seed's file of people what was not taken over yet."""
+    adopted: set[str] = set()
+    for _, raw in lines_of(folder / COMMITS):
+        with contextlib.suppress(Unfit):
+            adopted.update(parsed(raw).get("adopted", ()))
+    for _, raw in lines_of(folder / PEOPLE):
+        with contextlib.suppress(Unfit):
+            if line_mark(parsed(raw)) not in adopted:
+                yield raw + b"\n"
+
+
+def _keep_what_is_no_row(folder: Path, disk: Disk) -> None:
+    """Lines that nobody can read are not lost with the old files."""
+    for name in (*ROW_FILES, HISTORY):
+        bad = []
+        for _, raw in lines_of(folder / name):
+            try:
+                if raw.strip():
+                    parsed(raw)
+            except Unfit:
+                bad.append(raw + b"\n")
+        if bad:
+            kept = set_aside(folder, name, b"".join(bad), disk, day=datetime.now(UTC).strftime("%Y%m%d"))
+            _log.warning("%s: %d lines nobody can read were set aside in %s", folder / name, len(bad), kept.name)

@@ -1,0 +1,159 @@
+"""What was forgotten is in no answer, and what it came from does not bring it back, until somebody says it anew."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ricordo import Message, Scope
+from ricordo.errors import NotFoundError
+
+DAY = 86_400_000
+TALK = [
+    ("user", "Good morning! By the way, I am allergic to peanuts. I keep bees on the roof."),
+    ("assistant", "Noted: you are allergic to peanuts."),
+    ("user", "My sister is Zelinda. She paints."),
+]
+
+
+async def said(memory, clock, **options):
+    at = "2026-01-01T09:00:00Z"
+    return await memory.add_many(
+        [Message(text=text, role=role, session="talk", at=at, **options) for role, text in TALK]
+    )  # fmt: skip
+
+
+async def told(memory, *questions):
+    """All that answers say: hits, contexts, timelines."""
+    found = []
+    for question in (*questions, "peanuts allergic food", "what am I allergic to?", "peanuts"):
+        found += [hit.content + hit.excerpt for hit in (await memory.search(question, type="any", limit=50)).hits]
+        found += [hit.content for hit in (await memory.query(question)).hits]
+        found.append(str(await memory.context(question)))
+    found += [node.content for node in await memory.timeline()]
+    return "\n".join(found)
+
+
+async def test_a_forgotten_fact_is_in_no_answer_nor_is_the_sentence_it_came_from(memory, clock):
+    ids = await said(memory, clock)
+    fact = await memory.remember("User is allergic to peanuts")
+    assert "peanut" in await told(memory)
+    clock.ms += DAY
+    await memory.forget(fact.id)
+    answers = await told(memory, "bees")
+    assert "peanut" not in answers
+    assert "I keep bees on the roof" in answers
+    assert "peanuts" in (await memory.get(ids[0])).content  # the record itself is as it was
+
+
+async def test_the_session_again_does_not_bring_it_back(memory, clock, tmp_path):
+    await said(memory, clock)
+    fact = await memory.remember("User is allergic to peanuts")
+    clock.ms += DAY
+    await memory.forget(fact.id)
+    clock.ms += DAY
+    await said(memory, clock)  # as it was
+    for role, text in TALK:  # as if it were said now, in the same conversation
+        await memory.add(text, role=role, session="talk")
+    for text in ("i am ALLERGIC to peanuts", "I'm very allergic to peanuts!!", "Peanuts: I am allergic to."):
+        await memory.add(text, session="elsewhere", at="2025-12-24T10:00:00Z")
+    chat = tmp_path / "chat.jsonl"
+    at = "2026-01-01T09:00:00Z"
+    lines = [json.dumps({"role": role, "text": text, "session": "file", "time": at}) for role, text in TALK]
+    chat.write_text("\n".join(lines))
+    await memory.import_(chat)
+    await memory.remember("The user is allergic to peanuts.", origin="extraction")
+    answers = await told(memory, "bees")
+    assert "peanut" not in answers.lower()
+    assert answers.count("bees") >= 3
+
+
+async def test_said_anew_it_is_known_again(memory, clock):
+    await said(memory, clock)
+    fact = await memory.remember("User is allergic to peanuts")
+    clock.ms += DAY
+    await memory.forget(fact.id)
+    clock.ms += DAY
+    await memory.add("You are allergic to peanuts, are you not?", role="assistant", session="later")
+    assert "peanut" not in await told(memory)
+    await memory.add("I am allergic to peanuts.", session="later")
+    assert "I am allergic to peanuts." in await told(memory)
+
+
+async def test_told_to_remember_it_it_is_known_again(memory, clock):
+    await said(memory, clock)
+    fact = await memory.remember("User is allergic to peanuts")
+    await memory.forget(fact.id)
+    again = await memory.remember("User is allergic to peanuts")
+    assert again.id in (await memory.search("peanuts")).ids
+    assert "By the way, I am allergic to peanuts" in await told(memory)
+
+
+@pytest.mark.parametrize("way", ["restore", "undo", "undo twice"])
+async def test_restoring_it_or_undoing_the_forgetting_brings_its_sentence_back(memory, clock, way):
+    await said(memory, clock)
+    fact = await memory.remember("User is allergic to peanuts")
+    await memory.forget(fact.id)
+    assert "peanut" not in await told(memory)
+    if way == "restore":
+        await memory.restore(fact.id)
+    else:
+        undone = await memory.undo((await memory.log())[0].seq)
+    assert "By the way, I am allergic to peanuts" in await told(memory)
+    if way == "undo twice":
+        await memory.undo(undone.seq)
+        assert "peanut" not in await told(memory)
+
+
+async def test_a_relation_that_was_forgotten_is_not_learnt_again(memory, clock):
+    ids = await said(memory, clock)
+    assert (await memory.entity("Zelinda")).relation == "sister"
+    clock.ms += DAY
+    await memory.erase(id=ids[2])
+    with pytest.raises(NotFoundError):
+        await memory.entity("Zelinda")
+    await said(memory, clock)
+    with pytest.raises(NotFoundError):
+        await memory.entity("Zelinda")
+    clock.ms += DAY
+    await memory.add("My sister is Zelinda", session="another")
+    assert (await memory.entity("Zelinda")).relation == "sister"
+
+
+async def test_what_was_erased_is_not_even_stored_again(memory, clock):
+    mine = [f"m{number}" for number in range(len(TALK))]
+
+    async def replay():
+        at = "2026-01-01T09:00:00Z"
+        messages = [
+            Message(text=text, role=role, session="talk", at=at, id=id_)
+            for (role, text), id_ in zip(TALK, mine, strict=True)
+        ]
+        return await memory.add_many(messages)
+
+    await replay()
+    clock.ms += DAY
+    await memory.erase(session="talk")
+    assert await replay() == mine
+    assert (await memory.list()).nodes == ()
+    await memory.add("So, I keep bees, on the roof! Tea? I am allergic to tea.", at="2026-01-01T09:00:00Z")
+    (kept,) = (await memory.list()).nodes
+    assert kept.content == "Tea? I am allergic to tea."
+    assert (await memory.doctor()).ok
+
+
+async def test_another_fact_of_the_same_shape_is_not_withheld(memory, clock):
+    fact = await memory.remember("My brother Tom lives in Rome")
+    await memory.forget(fact.id)
+    await memory.add("My brother Tom lives in Oslo. I live in Rome.", at="2025-01-01T09:00:00Z")
+    assert "Oslo" in await told(memory, "Where does Tom live?")
+    assert "I live in Rome" in await told(memory, "Where do I live?")
+
+
+async def test_another_owner_may_say_it(memory, clock):
+    fact = await memory.remember("User is allergic to peanuts")
+    await memory.forget(fact.id)
+    bobs = memory.scoped(Scope(owner="bob"))
+    await bobs.add("I am allergic to peanuts", at="2025-01-01T09:00:00Z")
+    assert "peanuts" in await told(bobs)

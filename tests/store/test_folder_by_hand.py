@@ -1,0 +1,250 @@
+"""What people do to the files of a folder with an editor, with git, and by pulling the plug."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import apsw
+import pytest
+from tests.store.folders import everything, lines, without_index
+from tests.store.histories import OPTIONS, HandClock, History
+from tests.store.making import failing
+
+from ricordo import Memory
+from ricordo.store.sqlite import faults
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+@pytest.fixture(autouse=True)
+def no_hook():
+    yield
+    faults.install(None)
+
+
+def opened(folder, **options):
+    return Memory.open(f"{folder}/", **{**OPTIONS, "embedder": None, **options})
+
+
+async def facts(memory):
+    return {node.content for node in (await memory.list(limit=100)).nodes}
+
+
+def caught(memory):
+    return memory._opened.store.folder.caught
+
+
+def rewritten(folder, name, change):
+    """Do something to the lines of a file, as an editor does."""
+    path = folder / name
+    before = path.read_text().splitlines(keepends=True)
+    path.with_name("draft").write_text("".join(change(before)))
+    path.with_name("draft").replace(path)
+
+
+def edited(old, new):
+    return lambda found: [line.replace(old, new) for line in found]
+
+
+def without(word):
+    return lambda found: [line for line in found if word not in line]
+
+
+async def filled(folder):
+    async with opened(folder) as memory:
+        for text, who in (
+            ("Anna likes tea", "Anna"),
+            ("Boris sold the bicycle", "Boris"),
+            ("Chiara plays chess", "Chiara"),
+        ):
+            await memory.remember(text, about=[who])
+        await memory.add("hello there", session="s")
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_an_edited_line_is_what_is_known_from_then_on(folder, with_index):
+    await filled(folder)
+    rewritten(folder, "memories.jsonl", edited("likes tea", "likes coffee"))
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert await facts(memory) >= {"Anna likes coffee", "Boris sold the bicycle", "Chiara plays chess"}
+        assert "Anna likes tea" not in await facts(memory)
+        assert caught(memory).adopted == 1
+        assert caught(memory).was_rebuilt is not with_index
+        (commit,) = await memory.log(1)
+        assert commit.actor == "hand"
+        (node,) = [each for each in (await memory.list(limit=9)).nodes if each.content == "Anna likes coffee"]
+        assert node.about == ("Anna",)
+        assert (await memory.query("coffee")).ids == [node.id]
+        if with_index:
+            assert [version.content for version in await memory.history(node.id)] == [
+                "Anna likes tea",
+                "Anna likes coffee",
+            ]
+            await memory.undo(commit.seq)
+            assert "Anna likes tea" in await facts(memory)
+        assert failing(await memory.doctor()) == set()
+    before = everything(folder)
+    for _ in range(2):
+        async with opened(folder) as memory:
+            assert caught(memory).adopted == 0
+        assert everything(folder) == before
+        without_index(folder)
+
+
+async def test_a_line_taken_out_is_forgotten_and_kept_in_the_archive(folder):
+    await filled(folder)
+    rewritten(folder, "memories.jsonl", without("bicycle"))
+    async with opened(folder) as memory:
+        assert not caught(memory).was_rebuilt
+        assert "Boris sold the bicycle" not in await facts(memory)
+        assert [line["content"] for line in lines(folder, "archive.jsonl")] == ["Boris sold the bicycle"]
+        assert (await memory.log(1))[0].actor == "hand"
+        await memory.undo((await memory.log(1))[0].seq)
+        assert "Boris sold the bicycle" in await facts(memory)
+        assert failing(await memory.doctor()) == set()
+    before = everything(folder)
+    without_index(folder)
+    async with opened(folder) as memory:
+        pass
+    assert everything(folder) == before
+
+
+async def test_what_others_rest_on_comes_back_into_its_file(folder):
+    await filled(folder)
+    (folder / "sessions.jsonl").write_text("")
+    async with opened(folder) as memory:
+        assert failing(await memory.doctor()) == set()
+    assert [line["session_id"] for line in lines(folder, "sessions.jsonl")] == ["s"]
+
+
+async def test_a_link_taken_out_is_gone(folder):
+    await filled(folder)
+    rewritten(folder, "edges.jsonl", without('"kind":"subject"'))
+    async with opened(folder) as memory:
+        assert all(node.about == () for node in (await memory.list(limit=9)).nodes)
+        assert failing(await memory.doctor()) == set()
+
+
+def git(folder, *words):
+    done = subprocess.run(["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *words], cwd=folder,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_a_folder_can_live_in_git(folder, with_index):
+    await filled(folder)
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text("index.db*\n.lock\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    rewritten(folder, "memories.jsonl", edited("likes tea", "likes coffee"))
+    rewritten(folder, "memories.jsonl", without("bicycle"))
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Anna likes coffee", "Chiara plays chess", "hello there"}
+        await memory.remember("Dan has a boat", about=["Dan"])
+        # Without an index nothing tells what the line said that was taken out: `doctor` goes on to miss it.
+        assert failing(await memory.doctor()) == (set() if with_index else {"commit rows"})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "second")
+    if not with_index:
+        without_index(folder)
+    git(folder, "checkout", "-q", "HEAD~1")
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Anna likes tea", "Boris sold the bicycle", "Chiara plays chess", "hello there"}
+        assert caught(memory).was_rebuilt
+        assert failing(await memory.doctor()) == set()
+    git(folder, "checkout", "-q", "-")
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Anna likes coffee", "Chiara plays chess", "hello there", "Dan has a boat"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
+async def test_one_file_of_an_older_commit_takes_its_rows_back(folder):
+    await filled(folder)
+    git(folder, "init", "-q")
+    git(folder, "add", "*.jsonl")
+    git(folder, "commit", "-qm", "first")
+    async with opened(folder) as memory:
+        (node,) = [each for each in (await memory.list(limit=9)).nodes if "tea" in each.content]
+        await memory.update(node.id, content="Anna likes coffee")
+        await memory.remember("Dan has a boat")
+    git(folder, "checkout", "-q", "HEAD", "--", "memories.jsonl")
+    async with opened(folder) as memory:
+        assert await facts(memory) == {"Anna likes tea", "Boris sold the bicycle", "Chiara plays chess", "hello there"}
+        assert not caught(memory).was_rebuilt
+        assert (await memory.log(1))[0].actor == "hand"
+        assert failing(await memory.doctor()) == set()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_an_index_that_is_behind_catches_up_to_the_byte(folder, tmp_path, seed):
+    clock = HandClock()
+    async with opened(folder, clock=clock, embedder="hashing") as memory:
+        history = History(memory, clock, folder, seed=seed)
+        for _ in range(15):
+            await history.step()
+        await memory.settle(20)
+    behind = tmp_path / "behind.db"
+    shutil.copy(folder / "index.db", behind)
+    async with opened(folder, clock=clock, embedder="hashing") as memory:
+        history.memory = memory
+        for _ in range(25):
+            await history.step()
+        await memory.settle(20)
+    before = everything(folder)
+    without_index(folder)
+    shutil.copy(behind, folder / "index.db")
+    async with opened(folder, clock=clock, embedder="hashing") as memory:
+        assert not caught(memory).was_rebuilt
+        assert caught(memory).commits > 0
+        assert failing(await memory.doctor()) == set()
+        await memory.settle(20)
+    assert everything(folder) == before
+
+
+async def test_an_index_on_a_full_disk_follows_later(folder):
+    await filled(folder)
+    refused = []
+
+    def full(point):
+        if point == "writer: before commit" and len(refused) < 3:
+            refused.append(point)
+            raise apsw.FullError("as if the disk of the index were full")
+
+    async with opened(folder) as memory:
+        faults.install(full)
+        told = [await memory.add(f"acknowledged {number}") for number in range(5)]
+        faults.install(None)
+        assert len(refused) == 3
+        assert {(await memory.get(id_)).content for id_ in told} == {f"acknowledged {n}" for n in range(5)}
+        assert not caught(memory).was_rebuilt
+    assert [line["content"] for line in lines(folder, "episodes.jsonl")][-5:] == [f"acknowledged {n}" for n in range(5)]
+    before = everything(folder)
+    without_index(folder)
+    async with opened(folder):
+        pass
+    assert everything(folder) == before
+
+
+async def test_a_wrong_line_holds_up_no_other(folder):
+    await filled(folder)
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write(json.dumps({"content": "Dora swims"}) + "\n")
+        file.write(json.dumps({"content": "too sure", "confidence": 7}) + "\n")
+        file.write(json.dumps({"content": ["no", "text"]}) + "\n")
+    async with opened(folder) as memory:
+        assert "Dora swims" in await facts(memory)
+        assert "too sure" not in await facts(memory)
+        assert len(caught(memory).notes) == 2
+    assert b"too sure" in (folder / "memories.jsonl").read_bytes()

@@ -1,0 +1,138 @@
+"""The files of a folder written anew: without what was replaced, without what was erased, all of them or none."""
+
+from __future__ import annotations
+
+import pytest
+from tests.store.folders import everything, lines, without_index
+from tests.store.histories import OPTIONS, HandClock, History
+from tests.store.making import failing
+
+from ricordo import Memory
+from ricordo.store.sqlite import faults
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+@pytest.fixture(autouse=True)
+def no_hook():
+    yield
+    faults.install(None)
+
+
+def opened(folder, **options):
+    return Memory.open(f"{folder}/", **{**OPTIONS, **options})
+
+
+async def changed(folder):
+    """A folder with a corrected and a forgotten fact, and one that stays."""
+    async with opened(folder) as memory:
+        red = await memory.remember("My favourite colour is red")
+        await memory.correct(red.id, "My favourite colour is blue")
+        gone = await memory.remember("Boris sold the bicycle", about=["Boris"])
+        await memory.forget(gone.id)
+        await memory.add("hello", session="s")
+        await memory.settle(20)
+
+
+async def test_gc_leaves_one_line_for_each_memory(folder):
+    await changed(folder)
+    assert len(lines(folder, "memories.jsonl")) == 3
+    before = everything(folder)
+    async with opened(folder) as memory:
+        await memory.gc()
+        assert failing(await memory.doctor()) == set()
+        assert (await memory.log(1))[0].origin == "gc"
+        await memory.gc()
+        assert len(await memory.log(20)) == len(before["commits"]) + 1
+        await memory.add("and life goes on")
+        await memory.settle(20)
+    assert [line["content"] for line in lines(folder, "memories.jsonl")] == ["My favourite colour is blue"]
+    assert {line["content"] for line in lines(folder, "archive.jsonl")} == {
+        "My favourite colour is red", "Boris sold the bicycle",
+    }  # fmt: skip
+    after = everything(folder)
+    assert after["history"] == before["history"]
+    without_index(folder)
+    async with opened(folder) as memory:
+        await memory.settle(20)
+    assert everything(folder) == after
+
+
+async def test_lines_nobody_can_read_outlive_gc(folder):
+    await changed(folder)
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write("my own notes, no JSON\n")
+    async with opened(folder) as memory:
+        await memory.gc()
+    (aside,) = folder.glob("set-aside-memories-*")
+    assert aside.read_text() == "my own notes, no JSON\n"
+    assert b"my own notes" not in (folder / "memories.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("point", ["folder: before the marker", "folder: after the marker", "folder: between renames"])
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_rewriting_that_ended_in_between_is_gone_on_with_or_thrown_away(folder, point, with_index):
+    await changed(folder)
+    before = everything(folder)
+
+    class Ended(Exception):
+        pass
+
+    def end(reached):
+        if reached == point:
+            raise Ended("as if the process had ended")
+
+    async with opened(folder) as memory:
+        faults.install(end)
+        with pytest.raises(Exception, match=r"as if"):
+            await memory.gc()
+        faults.install(None)
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert failing(await memory.doctor()) == set()
+        await memory.settle(20)
+    assert not list(folder.glob("*.new")) and not (folder / ".rewriting").exists()
+    after = everything(folder)
+    assert after["nodes"] == before["nodes"]
+    assert after["history"] == before["history"]
+    assert len(lines(folder, "memories.jsonl")) == (3 if point == "folder: before the marker" else 1)
+
+
+async def test_what_is_erased_is_in_no_byte_of_the_folder(folder):
+    clock = HandClock()
+    async with opened(folder, clock=clock) as memory:
+        history = History(memory, clock, folder, seed=5)
+        for _ in range(15):
+            await history.step()
+        told = await memory.remember("Canary-lemur-77 was seen", about=["Canary-person-78"], session="canary-s")
+        new = await memory.correct(told.id, "Canary-lemur-77 was seen twice")
+        said = await memory.add("Canary-lemur-77 again", session="canary-s")
+        await memory.settle(20)
+        report = await memory.erase(id=new.id)
+        assert report.is_done
+        await memory.erase(id=said)
+        await memory.settle(20)
+        assert failing(await memory.doctor()) == set()
+    for _ in range(2):
+        for path in folder.rglob("*"):
+            assert b"lemur-77" not in path.read_bytes(), path
+            assert b"person-78" not in path.read_bytes().lower(), path
+        before = everything(folder)
+        without_index(folder)
+        async with opened(folder) as memory:
+            await memory.settle(20)
+            assert failing(await memory.doctor()) == set()
+        assert everything(folder) == before
+
+
+async def test_an_erasure_names_a_git_history_beside(folder):
+    await changed(folder)
+    (folder / ".git").mkdir()
+    async with opened(folder) as memory:
+        node = (await memory.list(limit=1)).nodes[0]
+        report = await memory.erase(id=node.id)
+    assert any(".git" in place for place in report.out_of_reach)
