@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, get_args
@@ -34,6 +35,7 @@ from ricordo.model import (
     EntityType,
     ErasureReport,
     Explanation,
+    ExportReport,
     Fact,
     ImportReport,
     Json,
@@ -988,34 +990,63 @@ class Memory:
         interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
         none that is here, `review` lists what may not hold beside another.
 
+        Everything that `export` took along comes back as it was into an empty store of the same owner; into another
+        come its memories.
+
         Args:
             path: a file, or a folder for formats of several files.
-            format: "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude",
-                "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the content when
-                None.
+            format: "jsonl" (everything that `export` took along), "markdown", "memories-jsonl", "memories-sqlite",
+                "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time,
+                session) or "locomo"; told from the content when None.
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in all).
 
         Raises:
             InvalidError: it cannot be read, or is of no known format.
         """
-        from ricordo.porting import bringing_in, formats
-        from ricordo.porting.records import Reader
+        from ricordo.porting.arriving import Hands, bring
+        from ricordo.porting.bringing_in import Importing
 
-        engine, scope = self._opened, self._scope
-        reader = Reader(owner=scope.owner, chat=scope.chat or "")
-        parsed = await asyncio.to_thread(
-            formats.parse, Path(path), format=format, reader=reader, store=engine.store.path
+        engine = self._opened
+        store = engine.store
+        report = await bring(
+            Path(path),
+            format=format,
+            importing=Importing(
+                scope=self._scope,
+                now=engine.now(),
+                instant=engine.instant,
+                rules=engine.rules,
+                holds_untrusted=engine.settings.untrusted_knowledge == "hold",
+            ),
+            hands=Hands(write=partial(self._noted, "import"), read=store.read, derive=store.derive, place=store.path),
+            progress=progress,
+            dry_run=dry_run,
         )
-        importing = bringing_in.Importing(scope=scope, now=engine.now(), instant=engine.instant, rules=engine.rules)
-        return await bringing_in.bring_in(
-            parsed, importing, write=self._bring_in, read=engine.store.read, progress=progress, dry_run=dry_run
-        )
+        engine.backlog.note(report.added)
+        return report
 
-    async def _bring_in(self, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
-        result = await self._write("import", decide)
-        self._opened.backlog.note(1)
-        return result
+    async def export(
+        self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None
+    ) -> ExportReport:
+        """Take along what this caller may see.
+
+        Args:
+            path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
+            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
+                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that holds now.
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: there is something at `path`, or there is no such format.
+            StoreError: it cannot be written; nothing is left of it.
+        """
+        from ricordo.porting import leaving
+
+        engine = self._opened
+        leave = leaving.Leaving(path=Path(path), scope=self._scope, now=engine.now(), zone=engine.zone)
+        return await engine.store.look(leaving.writer_of(format, leave, progress))
 
     # inside
 

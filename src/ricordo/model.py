@@ -824,3 +824,19 @@ class Context:
     def ids(self) -> frozenset[str]:
         """The ids of all memories and entities it tells of."""
         return frozenset(line.id for section in self.sections for line in section.lines if line.id is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What an export holds, and where it lies. `messages`, `closed` and `commits` are of a complete one alone."""
+
+    format: str
+    path: str
+    facts: int = 0
+    messages: int = 0
+    closed: int = 0
+    people: int = 0
+    relations: int = 0
+    commits: int = 0
+    files: int = 1
+    bytes: int = 0

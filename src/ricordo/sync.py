@@ -20,6 +20,7 @@ from ricordo.model import (
     EntityType,
     ErasureReport,
     Explanation,
+    ExportReport,
     Fact,
     ImportReport,
     Json,
@@ -806,11 +807,14 @@ class Memory:
         interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
         none that is here, `review` lists what may not hold beside another.
 
+        Everything that `export` took along comes back as it was into an empty store of the same owner; into another
+        come its memories.
+
         Args:
             path: a file, or a folder for formats of several files.
-            format: "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude",
-                "chat" (JSON lines of role or speaker, text, time, session) or "locomo"; told from the content when
-                None.
+            format: "jsonl" (everything that `export` took along), "markdown", "memories-jsonl", "memories-sqlite",
+                "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time,
+                session) or "locomo"; told from the content when None.
             dry_run: read and check everything, record nothing.
             progress: called with (records so far, records in all).
 
@@ -818,6 +822,22 @@ class Memory:
             InvalidError: it cannot be read, or is of no known format.
         """
         return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
+
+    def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
+        """Take along what this caller may see.
+
+        Args:
+            path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
+            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
+                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that holds now.
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: there is something at `path`, or there is no such format.
+            StoreError: it cannot be written; nothing is left of it.
+        """
+        return self._portal.call(self._memory.export(path, format=format, progress=progress))
 
     @property
     def scope(self) -> Scope:

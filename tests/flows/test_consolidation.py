@@ -456,3 +456,20 @@ def test_the_schema_holds_what_the_prompt_asks_for():
     from ricordo.language.asking import schema_of
 
     assert "evidence" in json.dumps(schema_of(Proposal))
+
+
+async def test_messages_that_became_knowledge_are_reached_through_it(opened):
+    memory = await opened(proposal(fact("The user's sister Olga repairs violins", "e2", about=["Olga"])))
+    await memory.add("Hello again.", session="s1")
+    said = await memory.add("My sister Olga repairs violins in a small workshop.", session="s1")
+    await memory.add("That smells of varnish.", session="s1")
+    await memory.consolidate("s1")
+    await memory.settle()
+    hits = (await memory.search("What does Olga repair?")).hits
+    assert [hit.type for hit in hits] == ["semantic"] and hits[0].evidence == (said,)
+    assert said in (await memory.search("What does Olga repair?", type="episodic")).ids
+    assert said in (await memory.search("What does Olga repair?", type="any")).ids
+    block = await memory.context("What does my sister Olga repair?")
+    assert "Olga repairs violins [" in block or "repairs violins (about" in block
+    assert "in a small workshop" in block, "as it was said"
+    assert "varnish" not in block

@@ -267,4 +267,4 @@ def test_every_format_has_a_name_and_a_file_here() -> None:
     from ricordo.porting.names import IMPORTED
 
     assert {each.name for each in FORMATS} == set(IMPORTED)
-    assert {format for _, format, _ in ALL} | {"locomo"} == set(IMPORTED)
+    assert {format for _, format, _ in ALL} | {"locomo", "jsonl"} == set(IMPORTED)

@@ -13,12 +13,17 @@ EXACT = ("commits", "spaces", "models", "off_record", "associates", "erased", "e
 
 
 def everything(folder: Path) -> dict[str, Any]:
-    """What the index of a folder holds that is no cache: truth, history, commits, vectors, settings. Rows are exact,
-    keys and seals included; canonical ones beside.
+    """What the index of a folder holds that is no cache."""
+    return everything_of(folder / "index.db")
+
+
+def everything_of(path: Path) -> dict[str, Any]:
+    """What a database holds that is no cache: truth, history, commits, vectors, settings. Rows are exact, keys and
+    seals included; canonical ones beside.
     """
-    connection = raw(folder / "index.db")
+    connection = raw(path)
     try:
-        found: dict[str, Any] = dict(canonical(folder / "index.db"))
+        found: dict[str, Any] = dict(canonical(path))
         for table in EXACT:
             found[table] = sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
         found["history"] = [

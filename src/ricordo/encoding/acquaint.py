@@ -50,8 +50,20 @@ def _introduce(people: People, given: Introduction, *, snapshot: Snapshot, scope
         except InvalidError:
             return
         people.introduce(entity)
-    if given.relation and _are_said(snapshot, scope, given.evidence, by_owner=True):
+    if not given.relation:
+        return
+    if _are_said(snapshot, scope, given.evidence, by_owner=True):
         people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0])
+    elif (speaker := _speaker(people, snapshot, scope, given.evidence)) is not None and speaker.id != entity.id:
+        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0], source=speaker)
+
+
+def _speaker(people: People, snapshot: Snapshot, scope: Scope, evidence: Sequence[str]) -> Entity | None:
+    """The one person with a name who said all of this, not the owner: "my boss" is theirs."""
+    nodes = [snapshot.node(scope, each) for each in evidence]
+    names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
+    name = names.pop() if len(names) == 1 else None
+    return None if name is None else _named(people, name)
 
 
 def _known(people: People, names: Sequence[str]) -> Entity | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.consolidation import arrivals
+from ricordo.consolidation import arrivals, quarantine
 from ricordo.encoding import episodes, facts, people
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.text import TextRules, short_name
@@ -28,18 +28,28 @@ from ricordo.words.kinship import SINGLE, predicate_of
 T = TypeVar("T", Person, Tie, Link, Node)
 M = TypeVar("M", Said, Known)
 
+HELD = "quarantined"
+
 _BATCH = 1_000
 _SHOWN_REFUSALS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Importing:
-    """What an import needs of the house: whose it is, the present, and the rules for texts and times."""
+    """What an import needs of the house: whose it is, the present, and the rules for texts and times.
+
+    `holds_untrusted`: whether all that tools and pages say waits, or only what reads like an order.
+    """
 
     scope: Scope
     now: int
     instant: Instant
     rules: TextRules
+    holds_untrusted: bool = True
+
+    def held(self, node: Node) -> tuple[str, ...]:
+        """Why a fact waits for somebody's word; () where it does not."""
+        return quarantine.reasons_to_hold(node, holds_untrusted=self.holds_untrusted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +108,7 @@ def _outcome_of(decide: Decide, tx: Snapshot) -> Outcome:
 
 def _steps(parsed: Parsed, importing: Importing, counts: _Counts) -> list[tuple[str, int, Decide]]:
     """(kind, records, decision) of each batch in order. What cannot be stored is told before anything is."""
-    chats = replace(importing, scope=Scope(owner="", chat=importing.scope.chat))
+    chats = replace(importing, scope=replace(importing.scope, owner=""))
     messages = _made(parsed.messages, partial(_episode, importing=importing), counts)
     own = _made([each for each in parsed.facts if not each.in_chat], partial(_knowledge, importing=importing), counts)
     group = _made([each for each in parsed.facts if each.in_chat], partial(_knowledge, importing=chats), counts)
@@ -154,9 +164,10 @@ def _made(records: Sequence[M], node_of: Callable[[M], Node], counts: _Counts) -
 
 
 def _episode(said: Said, importing: Importing) -> Node:
-    return episodes.episode(
+    node = episodes.episode(
         said.message, scope=importing.scope, now=importing.now, instant=importing.instant, rules=importing.rules
     )
+    return replace(node, tags=said.tags) if said.tags else node
 
 
 def _knowledge(known: Known, importing: Importing) -> Node:
@@ -167,13 +178,15 @@ def _knowledge(known: Known, importing: Importing) -> Node:
     at = node.event_time if known.at is None else from_ms(importing.instant(known.at, "event_time"))
     until = None if known.ended is None else from_ms(importing.instant(known.ended, "valid_until"))
     decay = node.decay_rate if known.decay_rate is None else known.decay_rate
+    if known.closed is None and importing.held(node):
+        node = quarantine.held(node, at=from_ms(importing.now))
+    elif known.closed is not None:
+        node = replace(node, closed_at=from_ms(importing.now), closed_reason=known.closed)
     return replace(
         node,
         event_time=at,
         valid_from=at if known.fact.valid_from is None else node.valid_from,
         valid_until=until,
-        closed_at=None if known.closed is None else from_ms(importing.now),
-        closed_reason=known.closed,
         score=known.score,
         decay_rate=decay,
     )
@@ -240,15 +253,25 @@ def _messages(importing: Importing, batch: Sequence[Node], tx: Snapshot) -> tupl
 def _facts(importing: Importing, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
     """Facts from elsewhere close none that is here: where two may not hold together, somebody is asked."""
     fresh = _fresh(tx, batch)
-    change = facts.learn(tx, fresh, scope=importing.scope, now=importing.now, claimed=True).change
-    living = replace(change, add=tuple(node for node in change.add if node.is_live))
-    claimed = frozenset(node.id for node in fresh)
+    scope, now = importing.scope, importing.now
+    learnt = facts.learn(tx, [_known_once(node) for node in fresh], scope=scope, now=now, claimed=True)
+    was = {node.id: node for node in fresh}
+    added = tuple(
+        replace(node, closed_at=was[node.id].closed_at, closed_reason=was[node.id].closed_reason)
+        for node in learnt.change.add
+    )
     arrived = arrivals.arrive(
-        tx, living, scope=importing.scope, now=importing.now, claimed=claimed, may_close=False
-    ).change
-    kept = {node.id: node for node in (*change.add, *arrived.add)}
-    change = replace(arrived, add=tuple(kept.values()), subjects=change.subjects)
-    return change, _outcome(batch, fresh, change)
+        tx, replace(learnt.change, add=added), scope=scope, now=now, claimed=was.keys(), may_close=False
+    )
+    held = {node.id: importing.held(node) for node in fresh if node.closed_reason == HELD}
+    if held:
+        arrived = quarantine.listed(tx, arrived, fresh, held, claimed=was.keys(), now=now)
+    return arrived.change, _outcome(batch, fresh, arrived.change)
+
+
+def _known_once(node: Node) -> Node:
+    """What another memory had put away is about somebody, too; what is held back makes nobody known."""
+    return node if node.closed_reason == HELD else replace(node, closed_at=None, closed_reason=None)
 
 
 def _ties(importing: Importing, batch: Sequence[Tie], tx: Snapshot) -> tuple[Change, Outcome]:

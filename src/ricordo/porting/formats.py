@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ricordo.errors import InvalidError
 from ricordo.porting import (
     chatgpt,
     claude,
+    complete,
     conversations,
     langgraph_store,
     markdown_memory,
@@ -34,6 +34,7 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
+    Format(name=complete.NAME, about="everything that Ricordo exports", fits=complete.fits, read=complete.read),
     Format(name=chatgpt.NAME, about="ChatGPT's export", fits=chatgpt.fits, read=chatgpt.read),
     Format(name=claude.NAME, about="Claude's export", fits=claude.fits, read=claude.read),
     Format(name=memories_jsonl.NAME, about="memories.jsonl, archive.jsonl and people.jsonl", fits=memories_jsonl.fits,
@@ -54,22 +55,25 @@ FORMATS: tuple[Format, ...] = (
 """Those of the most telling marks first."""
 
 
-def parse(path: Path, *, format: str | None, reader: Reader, store: Path | None) -> Parsed:
-    """Read what lies at a path.
-
-    Args:
-        format: one of `IMPORTED`; told from the content when None.
-        store: the file of the present store, which cannot be brought in to itself.
+def chosen_format(material: Material, format: str | None) -> Format:
+    """The format of a name; the one that the content is of when there is None.
 
     Raises:
-        InvalidError: it cannot be read, is of no known format, or holds nothing to remember.
+        InvalidError: there is no such format, or the content is of none that is known.
     """
-    material = Material(path, store=store)
-    chosen = _named(format) if format is not None else _told(material)
+    return _named(format) if format is not None else _told(material)
+
+
+def parse(material: Material, chosen: Format, reader: Reader) -> Parsed:
+    """Read what somebody handed us.
+
+    Raises:
+        InvalidError: it cannot be read, or holds nothing to remember.
+    """
     parsed = chosen.read(material, reader)
     parsed = replace(parsed, refused=(*material.notes, *parsed.refused))
     if not (parsed.messages or parsed.facts or parsed.people or parsed.refused):
-        raise InvalidError(f"{path} holds no messages and no facts", hint=f"it was read as {chosen.about}")
+        raise InvalidError(f"{material.path} holds no messages and no facts", hint=f"it was read as {chosen.about}")
     return parsed
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from ricordo.model import Category, Fact
 from ricordo.porting.markdown_text import Heading, Item, date_in, entry_of, outline
-from ricordo.porting.records import Known, Parsed, Person, Reader
+from ricordo.porting.records import Known, Parsed, Person, Reader, entity_type, number_in, texts_of
 from ricordo.porting.sources import Material
 from ricordo.words import name_key
 from ricordo.words.kinship import known_relation
@@ -30,7 +31,7 @@ _NAMELESS = frozenset((
 ))  # fmt: skip
 _PEOPLE = frozenset((
     "people", "contacts", "family", "friends", "colleagues", "team", "relationships", "persons", "about people",
-    "люди", "семья", "друзья", "контакты", "коллеги",
+    "люди", "семья", "друзья", "контакты", "коллеги", "things",
 ))  # fmt: skip
 _SELF = frozenset(("me", "user", "the user", "myself", "owner", "human", "you", "я", "пользователь", "обо мне"))
 _KINDS: tuple[tuple[Category, frozenset[str]], ...] = (
@@ -113,6 +114,8 @@ class _Reading:
         return place
 
     def _under(self, heading: Heading, above: _Place, where: str) -> _Place:
+        if isinstance(heading.said.get("name"), str):
+            return replace(above, about=(self._told(heading.said, where),), is_people=False)
         at = date_in(heading.text)
         if at is not None:
             return replace(above, at=at)
@@ -127,6 +130,15 @@ class _Reading:
         if name := self._person(heading.text, above, where):
             return replace(above, about=(name,), is_people=False)
         return replace(above, tags=tuple(dict.fromkeys((*above.tags, *_tag(heading.text)))))
+
+    def _told(self, said: Mapping[str, Any], where: str) -> str:
+        """Somebody or something as Ricordo wrote it down."""
+        name, relation = str(said["name"]), said.get("relation")
+        self.people[name] = Person(
+            name=name, type=entity_type(said.get("type")), aliases=texts_of(said.get("aliases")),
+            relation=str(relation) if relation else None, place=where,
+        )  # fmt: skip
+        return name
 
     def _person(self, text: str, above: _Place, where: str) -> str | None:
         """Whom a heading names: under "People", "Sarah (wife)" and the like; anywhere, "About Sarah"."""
@@ -153,17 +165,21 @@ class _Reading:
             fact = Fact(
                 content=entry.text,
                 type=said.get("type", "semantic"),
-                category=said.get("category") or ("task" if entry.is_task else place.category),
+                category="task" if entry.is_task else place.category,
                 about=tuple(said.get("about", place.about)),
                 tags=tuple(said.get("tags", place.tags)),
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
+                valid_from=said.get("since"),
                 attributes=said.get("attributes"),
                 origin="import",
                 id=self._id(entry.text, entry.at or place.at, place, said),
             )
             at = said.get("at") or entry.at or place.at
-            self.facts[fact.id or ""] = Known(fact=fact, at=at, place=where, score=said.get("score", 0.0))
+            self.facts[fact.id or ""] = Known(
+                fact=fact, at=at, place=where, score=number_in(said.get("score"), -10.0, 10.0, otherwise=0.0),
+                decay_rate=0.0 if said.get("confirmed") is True else None,
+            )  # fmt: skip
         except (TypeError, ValueError) as error:
             self.refused.append(f"{where}: its comment cannot be read: {error}")
 

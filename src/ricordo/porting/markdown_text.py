@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -58,6 +58,7 @@ class Heading:
     level: int
     text: str
     line: int
+    said: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def outline(text: str) -> Iterator[Block]:
         if heading or (bullet and not _RULE.match(line)):
             if heading:
                 yield from _closed(pending, down_to=-1)
-                yield Heading(level=len(heading[1]), text=plain(heading[2]), line=number)
+                yield _heading(heading[2], level=len(heading[1]), line=number)
             elif bullet:
                 indent = len(bullet["indent"].expandtabs(4))
                 yield from _closed(pending, down_to=indent)
@@ -108,6 +109,13 @@ def outline(text: str) -> Iterator[Block]:
             yield from _closed(pending, down_to=-1)
             pending.append(_Open(indent=_PARAGRAPH, line=number, lines=[line.strip()]))
     yield from _closed(pending, down_to=-1)
+
+
+def _heading(text: str, *, level: int, line: int) -> Heading:
+    found = _COMMENT.search(text)
+    said = _object(found["json"]) if found else {}
+    text = _ANY_COMMENT.sub("", text[: found.start()] if found else text)
+    return Heading(level=level, text=plain(text), line=line, said=said)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -248,6 +256,16 @@ def bullet(text: str, *, day: str, said: Mapping[str, Any]) -> str:
 
 
 def _bullet(text: str, day: str, said: Mapping[str, Any]) -> str:
-    shown = "\\\n  ".join(_SPECIAL.sub(r"\\\1", line) for line in text.split("\n"))
-    comment = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
-    return f"- {day}: {shown} <!-- ricordo {comment} -->"
+    shown = "\\\n  ".join(escaped(line) for line in text.split("\n"))
+    return f"- {day}: {shown} {comment(said)}"
+
+
+def escaped(line: str) -> str:
+    """The text of a line with its marks kept from being any."""
+    return _SPECIAL.sub(r"\\\1", line)
+
+
+def comment(said: Mapping[str, Any]) -> str:
+    """A comment as `entry_of` reads it; nobody sees it where markdown is shown."""
+    text = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
+    return f"<!-- ricordo {text} -->"

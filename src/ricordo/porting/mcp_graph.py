@@ -44,10 +44,14 @@ def read(material: Material, reader: Reader) -> Parsed:
         try:
             if row.get("type") == "entity":
                 person, known = _entity(row, place, reader)
-                people.append(person)
+                people += [person] if person.name != reader.owner else []
                 facts += known
             elif row.get("type") == "relation":
-                ties.append(_tie(row, place))
+                tie = _tie(row, place)
+                if tie.source == reader.owner:  # as Ricordo itself writes what somebody is to the owner
+                    people.append(Person(name=tie.target, relation=tie.predicate.replace("_", " "), place=place))
+                else:
+                    ties.append(tie)
             else:
                 raise InvalidError(f"type {row.get('type')!r} is unknown", hint="entity or relation is expected")
         except InvalidError as error:
@@ -78,7 +82,8 @@ def _entity(row: Row, place: str, reader: Reader) -> tuple[Person, list[Known]]:
     at = moment(row.get("createdAt"), name="createdAt")
     facts = []
     for text in dict.fromkeys(each for each in given if isinstance(each, str) and each.strip()):
-        fact = Fact(content=text, about=(name,), origin="import", id=reader.id_of(NAME, name, text))
+        about = () if name == reader.owner else (name,)
+        fact = Fact(content=text, about=about, origin="import", id=reader.id_of(NAME, name, text))
         facts.append(Known(fact=fact, at=at, place=place))
     return Person(name=name, type=entity_type(row.get("entityType")), place=place), facts
 

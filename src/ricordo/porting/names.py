@@ -1,5 +1,8 @@
-"""The names of formats, apart from what reads them: a command's help need not load it."""
+"""The names of formats, apart from what reads and writes them: a command's help need not load it."""
 
 IMPORTED = (
-    "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat", "locomo",
+    "jsonl", "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat",
+    "locomo",
 )  # fmt: skip
+
+EXPORTED = ("jsonl", "markdown", "mcp")

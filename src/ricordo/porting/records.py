@@ -34,6 +34,7 @@ class Said:
 
     message: Message
     place: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

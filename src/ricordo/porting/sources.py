@@ -30,6 +30,7 @@ _MOST_SQUEEZED = 1_000
 _SUSPICIOUS_BYTES = 20_000_000
 _PART_BYTES = 1_000_000
 _LOOKED_AT_LINES = 20
+_HEAD_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,14 @@ class Material:
         return TextFile(name=name or path.name, text=decoded(_bytes(path), name=str(name or path)))
 
     @cached_property
+    def head(self) -> bytes:
+        """The beginning of a single file; nothing of anything else."""
+        if self.is_folder or self.is_database or self.is_archive:
+            return b""
+        with self.path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+
+    @cached_property
     def own_text(self) -> str:
         """The text of a single file; "" of anything else."""
         return "" if self.is_folder or self.is_database or self.is_archive else self.text().text
@@ -153,6 +162,8 @@ def _checked_place(path: Path, store: Path | None) -> os.stat_result:
         raise InvalidError(f"{path} is this memory's own store", hint="name the file to bring in")
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise InvalidError(f"{path} is neither a file nor a folder", hint="write it to a file and import that")
+    if stat.S_ISDIR(status.st_mode) and (path / "index.db").exists() and (path / "commits.jsonl").exists():
+        raise InvalidError(f"{path} is a Ricordo store", hint=f"`ricordo --store {path} export all.jsonl`")
     return status
 
 

@@ -13,6 +13,7 @@ from ricordo.embedding.blas import one_thread
 from ricordo.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.retrieval.linked import FOLLOWING
+from ricordo.retrieval.plan import CONSOLIDATED
 from ricordo.store.sqlite.embeddings import centre, word_vectors
 from ricordo.store.sqlite.graph import linked_to
 from ricordo.store.sqlite.turns import Turns
@@ -99,10 +100,14 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
     candidates there are.
     """
     snapshot = look.snapshot
+    # What has become knowledge stands around other turns, and is no candidate unless it is asked for.
+    shelves = look.plan.shelves
+    has_hidden = CONSOLIDATED not in shelves and snapshot.shelf_counts(look.scope, (CONSOLIDATED,))[0] > 0
     with snapshot.turns(shared=not look.plan.query.archived) as table:
         return table.around(
-            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=snapshot.visible(look.scope)
-        )
+            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=snapshot.visible(look.scope),
+            shelves=shelves if has_hidden else None,
+        )  # fmt: skip
 
 
 def _union(found: Iterable[Mapping[int, float]]) -> Keys:

@@ -9,7 +9,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.demo import FIRST, TIME_ZONE, Asked, MorningAfter, ask, conversation, questions
+from ricordo.demo import FIRST, TIME_ZONE, Asked, MorningAfter, ask, conversation, learning, questions
+from ricordo.doors.cli import show_runs
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.progress import embedded, progress_bar
 from ricordo.doors.cli.screen import Answer, dim, shown
@@ -39,14 +40,27 @@ async def demo(door: Door) -> Answer:
         await embedded(door.err, memory)
         with door.waiting("Asking…"):
             asked = [await ask(memory, question) for question in questions()]
+    learnt = await _learnt(door)
     answerable = [each for each in asked if each.question.expected]
     answered = sum(each.is_answered for each in answerable)
     return Answer(
         data={"turns": report.read, "questions": [_plain(each) for each in asked], "asked": len(answerable),
-              "answered": answered},
-        show=lambda out: _show(out, asked, turns=report.read, answered=answered),
+              "answered": answered, "learnt": learnt},
+        show=lambda out: _show(out, asked, learnt, turns=report.read, answered=answered),
         exit_status=0 if answered >= _ENOUGH else 1,
     )  # fmt: skip
+
+
+async def _learnt(door: Door) -> learning.Learnt:
+    """Two more conversations, and a scripted model that makes knowledge of them, in a memory of their own."""
+    from ricordo.memory import Memory
+
+    settings = Settings(time_zone=TIME_ZONE)
+    async with Memory.open(
+        ":memory:", embedder=door.embedder, model=learning.model(), settings=settings, clock=MorningAfter()
+    ) as memory:
+        with door.waiting("Learning…"):
+            return await learning.learn(memory)
 
 
 def _plain(asked: Asked) -> dict[str, object]:
@@ -60,7 +74,7 @@ def _plain(asked: Asked) -> dict[str, object]:
     }
 
 
-def _show(out: Console, asked: Sequence[Asked], *, turns: int, answered: int) -> None:
+def _show(out: Console, asked: Sequence[Asked], learnt: learning.Learnt, *, turns: int, answered: int) -> None:
     out.print(
         f"A conversation of {turns} turns, from January to June 2026: Jonas, Vera and their assistant, partly"
         " in Russian. It is now the morning of 29 June, and the memory is asked:"
@@ -75,8 +89,26 @@ def _show(out: Console, asked: Sequence[Asked], *, turns: int, answered: int) ->
     out.print()
     out.print(Rule(style="dim"))
     out.print(Text(f"{answered} of {answerable} answered within the first {_number(FIRST)}.", style="bold"))
+    _show_learnt(out, learnt)
     out.print('Now your own: ricordo remember "..."  then  ricordo search "..."  and  ricordo search --trace "..."')
     out.print("A chat of yours, one JSON object a line: ricordo import FILE")
+
+
+def _show_learnt(out: Console, learnt: learning.Learnt) -> None:
+    """How knowledge comes of conversations, and what that changes."""
+    out.print()
+    out.print(
+        "All that was without a language model. One can read each conversation once it is over; here it is a scripted"
+        " one. What comes of two evenings (+ learnt, - replaced, > led to, # in short, x refused):"
+    )
+    for run in learnt.runs:
+        out.print(Text(f"\n{', '.join(run.sessions)}", style="bold"))
+        show_runs.items(out, run.items)
+    out.print(Text(f"\n{learnt.question}", style="bold"))
+    for when, context in zip(("before", "then", "now"), learnt.contexts, strict=True):
+        out.print(dim(f"  What an agent gets, {when}:"))
+        _show_context(out, context, introduced=False)
+    out.print(Rule(style="dim"))
 
 
 def _number(count: int) -> str:
@@ -115,9 +147,10 @@ def _verdict(asked: Asked) -> Text:
     )
 
 
-def _show_context(out: Console, context: str | None) -> None:
+def _show_context(out: Console, context: str | None, *, introduced: bool = True) -> None:
     if context is not None:
-        out.print(dim("\n  What an agent would get of it, within 300 tokens:"))
+        if introduced:
+            out.print(dim("\n  What an agent would get of it, within 300 tokens:"))
         grid = Table.grid(padding=(0, 1))
         for line in shown(context).splitlines():
             grid.add_row(dim("  │"), Text(line))

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.progress import embedded, progress_bar
-from ricordo.doors.cli.screen import Answer, dim, one_line
+from ricordo.doors.cli.screen import Answer, dim, one_line, shown
 from ricordo.doors.cli.verb import verb
-from ricordo.model import ImportReport
-from ricordo.porting.names import IMPORTED
+from ricordo.model import ExportReport, ImportReport
+from ricordo.porting.names import EXPORTED, IMPORTED
 
 _PANEL = "Look after"
 
@@ -41,6 +41,34 @@ async def import_(
         door.notice("Stopped. What was read so far is kept; the same command again goes on from there.")
         raise
     return Answer(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
+
+
+@verb("export", panel=_PANEL)
+async def export(
+    door: Door,
+    path: Annotated[Path, typer.Argument(help="A new file; for markdown a new folder, or a name that ends in .md.")],
+    format: Annotated[
+        str, typer.Option(metavar="NAME", help=f"{', '.join(EXPORTED)}: everything; to read; for that server.")
+    ] = "jsonl",
+) -> Answer:
+    """Take your memory along: everything, or what holds now in a form for others."""
+    door.must_exist()
+    async with door.open() as memory:
+        with progress_bar(door.err, "Writing") as progress:
+            report = await memory.export(path, format=format, progress=progress)
+    return Answer(data=report, show=lambda out: _show_export(out, report))
+
+
+def _show_export(out: Console, report: ExportReport) -> None:
+    out.print(Text(f"Written to {shown(report.path)}, {report.bytes / 1_000_000:.1f} MB."), soft_wrap=True)
+    lines = Table.grid(padding=(0, 2))
+    for name, count in (
+        ("facts", report.facts), ("messages", report.messages), ("in the archive", report.closed),
+        ("people and things", report.people), ("relations", report.relations), ("changes", report.commits),
+    ):  # fmt: skip
+        if count:
+            lines.add_row(Text(f"{count:>9,}"), Text(name, style="dim"))
+    out.print(lines)
 
 
 def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from ricordo.doors.cli import show_runs
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.screen import Answer, dim, one_line
 from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.ids import handle_of
-from ricordo.model import Run, RunItem
+from ricordo.model import Run
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 _PANEL = "Learn"
 _LATEST = 1_000
-_MARKS = {
-    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
-    "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
-    "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
-    "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
-}  # fmt: skip
 
 
 @verb("consolidate", panel=_PANEL)
@@ -55,23 +48,12 @@ def _show_made(out: Console, run: Run) -> None:
     if not run.items:
         out.print("Nothing waits to become knowledge.")
         return
-    _show_items(out, run.items)
+    show_runs.items(out, run.items)
     out.print(dim(_cost(run)))
     if run.state == "done":
         out.print(dim(f"`ricordo run undo {handle_of(run.id)}` takes it back."))
     elif run.state == "dry":
         out.print(dim("This was a dry run: nothing is changed."))
-
-
-def _show_items(out: Console, items: Sequence[RunItem]) -> None:
-    """A readable diff: what came, what went, what was not believed."""
-    lines = Table.grid(padding=(0, 1))
-    for item in items:
-        mark, style = _MARKS[item.what]
-        why = f"  {one_line(item.reason, most=160)}" if item.reason else ""
-        text = one_line(item.text, most=200) or item.what
-        lines.add_row(Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim")))
-    out.print(lines)
 
 
 def _cost(run: Run) -> str:
@@ -130,7 +112,7 @@ async def _show(door: Door, memory: Memory, id: str) -> Answer:
 
     def show(out: Console) -> None:
         out.print(Text(f"{minute(found.started_at, door.zone)}  {', '.join(found.sessions)}", style="bold"))
-        _show_items(out, found.items)
+        show_runs.items(out, found.items)
         out.print(dim(_cost(found)))
 
     return Answer(data=found, show=show)

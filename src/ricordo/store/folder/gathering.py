@@ -134,8 +134,13 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[tup
 
 def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tuple[str, bytes]:
     """The line of a row that is kept beside the truth, or of its going."""
-    row_name = text_of_key(tuple(key))
     row = connection.execute(f"{shape.select} WHERE {where_key(shape)}", key).fetchone()
     if row is None:
         return shape.form.file, data({"kind": shape.form.kind, "row": key, "removed": True})
-    return shape.form.file, data(shape.line(row, {"row": row_name} if shape.table.key == ("key",) else {}))
+    return kept_row_line(shape, row)
+
+
+def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> tuple[str, bytes]:
+    """(file, line) of a row of the shape's `select` that is kept beside the truth."""
+    extra = {"row": text_of_key(shape.key_of(row))} if shape.table.key == ("key",) else {}
+    return shape.form.file, data(shape.line(row, extra))

@@ -105,13 +105,18 @@ def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         with transaction(connection):
-            connection.execute("PRAGMA defer_foreign_keys = ON")
-            built = _Builder(connection, folder, progress).run()
+            built = fill(connection, folder, progress=progress)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return built
     finally:
         connection.close()
+
+
+def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Built:
+    """Fill an empty store from the files of a folder, inside the running transaction."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    return _Builder(connection, folder, progress).run()
 
 
 class _Builder:

@@ -7,7 +7,8 @@ from itertools import groupby
 
 import apsw
 
-from ricordo.store.sqlite.rows import digest
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.rows import chain, digest
 from ricordo.store.sqlite.schema import migrations
 from ricordo.store.sqlite.truth import truth_of
 
@@ -20,16 +21,31 @@ def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
 def wrong_digests(connection: apsw.Connection) -> Iterator[int]:
     """The commits of which a row is missing, or has come from nowhere."""
     expected = dict(connection.execute("SELECT seq, digest FROM commits"))
+    for commit, found in _digests(connection):
+        wanted = expected.pop(commit, None)
+        if wanted is not None and found != wanted:
+            yield commit
+    nothing = digest(())
+    yield from (commit for commit, wanted in expected.items() if wanted != nothing)
+
+
+def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
+    """(commit, digest over the rows it wrote, erased ones included) of every commit of which anything is left."""
     rows = connection.execute(_all_commits(connection))
     for commit, found in groupby(rows, key=lambda row: row[0]):
         hashes, replacing = [], set()
         for _, hash_, is_standing_in in found:
             replacing.add(hash_) if is_standing_in else hashes.append(hash_)
-        wanted = expected.pop(commit, None)
-        if wanted is not None and digest(each for each in hashes if each not in replacing) != wanted:
-            yield commit
-    nothing = digest(())
-    yield from (commit for commit, wanted in expected.items() if wanted != nothing)
+        yield commit, digest(each for each in hashes if each not in replacing)
+
+
+def chain_anew(connection: apsw.Connection) -> None:
+    """Commits of which some, or some of whose rows, stayed behind in another store make a chain of their own."""
+    digests, head = dict[object, bytes](_digests(connection)), b""
+    for seq, space, at, origin, run_id, words, *_ in connection.execute(sql("commits_all")).fetchall():
+        values = (seq, space, at, origin, run_id, words, digests.get(seq, digest(())))
+        head = chain(head, values)
+        connection.execute(sql("commit_digest"), {"seq": seq, "digest": values[-1], "hash": head})
 
 
 # Names come from the schema, so the statements are put together: a new truth table is in them at once.

@@ -144,6 +144,19 @@ class Store:
 
         return await self.read(answer)
 
+    async def look(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask at length, by a connection and in a thread of its own: nobody else waits for it."""
+        self._check()
+        return await asyncio.to_thread(self._looked, ask)
+
+    def _looked(self, ask: Callable[[Snapshot], T]) -> T:
+        connection = self._connect_reader()
+        try:
+            with translated("cannot read"), moment(connection):
+                return ask(Snapshot(connection))
+        finally:
+            connection.close()
+
     # upkeep
 
     async def doctor(self) -> Report:

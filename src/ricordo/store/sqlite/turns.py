@@ -148,7 +148,7 @@ class TurnTable:
         rows["known"][at] = np.iinfo(np.int8).max
 
     def around(self, snapshot: Snapshot, chosen: Keys, best: Keys, *, reach: int, allowed: Keys | None,
-               spaces: Sequence[int]) -> tuple[Turns, int]:  # fmt: skip
+               spaces: Sequence[int], shelves: Sequence[str] | None = None) -> tuple[Turns, int]:  # fmt: skip
         """The candidates of a search, then the turns within `reach` steps of these; and how many candidates there are.
 
         Args:
@@ -156,6 +156,7 @@ class TurnTable:
             best: those of them near which, within `reach` steps, others are candidates, too.
             allowed: ascending keys that these others must be among; None for all.
             spaces: whose turns may be given.
+            shelves: of which shelves these others must be; None for any.
         """
         at = self._read(snapshot, chosen)
         found = self._found(best)
@@ -163,10 +164,17 @@ class TurnTable:
         near = self._near(found, reach)
         if allowed is not None:
             near = near[np.isin(self._rows["key"][near], allowed)]
+        if shelves is not None:
+            near = near[np.isin(self._rows["key"][near], self._on(snapshot, near, shelves))]
         candidates = self._distinct(np.append(at, near), spaces)
         self._read_order(snapshot, candidates, reach)
         around = self._distinct(self._near(candidates, reach), spaces, without=candidates)
         return self._taken(np.append(candidates, around)), len(candidates)
+
+    def _on(self, snapshot: Snapshot, at: Places, shelves: Sequence[str]) -> list[int]:
+        """The keys of those rows that lie on some shelves. A turn changes its shelf once; the table need not follow."""
+        keys = json.dumps(np.unique(self._rows["key"][at]).tolist())
+        return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 
     def _taken(self, at: Places) -> Turns:
         rows = self._rows[at]

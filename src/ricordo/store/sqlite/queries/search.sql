@@ -45,6 +45,11 @@ SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, 
 FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
 
+-- name: keys_on_shelves
+-- Which of some memories lie on some shelves.
+SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
+  AND shelf IN (SELECT value FROM json_each(:shelves))
+
 -- name: node_shelf
 SELECT shelf FROM nodes WHERE key = :key
 

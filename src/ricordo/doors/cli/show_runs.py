@@ -1,0 +1,30 @@
+"""What runs did, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.doors.cli.screen import one_line
+from ricordo.model import RunItem
+
+_MARKS = {
+    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
+    "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
+    "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
+    "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
+}  # fmt: skip
+
+
+def items(out: Console, found: Sequence[RunItem]) -> None:
+    """A readable diff: what came, what went, what was not believed."""
+    lines = Table.grid(padding=(0, 1))
+    for item in sorted(found, key=lambda each: each.what == "refused"):
+        mark, style = _MARKS[item.what]
+        why = f"  {one_line(item.reason, most=160)}" if item.reason else ""
+        text = one_line(item.text, most=200) or item.what
+        lines.add_row(Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim")))
+    out.print(lines)
