@@ -882,8 +882,8 @@ class Memory:
         return await self._opened.store.read(lambda tx: tx.made_commit(number))
 
     async def stats(self) -> Stats:
-        """What this memory holds."""
-        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope))
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
+        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope, is_whole=self._owns_engine))
 
     # upkeep
 

@@ -714,7 +714,7 @@ class Memory:
         return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
-        """What this memory holds."""
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
         return self._portal.call(self._memory.stats())
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:

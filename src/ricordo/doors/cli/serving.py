@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ricordo.doors.calling import Place
 from ricordo.doors.cli.door import Door
 from ricordo.doors.cli.screen import Answer, dim
 from ricordo.doors.cli.verb import verb
@@ -57,8 +58,12 @@ async def mcp(
     from ricordo.doors.mcp.stdio import serve
 
     caller = bound_caller(door.given.owner, door.given.chat)
-    await serve(door.location, embedder=door.embedder, settings=door.settings(), caller=caller, profile=profile)
+    await serve(_place(door), caller=caller, profile=profile)
     return Answer(data=None, show=lambda out: None)
+
+
+def _place(door: Door) -> Place:
+    return Place(location=door.location, embedder=door.embedder, model=door.model, settings=door.settings())
 
 
 @verb("serve", panel=_PANEL)
@@ -90,7 +95,7 @@ async def serve(
     )  # fmt: skip
     caller = replace(bound_caller(door.given.owner, door.given.chat), trust="user", name="socket")
     await serve(
-        door.location, embedder=door.embedder, settings=door.settings(), caller=caller, address=address, terms=terms,
+        _place(door), caller=caller, address=address, terms=terms,
         ready=lambda text: door.err.print(Text(text), soft_wrap=True),
     )  # fmt: skip
     return Answer(data=None, show=lambda out: None)

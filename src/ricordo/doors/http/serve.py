@@ -10,14 +10,9 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ricordo.doors.calling import Caller, Calls
+from ricordo.doors.calling import Caller, Calls, Place
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
-from ricordo.settings import Settings
-
-if TYPE_CHECKING:
-    from ricordo.memory import Memory
 
 DEFAULT_PORT = 7411
 _GRACE_S = 10
@@ -43,10 +38,8 @@ class Terms:
 
 
 async def serve(
-    location: str,
+    place: Place,
     *,
-    embedder: str | None,
-    settings: Settings,
     caller: Caller,
     address: Address,
     terms: Terms,
@@ -73,10 +66,10 @@ async def serve(
         ) from error
     from ricordo.doors.http.tokens import Tokens, first_token, tokens_file
 
-    tokens = Tokens(tokens_file(location))
+    tokens = Tokens(tokens_file(place.location))
     limits = Limits(rate=terms.rate, burst=max(1, int(terms.rate * 2)))
     with listening(address) as (sockets, urls):
-        calls = Calls(_opened(location, embedder=embedder, settings=settings))
+        calls = Calls(place.opened())
         await calls.memory(caller)  # a store that cannot be opened is said here
         made = first_token(tokens, caller)
         app = build(
@@ -108,14 +101,6 @@ def _announce(ready: Callable[[str], None], urls: list[str], tokens: Path, made:
         ready(f"A token was made for you; it stands in {made}")
     else:
         ready(f"Tokens: {tokens}")
-
-
-async def _opened(location: str, *, embedder: str | None, settings: Settings) -> Memory:
-    from ricordo.memory import Memory
-
-    memory = await Memory.open(location, embedder=embedder, settings=settings)
-    await memory.warm()
-    return memory
 
 
 @contextlib.contextmanager

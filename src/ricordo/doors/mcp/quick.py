@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ricordo.doors.calling import Caller
+from ricordo.doors.calling import Caller, Place
 from ricordo.errors import RicordoError
-from ricordo.settings import default_embedder, default_location, load
+from ricordo.settings import default_embedder, default_location, default_model, load
 
-_KNOWN = ("--store", "--owner", "--chat", "--embedder", "--profile")
+_KNOWN = ("--store", "--owner", "--chat", "--embedder", "--model", "--profile")
 
 
 def options(arguments: Sequence[str]) -> dict[str, str] | None:
@@ -28,22 +28,24 @@ def run(given: dict[str, str]) -> int:
     """Serve until the client goes; return the exit status."""
     from ricordo.doors.mcp.stdio import serve
 
-    location = given.get("--store") or str(default_location())
-    embedder = given.get("--embedder") or default_embedder()
+    caller = bound_caller(given.get("--owner"), given.get("--chat"))
     try:
-        settings = load(file=Path(location).expanduser().parent / "ricordo.toml")
-        asyncio.run(
-            serve(
-                location, embedder=None if embedder == "none" else embedder, settings=settings,
-                caller=bound_caller(given.get("--owner"), given.get("--chat")), profile=given.get("--profile", "core"),
-            )
-        )  # fmt: skip
+        asyncio.run(serve(_place(given), caller=caller, profile=given.get("--profile", "core")))
     except RicordoError as error:
         sys.stderr.write(f"ricordo: {error}\n")
         return error.exit_status
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _place(given: dict[str, str]) -> Place:
+    location = given.get("--store") or str(default_location())
+    embedder, model = given.get("--embedder") or default_embedder(), given.get("--model") or default_model()
+    return Place(
+        location=location, embedder=None if embedder == "none" else embedder, model=None if model == "none" else model,
+        settings=load(file=Path(location).expanduser().parent / "ricordo.toml"),
+    )  # fmt: skip
 
 
 def bound_caller(owner: str | None, chat: str | None) -> Caller:

@@ -6,9 +6,8 @@ import asyncio
 import gc
 from typing import TYPE_CHECKING, Any
 
-from ricordo.doors.calling import Caller, Calls
+from ricordo.doors.calling import Caller, Calls, Place
 from ricordo.errors import UnavailableError
-from ricordo.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -19,7 +18,7 @@ _MISSING = "MCP needs a package that is not installed"
 _REMEDY = 'pip install "ricordo[mcp]"'
 
 
-async def serve(location: str, *, embedder: str | None, settings: Settings, caller: Caller, profile: str) -> None:
+async def serve(place: Place, *, caller: Caller, profile: str) -> None:
     """Answer until the client closes its end; then finish what is being written.
 
     The client is answered before the store is open: opening begins with its first message.
@@ -29,7 +28,7 @@ async def serve(location: str, *, embedder: str | None, settings: Settings, call
         InvalidError: there is no such profile or tool.
     """
     begun = asyncio.Event()
-    calls = Calls(_opened(begun, location, embedder=embedder, settings=settings))
+    calls = Calls(_opened(begun, place))
     try:
         await _serve(_server(calls, caller, profile, begun))
     finally:
@@ -65,11 +64,7 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-async def _opened(begun: asyncio.Event, location: str, *, embedder: str | None, settings: Settings) -> Memory:
+async def _opened(begun: asyncio.Event, place: Place) -> Memory:
     await begun.wait()
     await asyncio.sleep(0)  # the answer goes out before modules are loaded
-    from ricordo.memory import Memory
-
-    memory = await Memory.open(location, embedder=embedder, settings=settings)
-    await memory.warm()
-    return memory
+    return await place.opened()
