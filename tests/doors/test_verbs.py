@@ -91,7 +91,8 @@ def test_query_finds_by_words_alone(cli: Cli) -> None:
 
 
 def test_context_prints_the_block_or_null(cli: Cli) -> None:
-    assert cli("context", "what does Anna drink?", "--json").json == {"context": None}
+    nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": []}
+    assert cli("context", "what does Anna drink?", "--json").json == nothing
     remembered(cli, "Anna drinks green tea")
     assert (
         "Anna drinks green tea" in cli("context", "what does Anna drink?", "--budget", "200", "--json").json["context"]
