@@ -1,6 +1,7 @@
 """What a memory tells is what was wanted, and it says nothing to what concerns nobody's memory.
 
-The first set and the unrelated prompts were written before the rule, the second set after it. The figures are those first measured, less a little more than a question.
+The first set and the unrelated prompts were written before the rule, the second set after it. The figures are those
+first measured, less a little more than a question.
 """
 
 from __future__ import annotations
