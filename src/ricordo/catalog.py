@@ -351,6 +351,7 @@ NOT_SHOWN: Mapping[str, str] = {
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
+    "context_parts": "`context` gives a model the same as one text",
 }
 """Public methods of `Memory` that no door shows, and why."""
 

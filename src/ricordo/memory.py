@@ -29,6 +29,7 @@ from ricordo.model import (
     Change,
     ClosedReason,
     Commit,
+    Context,
     Decision,
     Entity,
     EntityType,
@@ -59,7 +60,7 @@ from ricordo.model import (
     Weak,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval import ask, listing, observing, past, profile
+from ricordo.retrieval import ask, briefing, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
@@ -246,6 +247,7 @@ class Memory:
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
+        await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
     def _episodes(self, messages: Sequence[Message], *, rules: TextRules | None = None) -> list[Node]:
@@ -690,14 +692,27 @@ class Memory:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
-            budget: the most tokens it may have.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
+                prompt, half more for a complex one.
             session: the conversation at hand: what was said in it is known to the agent and left out.
             as_of: from what was known at that time, as in `search`.
 
         Raises:
             InvalidError: an argument does not fit.
         """
-        return await ask.context(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+        return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of)).text
+
+    async def context_parts(self, prompt: str, *, budget: int | None = None, session: str | None = None,
+                            as_of: datetime | str | int | None = None) -> Context:  # fmt: skip
+        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+
+        Args:
+            budget, session, as_of: as in `context`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+        """
+        return await briefing.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
@@ -882,8 +897,8 @@ class Memory:
         return await self._opened.store.read(lambda tx: tx.made_commit(number))
 
     async def stats(self) -> Stats:
-        """What this memory holds."""
-        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope))
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
+        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope, is_whole=self._owns_engine))
 
     # upkeep
 

@@ -14,6 +14,7 @@ from ricordo.model import (
     Category,
     ClosedReason,
     Commit,
+    Context,
     Decision,
     Entity,
     EntityType,
@@ -538,7 +539,8 @@ class Memory:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
-            budget: the most tokens it may have.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
+                prompt, half more for a complex one.
             session: the conversation at hand: what was said in it is known to the agent and left out.
             as_of: from what was known at that time, as in `search`.
 
@@ -546,6 +548,24 @@ class Memory:
             InvalidError: an argument does not fit.
         """
         return self._portal.call(self._memory.context(prompt, budget=budget, session=session, as_of=as_of))
+
+    def context_parts(
+        self,
+        prompt: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        as_of: datetime | str | int | None = None,
+    ) -> Context:
+        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+
+        Args:
+            budget, session, as_of: as in `context`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+        """
+        return self._portal.call(self._memory.context_parts(prompt, budget=budget, session=session, as_of=as_of))
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
@@ -714,7 +734,7 @@ class Memory:
         return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
-        """What this memory holds."""
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
         return self._portal.call(self._memory.stats())
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:

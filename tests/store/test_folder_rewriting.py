@@ -44,9 +44,10 @@ async def test_gc_leaves_one_line_for_each_memory(folder):
     async with opened(folder) as memory:
         await memory.gc()
         assert failing(await memory.doctor()) == set()
-        assert (await memory.log(1))[0].origin == "gc"
+        written = (folder / "memories.jsonl").stat()
         await memory.gc()
-        assert len(await memory.log(20)) == len(before["commits"]) + 1
+        assert (folder / "memories.jsonl").stat() == written, "there was nothing to do"
+        assert len(await memory.log(20)) == len(before["commits"])
         await memory.add("and life goes on")
         await memory.settle(20)
     assert [line["content"] for line in lines(folder, "memories.jsonl")] == ["My favourite colour is blue"]

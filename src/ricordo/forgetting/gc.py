@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nsmallest
 
-from ricordo.clock import from_ms
 from ricordo.fading import Vital, due, ending, left, lifetime_days, worth
 from ricordo.forgetting.keeping import BATCH, Keeping, Parting, Tally, new_run, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
@@ -19,7 +18,7 @@ async def gc(keeping: Keeping) -> ArchiveReport:
     for scope in keeping.scopes:
         await _collect(keeping, scope, tally)
     if not keeping.dry_run:
-        await keeping.store.compact(actor=keeping.actor, at=from_ms(keeping.now))
+        await keeping.store.compact()
     return tally.report()
 
 

@@ -23,7 +23,7 @@ from ricordo.store.folder.rebuild import Built, Loose, Unused, build
 from ricordo.store.folder.rewriting import finish
 from ricordo.store.folder.state import Followed, read_state, write_state
 from ricordo.store.sqlite import faults
-from ricordo.store.sqlite.apply import apply, put_commit
+from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, transaction, translated
 from ricordo.store.sqlite.schema import Migration, prepare
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -87,9 +87,9 @@ class Folder:
         with translated(f"cannot rebuild the index of {self.path}"), self.journal.held(), failing_as_sqlite():
             return self._rebuild("somebody asked for it")
 
-    def compact(self, snapshot: Snapshot, *, reason: Reason, at: datetime) -> int:
+    def compact(self, snapshot: Snapshot) -> int:
         """Have this batch leave the files without outdated lines, if there are enough of them to be worth it. Returns
-        how many lines go.
+        how many lines go. What is known stays as it is, so it is no commit.
         """
         lines = sum(count_lines(self.path / name) for name in ROW_FILES)
         known = sum(
@@ -98,9 +98,6 @@ class Folder:
         outdated = lines - known
         if outdated * _WORTH_IT < max(lines, 1):
             return 0
-        previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
-        space = snapshot.value("space_any")
-        put_commit(snapshot, head, previous + 1, space=space, reason=reason, at=at, hashes=())
         self.journal.rewrites = True
         return int(outdated)
 

@@ -189,15 +189,11 @@ class Store:
         patience = self._patience_s if patience_s is None else patience_s
         return await asyncio.to_thread(clean, self.path, patience_s=patience)
 
-    async def compact(self, *, actor: str, at: datetime) -> int:
+    async def compact(self) -> int:
         """Write the files of a folder anew where many of their lines are outdated. Returns how many lines went; 0 for
         a single file.
         """
-        folder = self.folder
-        if folder is None:
-            return 0
-        reason = Reason(actor=actor, origin="gc", reason="files written anew")
-        return await self.derive(lambda snapshot: folder.compact(snapshot, reason=reason, at=at))
+        return await self.derive(self.folder.compact) if self.folder else 0
 
     def backup(self, target: Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.

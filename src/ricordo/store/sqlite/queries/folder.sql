@@ -60,8 +60,5 @@ SELECT node, model FROM embeddings ORDER BY node, model
 -- name: erasures_since
 SELECT count(*) FROM erasures WHERE commit_seq > :seq
 
--- name: space_any
-SELECT key FROM spaces ORDER BY key LIMIT 1
-
 -- name: vector_source
 SELECT id, key, content, speaker FROM nodes WHERE id = :id
