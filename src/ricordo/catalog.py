@@ -324,6 +324,10 @@ _UPKEEP = (
         summary="Copy the whole store to a new file.",
     ),
     Capability(
+        method="export", tool="export_file", effect="adds", access="read", needs_files=True,
+        summary="Take along what the caller may see, as a new file.",
+    ),
+    Capability(
         method="import_", tool="import_file", effect="adds", access="write", is_idempotent=True, needs_files=True,
         summary="Record the conversations of a file. Importing it again adds nothing.",
     ),
