@@ -16,8 +16,9 @@ Access = Literal["read", "write", "admin", "erase"]
 Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
-BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners"})
-"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them."""
+BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners", "model"})
+"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them. A model
+is one of them because whoever names one says where memories are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -299,6 +300,12 @@ _UPKEEP = (
         notes={"session": "Its id."},
     ),
     Capability(
+        method="replay", tool="replay_run", effect="reads", access="write", is_idempotent=True,
+        summary="What the memory's language model would make of a run's conversations now, beside what is known. Takes "
+        "seconds to minutes.",
+        notes={"run": "The run's id."},
+    ),
+    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
         summary="The runs in which conversations became knowledge, the latest first.",
     ),
@@ -328,10 +335,6 @@ _UPKEEP = (
     Capability(
         method="backup", tool="memory_backup", effect="adds", access="admin", needs_files=True,
         summary="Copy the whole store to a new file.",
-    ),
-    Capability(
-        method="export", tool="export_file", effect="adds", access="read", needs_files=True,
-        summary="Take along what the caller may see, as a new file.",
     ),
     Capability(
         method="import_", tool="import_file", effect="adds", access="write", is_idempotent=True, needs_files=True,
