@@ -300,12 +300,6 @@ _UPKEEP = (
         notes={"session": "Its id."},
     ),
     Capability(
-        method="replay", tool="replay_run", effect="reads", access="write", is_idempotent=True,
-        summary="What the memory's language model would make of a run's conversations now, beside what is known. Takes "
-        "seconds to minutes.",
-        notes={"run": "The run's id."},
-    ),
-    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
         summary="The runs in which conversations became knowledge, the latest first.",
     ),
@@ -368,6 +362,7 @@ NOT_SHOWN: Mapping[str, str] = {
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
+    "replay": "it asks a model that is named, with keys of the machine: for its user, at the command line",
     "context_parts": "`context` gives a model the same as one text",
 }
 """Public methods of `Memory` that no door shows, and why."""

@@ -23,7 +23,6 @@ ROUTED_BY_OTHER_VERBS = {
     "remember_many": "remember",
     "add_entity": "entity-add",
     "get": "show",
-    "replay": "run",
 }
 """Methods without a verb of their name, and the verb that does it."""
 
