@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench peers ablation crash fuzz fuzz-http load clean
+.PHONY: demo test check format docs bench leaks peers ablation crash fuzz clean fuzz-http load
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -63,6 +63,10 @@ load: $(READY)
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
+
+# Every method, by callers who may not see, for what is another's and for what is not there.
+leaks: $(READY)
+	@$(BIN)/python -m tests.leaks.many --calls 10000 --out benchmarks/results/leaks.json
 
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

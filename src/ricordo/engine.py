@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.plan import Weighing
+from ricordo.retrieval.quoting import Told
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
@@ -64,6 +65,7 @@ class Engine:
         self._exemplars: tuple[int, Exemplars] | None = None
         self._exemplars_asked = False
         self._usage = UsageLog(store)
+        self._told = Told()
         self._floors = Floors(
             store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
             is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
@@ -145,21 +147,23 @@ class Engine:
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
             embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
             shown=lambda keys: self._usage.note(keys, now=self.now()),
+            told=lambda hits: self._told.keep(scope, hits),
             floor=lambda model: self._floors.floor(scope, model),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
-    def house(self, scope: Scope) -> House:
-        """All that consolidating needs.
+    def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
+        """All that consolidating needs, with the memory's language model or another.
 
         Raises:
             UnavailableError: no language model is chosen.
+            InvalidError: there is no such model.
         """
         from ricordo.consolidating import house_of
 
-        return house_of(self, scope)
+        return house_of(self, scope, model=language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""
@@ -191,6 +195,15 @@ class Engine:
             dry_run=dry_run, progress=progress,
             consolidate=None if self.language is None else self._consolidate_what_is_over,
         )  # fmt: skip
+
+    async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
+        """What an assistant repeats of what it was told is use of it: counted like what is shown."""
+        quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
+        if quoted:
+            keys = await self.store.read(
+                lambda snapshot: [node.key for id in quoted if (node := snapshot.node(scope, id)) is not None]
+            )
+            self._usage.note(keys, now=self.now())
 
     async def _consolidate_what_is_over(self, scope: Scope) -> Run:
         """Make knowledge of the conversations in which nothing more is being said."""

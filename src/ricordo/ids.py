@@ -9,6 +9,8 @@ from ricordo.errors import InvalidError
 
 MAX_ID_CHARS = 200
 
+# The two bits `10` of the variant, then two of chance.
+_VARIANTS = "89ab"
 _lock = threading.Lock()
 _last = 0
 
@@ -22,10 +24,9 @@ def new_id(now_ms: int) -> str:
     with _lock:
         _last = max(now_ms << 12, _last + 1)
         stamp = _last
-    tail = int.from_bytes(os.urandom(8), "big") & 0x3FFFFFFFFFFFFFFF
-    value = (stamp >> 12 & 0xFFFFFFFFFFFF) << 80 | 0x7 << 76 | (stamp & 0xFFF) << 64 | 0x2 << 62 | tail
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    instant, tail = f"{stamp >> 12 & 0xFFFFFFFFFFFF:012x}", os.urandom(8).hex()
+    variant = _VARIANTS[int(tail[0], 16) & 3]
+    return f"{instant[:8]}-{instant[8:]}-7{stamp & 0xFFF:03x}-{variant}{tail[1:4]}-{tail[4:]}"
 
 
 def checked_id(given: str, *, name: str = "id") -> str:

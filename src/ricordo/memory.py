@@ -29,6 +29,7 @@ from ricordo.model import (
     Change,
     ClosedReason,
     Commit,
+    Context,
     Decision,
     Entity,
     EntityType,
@@ -59,7 +60,7 @@ from ricordo.model import (
     Weak,
 )  # fmt: skip
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval import ask, listing, observing, past, profile
+from ricordo.retrieval import ask, briefing, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
@@ -247,6 +248,7 @@ class Memory:
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
+        await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
     def _episodes(self, messages: Sequence[Message], *, rules: TextRules | None = None) -> list[Node]:
@@ -442,8 +444,9 @@ class Memory:
         return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
-        may well hold together, then what a rule replaced by itself; the latest first.
+        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
+        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
+        latest first.
 
         Args:
             kind: "quarantine", or another kind of `Review`, for those alone.
@@ -453,7 +456,12 @@ class Memory:
         """
         most = checked_limit(limit)
         reviews.check_kind(kind)
-        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most, kind=kind))
+
+        def ask_store(tx: Snapshot) -> Sequence[Review]:
+            stuck = past_runs.stuck(tx, self._scope) if kind in (None, "session") else []
+            return [*stuck, *tx.reviews(self._scope, most=most, kind=kind)][:most]
+
+        return await self._opened.store.read(ask_store)
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
         """Decide on what `review` lists.
@@ -463,7 +471,7 @@ class Memory:
             decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
                 live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
                 Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again.
+                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
 
         Raises:
             InvalidError: there is no such decision, or not about this.
@@ -475,6 +483,8 @@ class Memory:
         wanted = item.id if isinstance(item, Review) else item
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
+            if isinstance(wanted, str) and wanted.startswith(past_runs.SESSION):
+                return past_runs.try_again(tx, self._scope, wanted, chosen)
             review = reviews.found(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 return reviews.resolve(review, chosen, at=from_ms(now))
@@ -691,14 +701,27 @@ class Memory:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
-            budget: the most tokens it may have.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
+                prompt, half more for a complex one.
             session: the conversation at hand: what was said in it is known to the agent and left out.
             as_of: from what was known at that time, as in `search`.
 
         Raises:
             InvalidError: an argument does not fit.
         """
-        return await ask.context(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+        return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of)).text
+
+    async def context_parts(self, prompt: str, *, budget: int | None = None, session: str | None = None,
+                            as_of: datetime | str | int | None = None) -> Context:  # fmt: skip
+        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+
+        Args:
+            budget, session, as_of: as in `context`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+        """
+        return await briefing.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
@@ -776,12 +799,41 @@ class Memory:
         Raises:
             NotFoundError: nothing was said in that session.
             UnavailableError: no language model is chosen.
+            DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
+        check_may_alter(self._scope.trust)
         run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
+
+    async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
+        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+
+        Raises:
+            NotFoundError: there is no such run.
+            InvalidError: there is no such model.
+            UnavailableError: no model is chosen, or it cannot be had.
+        """
+        from ricordo.consolidation import run as running
+
+        house = self._opened.house(self._scope, model=model)
+        return await running.replay(house, await self.run(run))
+
+    async def summarise(self, session: str) -> str:
+        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
+        goes on with it, or before an agent's own record of it is cut short.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no model is chosen, or it gave no summary.
+        """
+        from ricordo.consolidation import run as running
+
+        check_may_alter(self._scope.trust)
+        return await running.summarise(self._opened.house(self._scope), session)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
@@ -883,8 +935,8 @@ class Memory:
         return await self._opened.store.read(lambda tx: tx.made_commit(number))
 
     async def stats(self) -> Stats:
-        """What this memory holds."""
-        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope))
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
+        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope, is_whole=self._owns_engine))
 
     # upkeep
 

@@ -32,7 +32,7 @@ EntityType = Literal["person", "project", "organization", "place", "concept", "t
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
                        "quarantined"]  # fmt: skip
-ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
 RunKind = Literal["consolidation", "replay"]
@@ -53,6 +53,7 @@ RunItemKind = Literal[
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
+ContextName = Literal["facts", "people", "timeline", "evidence"]
 DecayCloses = Literal["ephemeral", "all"]
 EndsBy = Literal["expiry", "lifetime"]
 SecretsPolicy = Literal["redact", "refuse", "keep"]
@@ -287,7 +288,8 @@ class Review:
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
     one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
     "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
-    with).
+    with), "session" (`newer` is the first message of a conversation that could not be consolidated, for these
+    `reasons`).
     """
 
     id: str
@@ -783,6 +785,46 @@ class ImportReport:
     refused: tuple[str, ...] = ()
     refused_count: int = 0
     sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextLine:
+    """A line of a context: `id` is that of the memory or entity it tells of, `at` when that was, ISO 8601."""
+
+    text: str
+    id: str | None = None
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSection:
+    """Lines of one kind under their title."""
+
+    name: ContextName
+    title: str
+    lines: tuple[ContextLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What an agent should know before it answers a prompt.
+
+    Attributes:
+        text: all of it as markdown, fenced; None where nothing in the memory concerns the prompt.
+        tokens: how long it is, estimated; at most `budget`.
+        complexity: of the prompt, `simple` or `complex`.
+    """
+
+    text: str | None
+    tokens: int
+    budget: int
+    complexity: str
+    sections: tuple[ContextSection, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all memories and entities it tells of."""
+        return frozenset(line.id for section in self.sections for line in section.lines if line.id is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

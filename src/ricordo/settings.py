@@ -47,7 +47,12 @@ class Settings:
     search_deadline_ms: int = _setting(
         5_000, "when a search answers with what it has, in milliseconds", least=50, most=600_000
     )
-    context_tokens: int = _setting(2_000, "how long a context block may be, in tokens", least=100, most=1_000_000)
+    context_tokens: int = _setting(
+        2_000,
+        "how long a context block may be, in tokens; half for a simple prompt, half more for a complex one",
+        least=100,
+        most=1_000_000,
+    )
     fusion: Fusion = _setting(
         "score", "how signals become a score: `score` adds what they measured, `rrf` reciprocal ranks, both by weight"
     )

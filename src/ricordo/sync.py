@@ -14,6 +14,7 @@ from ricordo.model import (
     Category,
     ClosedReason,
     Commit,
+    Context,
     Decision,
     Entity,
     EntityType,
@@ -318,8 +319,9 @@ class Memory:
         return self._portal.call(self._memory.demote(id))
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
-        may well hold together, then what a rule replaced by itself; the latest first.
+        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
+        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
+        latest first.
 
         Args:
             kind: "quarantine", or another kind of `Review`, for those alone.
@@ -337,7 +339,7 @@ class Memory:
             decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
                 live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
                 Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again.
+                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
 
         Raises:
             InvalidError: there is no such decision, or not about this.
@@ -539,7 +541,8 @@ class Memory:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
-            budget: the most tokens it may have.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
+                prompt, half more for a complex one.
             session: the conversation at hand: what was said in it is known to the agent and left out.
             as_of: from what was known at that time, as in `search`.
 
@@ -547,6 +550,24 @@ class Memory:
             InvalidError: an argument does not fit.
         """
         return self._portal.call(self._memory.context(prompt, budget=budget, session=session, as_of=as_of))
+
+    def context_parts(
+        self,
+        prompt: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        as_of: datetime | str | int | None = None,
+    ) -> Context:
+        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+
+        Args:
+            budget, session, as_of: as in `context`.
+
+        Raises:
+            InvalidError: an argument does not fit.
+        """
+        return self._portal.call(self._memory.context_parts(prompt, budget=budget, session=session, as_of=as_of))
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
@@ -628,8 +649,30 @@ class Memory:
         Raises:
             NotFoundError: nothing was said in that session.
             UnavailableError: no language model is chosen.
+            DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
+
+    def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
+        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+
+        Raises:
+            NotFoundError: there is no such run.
+            InvalidError: there is no such model.
+            UnavailableError: no model is chosen, or it cannot be had.
+        """
+        return self._portal.call(self._memory.replay(run, model=model))
+
+    def summarise(self, session: str) -> str:
+        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
+        goes on with it, or before an agent's own record of it is cut short.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no model is chosen, or it gave no summary.
+        """
+        return self._portal.call(self._memory.summarise(session))
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
@@ -715,7 +758,7 @@ class Memory:
         return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
-        """What this memory holds."""
+        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
         return self._portal.call(self._memory.stats())
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:

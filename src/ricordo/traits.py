@@ -30,7 +30,7 @@ HEADER = 2
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
-_INSIDE_WORDS = frozenset("0123456789'")
+_INSIDE_WORDS = re.compile(r"[0-9']")
 _NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
 _QUESTION_MARKS = ("?", "？")
 
@@ -77,7 +77,7 @@ def term_code(term: str) -> int:
 
 def _flags(text: str, words: Sequence[str] | None) -> int:
     # Words are runs of letters, but for those with figures or apostrophes inside; most texts have neither.
-    is_plain = text.isascii() and _INSIDE_WORDS.isdisjoint(text)
+    is_plain = text.isascii() and _INSIDE_WORDS.search(text) is None
     has_digits = not is_plain and _DIGIT.search(text) is not None
     letters = words if words is not None and is_plain else _LETTERS.findall(text.lower())
     flags = 0

@@ -24,7 +24,7 @@ _ORIGIN_OF: Mapping[Trust, Origin] = {"agent": "agent", "import": "import", "too
 _ROLE_OF: Mapping[Trust, Role] = {"agent": "assistant", "import": "tool", "tool": "tool", "web": "tool"}
 
 _LABELS: Mapping[Trust, str] = {
-    "user": "", "agent": "noted by the assistant", "import": "imported", "tool": "from a tool, unverified",
+    "user": "", "agent": "from the assistant", "import": "imported", "tool": "from a tool, unverified",
     "web": "from the web, unverified",
 }  # fmt: skip
 

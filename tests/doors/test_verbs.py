@@ -91,7 +91,8 @@ def test_query_finds_by_words_alone(cli: Cli) -> None:
 
 
 def test_context_prints_the_block_or_null(cli: Cli) -> None:
-    assert cli("context", "what does Anna drink?", "--json").json == {"context": None}
+    nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": []}
+    assert cli("context", "what does Anna drink?", "--json").json == nothing
     remembered(cli, "Anna drinks green tea")
     assert (
         "Anna drinks green tea" in cli("context", "what does Anna drink?", "--budget", "200", "--json").json["context"]
@@ -274,3 +275,24 @@ def damage(store: Path) -> None:
 def test_a_check_or_a_copy_of_nothing_is_no_success(cli: Cli, verb: str) -> None:
     assert cli(verb, *([str(cli.folder / "copy.db")] if verb == "backup" else [])).status == 3
     assert not cli.store.exists()
+
+
+def test_everything_leaves_and_comes_back(cli: Cli) -> None:
+    cli.fill(12)
+    cli("remember", "Tea is best at four")
+    out = cli.folder / "all.jsonl"
+    report = cli("export", str(out), "--json").json
+    assert (report["format"], report["facts"], report["messages"], report["path"]) == ("jsonl", 1, 12, str(out))
+    cli.store = cli.folder / "other.db"
+    assert cli("import", str(out), "--json").json["added"] == 13
+    assert "0 memories added, 13 known already" in cli("import", str(out)).out
+    assert "exists already" in cli("export", str(out)).err
+    shown = cli("export", str(cli.folder / "notes.md"), "--format", "markdown").out
+    assert "1  facts" in shown
+    assert "Tea is best at four" in (cli.folder / "notes.md").read_text("utf-8")
+
+
+def test_an_export_of_nothing_is_refused(cli: Cli) -> None:
+    failed = cli("export", str(cli.folder / "all.jsonl"))
+    assert failed.status == 3
+    assert not (cli.folder / "all.jsonl").exists()

@@ -40,7 +40,7 @@ async def test_a_memory_fades_on_the_day_the_formula_says_however_often_upkeep_r
     clock.ms = start + 71 * DAY
     assert (await memory.gc()).archived == {"decayed": 1}
     assert (await memory.get(node.id)).closed_reason == "decayed"
-    assert [commit.origin for commit in await memory.log()] == ["gc", "remember"]
+    assert [commit.origin for commit in await memory.log() if commit.run_id] == ["gc"]
 
 
 async def test_what_a_user_said_is_never_closed_by_fading(memory: Any, clock: HandClock) -> None:
@@ -400,7 +400,12 @@ async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, c
     report = await memory.maintain(all_owners=True)
     assert [step.name for step in report.steps] == ["sessions", "gc", "prune", "tidy"]
     assert report.steps[1].report.archived == {"expired": 2}
-    assert [(commit.actor, commit.reason) for commit in await ann.log()] == [("upkeep", "expired"), ("ann", "remember")]
+    changes = [(commit.actor, commit.reason) for commit in await ann.log()]
+    # Where the truth lies in files, writing them anew is a change, too.
+    assert [each for each in changes if each[1] != "files written anew"] == [
+        ("upkeep", "expired"),
+        ("ann", "remember"),
+    ]
     assert [commit.origin for commit in await memory.log()] == []
     (run,) = [commit.run_id for commit in await ann.log() if commit.run_id]
     await ann.undo(run)

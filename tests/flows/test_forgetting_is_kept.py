@@ -145,7 +145,13 @@ async def test_what_was_erased_is_not_even_stored_again(memory, clock):
 
 async def test_another_fact_of_the_same_shape_is_not_withheld(memory, clock):
     fact = await memory.remember("My brother Tom lives in Rome")
+    await memory.add("My brother Bob lives in Rome. Tom and my brother and I live well, not in Rome", session="s")
+    long = " ".join(f"word{number}" for number in range(50))
+    await memory.add(f"my brother, Tom, a live band, {long}, Rome")
     await memory.forget(fact.id)
+    said = await told(memory, "brother Rome Tom Bob")
+    assert "Bob lives in Rome" in said
+    assert "a live band" in said
     await memory.add("My brother Tom lives in Oslo. I live in Rome.", at="2025-01-01T09:00:00Z")
     assert "Oslo" in await told(memory, "Where does Tom live?")
     assert "I live in Rome" in await told(memory, "Where do I live?")

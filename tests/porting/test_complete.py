@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from ricordo import InvalidError, Memory
-from tests.porting.conftest import opened, told
+from ricordo.porting.complete_export import VERSION
+from ricordo.store.sqlite.schema import migrations
+from tests.porting.conftest import FILES, opened, told
 from tests.porting.test_leaving import CANARIES, canaries, filled
 from tests.store.folders import everything_of
 
@@ -174,3 +176,26 @@ async def test_an_export_of_a_later_version_is_refused(tmp_path: Path) -> None:
             (tmp_path / "new.jsonl").write_text(json.dumps({**json.loads(head), **change}) + "\n" + rest)
             with pytest.raises(InvalidError, match="later version"):
                 await memory.import_(tmp_path / "new.jsonl")
+
+
+EARLIER = sorted((FILES.parent / "stores").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
+async def test_exports_of_earlier_versions_come_back(path: Path, tmp_path: Path) -> None:
+    """Each file was written by tools/make_fixture_export.py of its time."""
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(path)
+        assert (report.format, report.refused_count) == ("jsonl", 0)
+        assert {row[0] for row in await told(memory)} == {
+            "Rex hates the vacuum cleaner", "Noted.", "Sarah likes sencha", "Anna lives in Berlin",
+        }  # fmt: skip
+        assert {row[0] for row in await told(memory, archived=True)} == {
+            "Sarah likes oolong", "Anna lives in Rome", "This was wrong",
+        }  # fmt: skip
+        assert (await memory.entity("my wife")).aliases == ("Sally",)
+        assert (await memory.doctor()).ok
+
+
+def test_there_is_an_export_of_the_present_version() -> None:
+    assert f"export_v{VERSION}_schema_{migrations()[-1].version}" in {path.stem for path in EARLIER}

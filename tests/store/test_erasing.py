@@ -24,7 +24,7 @@ ANN, BOB = Scope(owner="Annabrix"), Scope(owner="bob")
 QUICK = Settings(durability="process", patience_s=5.0)
 
 
-def open_(path: Path, scope: Scope = ANN, **options) -> Memory:
+def open_(path: Path | str, scope: Scope = ANN, **options) -> Memory:
     return Memory.open(path, embedder="hashing", scope=scope, settings=QUICK, **options)
 
 
@@ -79,9 +79,10 @@ async def other_things(memory: Memory) -> list[str]:
     return [*ids, kept.id]
 
 
-def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words):
+@pytest.mark.parametrize("place", ["m.db", "folder/"])
+def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words, place):
     async def story():
-        async with open_(tmp_path / "m.db", BOB) as bobs:
+        async with open_(f"{tmp_path}/{place}", BOB) as bobs:
             ids = await other_things(bobs)
             anns = bobs.scoped(ANN)
             await fill(anns, words)
@@ -113,14 +114,17 @@ def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words):
     asyncio.run(story())
 
 
-def test_what_is_erased_piece_by_piece_leaves_no_byte_either(tmp_path, words):
+@pytest.mark.parametrize("place", ["m.db", "folder/"])
+def test_what_is_erased_piece_by_piece_leaves_no_byte_either(tmp_path, words, place):
+    index = tmp_path / (f"{place}index.db" if place.endswith("/") else place)
+
     async def story():
-        async with open_(tmp_path / "m.db") as memory:
+        async with open_(f"{tmp_path}/{place}") as memory:
             ids = await other_things(memory)
             await fill(memory, words)
             await memory.settle(20)
             before = [await memory.get(id_) for id_ in ids]
-            for session in {row[0] for row in rows(tmp_path / "m.db", "SELECT session_id FROM sessions")} - {"kitchen"}:
+            for session in {row[0] for row in rows(index, "SELECT session_id FROM sessions")} - {"kitchen"}:
                 await memory.erase(session=session)
             for name in [each.name for each in await memory.people() if each.name != "Tom"]:
                 await memory.erase(entity=name)
@@ -128,7 +132,7 @@ def test_what_is_erased_piece_by_piece_leaves_no_byte_either(tmp_path, words):
                 for node in (await memory.list(archived=archived, limit=1_000)).nodes:
                     if node.id not in ids:
                         await memory.erase(id=node.id)
-            for secret in {row[0] for row in rows(tmp_path / "m.db", "SELECT session_id FROM off_record")}:
+            for secret in {row[0] for row in rows(index, "SELECT session_id FROM off_record")}:
                 await memory.on_record(secret)
             await memory.erase(id=(await memory.remember("the last one")).id)
             assert traces(tmp_path, words) == []

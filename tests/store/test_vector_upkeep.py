@@ -12,6 +12,7 @@ from tests.store.making import ME, closing, commit, fact, failing, opened, rows
 
 from ricordo.errors import InvalidError
 from ricordo.memory import Memory
+from ricordo.model import RowId, RowState
 from ricordo.store.sqlite import embeddings, faults, models
 from ricordo.store.sqlite.embeddings import (
     NewVectors,
@@ -20,6 +21,7 @@ from ricordo.store.sqlite.embeddings import (
     put_vectors,
     word_vectors,
 )
+from ricordo.store.sqlite.ledger import Ledger
 
 DIMENSION = 8
 EMBEDDED = "SELECT node FROM embeddings"
@@ -252,18 +254,11 @@ def test_a_node_that_changes_its_shelf_takes_its_vector_along(tmp_path):
         await world.embed()
         await world.check()
         key = await world.key(one)
-        await world.store.derive(
-            lambda tx: (
-                tx.connection.execute("UPDATE nodes SET shelf = 'c', commit_seq = commit_seq + 0 WHERE key = ?", (key,))
-                and None
-            )
-        )
+        await _move(world, key, "c")
         await world.check()
         assert set(await world.held(world.readers[0], "c")) == {key}
         assert set(await world.held(world.readers[0], "k")) == {await world.key(two)}
-        await world.store.derive(
-            lambda tx: tx.connection.execute("UPDATE nodes SET shelf = 'k' WHERE key = ?", (key,)) and None
-        )
+        await _move(world, key, "k")
         await world.check()
 
     story(path, tell)
@@ -313,7 +308,7 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
                     await commit(world.store, put=(nodes[place],))
                 case "move" if nodes:
                     key, shelf = await world.key(dice.choice(nodes)), dice.choice("kec")
-                    await world.store.derive(lambda tx, k=key, s=shelf: _move(tx, k, s))
+                    await _move(world, key, shelf)
                 case "tidy":
                     await world.tidy()
                 case "read on" if world.readers:
@@ -381,16 +376,11 @@ WHERE key = (SELECT min(key) FROM packs)
 """
 
 
-def _move(tx, key, shelf):
-    """As consolidation does it, with a commit and a seal, though through the columns only."""
-    from ricordo.store.sqlite.rows import seal
-
-    columns = tx.rows("node_rows_all")
-    row = next(
-        row for row in columns if row[0] == tx.connection.execute("SELECT id FROM nodes WHERE key=?", (key,)).get
-    )
-    values = (row[0], row[1], shelf, *row[3:-1])
-    tx.connection.execute("UPDATE nodes SET shelf = ?, seal = ? WHERE key = ?", (shelf, seal(values), key))
+async def _move(world, key, shelf):
+    """To another shelf, and nothing else, as a commit of its own."""
+    row = RowId(table="nodes", key=(key,))
+    image = await world.store.read(lambda tx: Ledger(tx).current(row))
+    await commit(world.store, rows=(RowState(row=row, values={**image, "shelf": shelf}),))
 
 
 async def _quietly(tale):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ricordo.encoding.secrets import redact
 from ricordo.errors import InvalidError
 from ricordo.model import SecretsPolicy
+from ricordo.recalled import PLACE, without_recalled
 
 MAX_NAME_CHARS = 500
 
@@ -26,11 +27,11 @@ class TextRules:
 
 
 def storable(text: str, *, name: str, rules: TextRules) -> str:
-    """The text as it will be stored: whole, but for credentials.
+    """The text as it will be stored: whole, but for credentials and for what this memory itself has recalled.
 
     Raises:
-        InvalidError: it is no text, blank, too long, cannot be written as UTF-8, or holds a credential and the policy
-            is to refuse.
+        InvalidError: it is no text, blank, too long, cannot be written as UTF-8, holds a credential and the policy
+            is to refuse, or is a fact that holds nothing but recalled text.
     """
     if not isinstance(text, str):
         raise InvalidError(f"{name} must be text, not {type(text).__name__}")
@@ -39,6 +40,9 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
     if len(text) > rules.max_chars:
         raise InvalidError(f"{name} has {len(text):,} characters", hint=f"at most {rules.max_chars:,} are taken")
     check_encodable(text, name=name)
+    text = without_recalled(text)
+    if name == "content" and not text.replace(PLACE, "").strip():
+        raise InvalidError(f"{name} is text this memory recalled", hint="`confirm` or `reinforce` what it came from")
     if rules.secrets == "keep":
         return text
     redacted = redact(text)

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from ricordo.embedding.words import Embedded
-from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.retrieval import past
-from ricordo.retrieval.context import EstimatedTokens, assemble
 from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.request import Request, query_of
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-_CONTEXT_HITS = 20
-_QUOTES = 5
 # An embedder may take all of the deadline; words are looked up in this much more.
 _GRACE_S = 0.25
 # By measure: nearly half of the question's words, or a near meaning.
@@ -66,7 +62,8 @@ class Asking:
     `warm` begins to read the vectors of memories;
     `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
     embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
-    search showed. `floor` gives what chance reaches by an embedder's key, or by words alone (0).
+    search showed, `told` what a context told. `floor` gives what chance reaches by an embedder's key, or by words
+    alone (0).
     """
 
     store: Store
@@ -78,6 +75,7 @@ class Asking:
     warm: Callable[[], None]
     exemplars: Callable[[], tuple[int, Exemplars] | None]
     shown: Callable[[Sequence[int]], None]
+    told: Callable[[Sequence[Hit]], None]
     floor: Callable[[int], Awaitable[Floor]]
     deadline_s: float
     context_tokens: int
@@ -91,10 +89,11 @@ async def search(asking: Asking, request: Request) -> Results:
     NotFoundError: the question is limited to an entity nobody knows.
     """
     query = query_of(request, now=asking.now, zone=asking.zone)
-    return await _answer(asking, query, traced=request.trace, as_of=request.as_of)
+    return await answer(asking, query, traced=request.trace, as_of=request.as_of)
 
 
-async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+    """Raises NotFoundError where the question is limited to an entity nobody knows."""
     if not query.words_only:
         asking.warm()
     # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
@@ -104,12 +103,12 @@ async def _answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsO
     question = await _embedded(asking, query, anew=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s + _GRACE_S
-    answer = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
-    if answer is None:  # somebody has just changed the embedder of the store
+    got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+    if got is None:  # somebody has just changed the embedder of the store
         question = replace(await _embedded(asking, query, anew=True), models=None)
-        answer = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
-        assert answer is not None
-    found, plan = answer
+        got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+        assert got is not None
+    found, plan = got
     if as_of is None:
         asking.shown(found.shown)
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=question.degraded, traced=traced)
@@ -171,41 +170,6 @@ async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Ques
         return await asyncio.wait_for(asking.embed(query.text, anew=anew), asking.deadline_s)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
-
-
-async def context(asking: Asking, prompt: str, *, budget: int | None, session: str | None,
-                  as_of: past.AsOf = None) -> str | None:  # fmt: skip
-    """Raises:
-    InvalidError: the budget is no positive number.
-    """
-    budget = asking.context_tokens if budget is None else budget
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
-    request = Request(text=prompt, limit=_CONTEXT_HITS, session=None, only_relevant=True)
-    query = query_of(request, now=asking.now, zone=asking.zone)
-    if not query.text.strip():
-        return None
-    results = await _answer(asking, query, traced=True, as_of=as_of)
-    hits = results.hits if as_of is not None else (*results.hits, *await _quotes(asking, results.hits))
-    known = [hit for hit in hits if session is None or hit.session != session]
-    return assemble(known, budget=budget, tokens=EstimatedTokens())
-
-
-async def _quotes(asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
-    """What the facts rest on, as it was said: messages that have become knowledge are no hits of their own."""
-    known = {hit.id for hit in hits}
-    wanted = {each: hit.score for hit in reversed(hits) for each in reversed(hit.evidence) if each not in known}
-    if not wanted:
-        return []
-    from ricordo.retrieval.hits import hit_of
-
-    ids = list(reversed(wanted))[:_QUOTES]
-    nodes = await asking.store.read(lambda tx: [tx.node(asking.scope, each) for each in ids])
-    return [
-        hit_of(node, score=wanted[node.id], shares=(), terms=(), now=asking.now, zone=asking.zone)
-        for node in nodes
-        if node is not None and node.is_live
-    ]
 
 
 def _is_telling(hit: Hit) -> bool:

@@ -80,8 +80,12 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     )
 
 
-def stats(snapshot: Snapshot, scope: Scope) -> Stats:
-    """Figures of what the caller sees; the size is that of the whole store."""
+def stats(snapshot: Snapshot, scope: Scope, *, is_whole: bool) -> Stats:
+    """Figures of what the caller sees.
+
+    Args:
+        is_whole: whether the size is that of the whole store, for who opened it, or that of the caller's own texts.
+    """
     models = {model.state: model for model in known_models(snapshot)}
     active, coming = models.get("active"), models.get("coming")
     nodes: dict[str, int] = dict(snapshot.counts(scope, "count_types"))
@@ -111,7 +115,7 @@ def stats(snapshot: Snapshot, scope: Scope) -> Stats:
         next_embedder=coming.name if coming else None,
         next_embedded=arrived,
         commits=snapshot.counts(scope, "count_commits")[0][0],
-        size_mb=snapshot.value("store_bytes") / 1_000_000,
+        size_mb=(snapshot.value("store_bytes") if is_whole else snapshot.counts(scope, "own_bytes")[0][0]) / 1_000_000,
         oldest=None if oldest is None else from_ms(oldest),
         newest=None if newest is None else from_ms(newest),
         quarantined=snapshot.counts(scope, "count_held")[0][0],

@@ -19,10 +19,7 @@ from ricordo.retrieval.candidates import Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.signals import around, met_in_context
-from ricordo.store.sqlite.graph import known_names
 from ricordo.words import index_terms, raw_words
-from ricordo.words.kinship import known_relation
-from ricordo.words.naming import meant, runs_in
 
 if TYPE_CHECKING:
     from ricordo.model import Node
@@ -116,13 +113,12 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
             values=values, met=nothing, worth=np.zeros(0, np.float32), anchored=_anchored(pool),
             names_others=np.full(size, bool(look.entities)),
         )  # fmt: skip
-    names = _name_terms(look)
-    strengths, held = pool.strengths.copy(), (pool.counts > 0).astype(np.float32)
+    names = frozenset(term for naming in look.namings for term in naming.terms)
+    held = (pool.counts > 0).astype(np.float32)
     rows = np.array([word in names for word in pool.words])
-    for matrix in (strengths, held):
-        matrix[rows, :size] = np.maximum(matrix[rows, :size], pool.named)
+    held[rows, :size] = np.maximum(held[rows, :size], pool.named)
     total = max(float(pool.idf.sum()), 1e-9)
-    context, held_around = met_in_context(pool, strengths), around(pool, held)
+    context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
     known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
     values = np.stack([pool.idf @ context / total, pool.cosines[:size], known, pool.idf @ held_around])
     strange = _capitals(look.plan.query.text)
@@ -131,8 +127,8 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         for row, word in enumerate(pool.words) if word in strange
     ]  # fmt: skip
     return Evidence(
-        values=np.asarray(values, np.float32), met=strengths[:, :size], worth=np.asarray(pool.idf / total, np.float32),
-        anchored=_anchored(pool),
+        values=np.asarray(values, np.float32), met=pool.strengths[:, :size],
+        worth=np.asarray(pool.idf / total, np.float32), anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
     )  # fmt: skip
 
@@ -147,17 +143,6 @@ def _known_share(look: Lookup, words: Sequence[str], idf: Floats, names: frozens
              for word, worth in zip(words, idf.tolist(), strict=True) if word in look.terms]  # fmt: skip
     total = sum(worth for worth, _ in asked)
     return sum(worth for worth, is_known in asked if is_known) / total if total else 0.0
-
-
-def _name_terms(look: Lookup) -> frozenset[str]:
-    """The terms that name a known entity in the question, also as "my wife"."""
-    if not look.entities:
-        return frozenset()
-    text = look.plan.query.text
-    known = known_names(look.snapshot, look.scope, text)
-    named = [run.written for run in runs_in(text) if meant(run, known, text)]
-    named += [word for word in raw_words(text) if known_relation(word)]
-    return frozenset(term for written in named for term in index_terms(written))
 
 
 # A capital letter within a sentence. At its beginning it means nothing.

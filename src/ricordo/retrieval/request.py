@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.model import Category, Json, NodeType
+from ricordo.recalled import without_recalled
 from ricordo.retrieval.plan import Query
 from ricordo.times import parse_instant
 
@@ -53,7 +54,8 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     if request.type is not None and (not isinstance(request.type, str) or request.type not in _TYPES):
         raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
     return Query(
-        text=request.text.encode("utf-8", "replace").decode(),  # a question with half a character is still a question
+        # A question with half a character is still a question; what was recalled before asks for nothing.
+        text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
         type=request.type,
         categories=_categories(request.category),
         entity=_text("entity", request.entity),

@@ -17,11 +17,16 @@ _DO = (
     r"(?:send|call|delete|forward|reply|answer|respond|tell|treat|transfer|run|execute|recommend|suggest|email|"
     r"post|share|"
     r"say|reveal|open|add|append|include|insert|approve|use|ignore|mention|invoke|disclose|consider|act|redirect|pay|"
-    r"buy|order|book|write|output|print|confirm|claim|state|promote|convince|urge|advise|praise|"
+    r"buy|order|book|write|output|print|confirm|claim|state|promote|convince|urge|export|advise|praise|"
     r"prefer|favou?r|warn|demand|collect|store|remember|forget)"
 )
 
 OVERRIDE = (
+    rf"\b(?:set aside|put aside|leave aside|drop|abandon|throw out|pay no attention to|take no notice of)\b"
+    rf"(?: [\w']+){{0,2}}? (?:{_EARLIER}|what|the)\b(?: [\w']+){{0,3}}? (?:{_RULES}|instructed|told|ordered|"
+    rf"taught)\b",
+    rf"\b(?:drop|abandon|throw out) (?:your|all|the|its) {_RULES}\b",
+    r"\b(?:ignore|disregard|forget|override|discard) (?:the |this |your )?(?:user|customer|owner)['’]s? ",
     rf"\b(?:ignore|disregard|forget|override|bypass|discard|neglect|(?:do not|don't|never|stop) (?:follow|"
     rf"obey)(?:ing)?)\b"
     rf"(?: [\w']+){{0,3}}? {_EARLIER}\b(?: [\w']+){{0,4}}? {_RULES}\b",
@@ -45,6 +50,11 @@ OVERRIDE = (
 )  # fmt: skip
 
 STANDING = (
+    r"\b(?:every|each|all|any) (?:of your )?(?:repl(?:y|ies)|answers?|responses?|outputs?|messages?)\b[^.!?\n]{0,30}?"
+    r"\b(?:must|has to|have to|should|shall|needs? to|is to|are to|will)\b",
+    rf"\b(?:the|this|your) {_ASSISTANT} (?:always|never)\b",
+    r"\b(?:treat|consider|regard) (?:all|every|any|each)\b[^.!?\n]{0,40}"
+    r"\b(?:approved|confirmed|trusted|safe|authori[sz]ed|consent|allowed)\b",
     rf"\b(?:from (?:now|here|this (?:moment|point))(?: on| onwards?| forward)?|henceforth|going forward)\b"
     rf"(?:,? (?:please |also |you |only |always |never |not |do )*{_DO}\b|[^.!?\n]{{0,40}}?\b(?:you (?:must|will|"
     rf"should|shall|are)|"
@@ -75,6 +85,8 @@ STANDING = (
 )  # fmt: skip
 
 DELAYED = (
+    rf"\b(?:if|when|whenever) asked\b[^.!?\n]{{0,50}}?,? (?:\w+ ){{0,2}}?{_DO}\b",
+    rf"\b(?:on|at|upon|after) the (?:user|customer|owner)['’]s next\b[^.!?\n]{{0,40}}?,? (?:\w+ ){{0,2}}?{_DO}\b",
     rf"\b(?:when(?:ever)?|if|once|as soon as|(?:the )?next time|every time|each time|after|"
     rf"the moment)\b[^.!?\n]{{0,12}}?"
     rf"\b(?:the user|this user|the customer|the human|the operator|anyone|anybody|someone|somebody|they|your user|"
@@ -88,6 +100,7 @@ DELAYED = (
 )  # fmt: skip
 
 FRAME = (
+    r"\[(?:system|developer|admin|instructions?)\]",
     r"<\|?/?(?:im_start|im_end|system|endoftext|start_header_id|eot_id)\|?>|\[/?inst\]|<</?sys>>",
     r"</?(?:system|system[ _-]prompt|recalled-memory|instructions?|assistant|user_query|human)>",
     r"^[ #*=-]{0,20}#{2,} {0,9}(?:new )?(?:system|instructions?|developer)\b",
@@ -98,6 +111,8 @@ FRAME = (
 )  # fmt: skip
 
 AS_USER = (
+    r"\bi, the (?:user|owner)\b|\bas the (?:user|owner),? i\b|"
+    r"\b(?:sent|typed|written) (?:from|on) the (?:user|owner)['’]s\b",
     r"(?:^|[\n.!?;>] *)(?:the |this )?(?:user|human)(?: (?:says|said|writes|wrote|typed|states|adds|added|"
     r"speaking|here|now))? ?: *"
     r"[\"“'«]?(?:i\b|i'm|i've|my\b|please|remember|we\b|yes\b|me\b|call\b|forget\b|from\b)",
@@ -113,12 +128,14 @@ AS_USER = (
 
 _KNOWN = (
     r"(?:notes?|calendar|memor(?:y|ies)|conversations?|credentials?|passwords?|history|everything|data|contacts?|"
-    r"(?:home |email )?address|keys?|secrets?|messages?|files?|location|context|emails?|details)"
+    r"(?:home |email |saved )?address(?:es)?(?: book)?|keys?|secrets?|messages?|files?|location|context|emails?|"
+    r"details)"
 )
 SENDING = (
-    r"!\[[^\]]{0,200}\]\(\s{0,9}\S{0,300}?[?&/=][^)\n]{0,300}?(?:[{<\[]|%7b|%3c|\b(?:data|memory|memories|history|notes|conversation|"
+    r"!\[[^\]]{0,200}\]\(\s{0,9}\S{0,300}?[?&/=][^)\n]{0,300}?(?:[{<\[]|%7b|%3c|\b(?:data|memory|memories|history|"
+    r"notes|conversation|"
     r"prompt|secrets?|token|context)=)",
-    rf"\b(?:send|email|post|forward|upload|transmit|copy|leak|exfiltrate|submit|"
+    rf"\b(?:send|email|post|forward|upload|transmit|copy|leak|exfiltrate|export|submit|"
     rf"mail)\b[^.!?\n]{{0,60}}\b{_KNOWN}\b[^!?\n]{{0,40}}"
     r"\b(?:to|at|on|via)\b[^!?\n]{0,12}(?:https?://|\S{1,60}@\S|[\w-]+\.(?:com|org|net|io|example|ru|xyz|site|info|"
     r"app|dev|ai)\b)",
@@ -127,20 +144,21 @@ SENDING = (
 # Words as their first five letters, and signs: a text without one of each group fits no pattern of that table.
 MARKERS = {
     "override": ((
-        "ignor disre forge overr bypas disca negle follo obey disab turn switc now longe hence restr limit rules "
+        "set put leave drop aband throw pay take ignor disre forge overr bypas disca negle follo obey disab turn "
+        "switc now longe hence restr limit rules "
         "guide freed "
         "unres uncen unfil safet anyth devel jailb act behav respo prete revea print leak discl outpu repea show"
     ),),
     "standing order": ((
         "now here hence forwa onwar momen assis ai agent langu chatb chat llm must shall immed alway never ask "
         "remem save store keep "
-        "treat recor witho skip appro accep grant autho memor"
+        "treat every each all any consi regar recor witho skip appro accep grant autho memor"
     ),),
     "delayed trigger": (
-        "when whene if once soon next every each after momen",
+        "when whene if once soon next every each after upon on at momen",
         "user users custo human opera anyon anybo someo someb they asked",
     ),
     "system prompt": ("syste devel instr assis ai inst < [ #",),
     "claims to be the user": ("user human owner admin devel",),
-    "sends data away": ("[ send email mail post forwa uploa trans copy leak exfil submi",),
+    "sends data away": ("[ expor send email mail post forwa uploa trans copy leak exfil submi",),
 }  # fmt: skip

@@ -16,9 +16,11 @@ from ricordo.doors.cli.screen import dim, notices_console, results_console, show
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
 from ricordo.settings import (
     Settings,
+    default_chat,
     default_embedder,
     default_location,
     default_model,
+    default_owner,
     load,
     zone_of,
 )
@@ -62,8 +64,12 @@ def everywhere(
     config: Annotated[
         Path | None, _option(metavar="FILE", text="Settings. [default: ricordo.toml beside the store]")
     ] = None,
-    owner: Annotated[str | None, _option(metavar="NAME", text="Whose memory. [default: me]")] = None,
-    chat: Annotated[str | None, _option(metavar="NAME", text="Look into this group's memory, too.")] = None,
+    owner: Annotated[
+        str | None, _option(metavar="NAME", text="Whose memory. [default: $RICORDO_OWNER, else me]")
+    ] = None,
+    chat: Annotated[
+        str | None, _option(metavar="NAME", text="Look into this group's memory, too. [default: $RICORDO_CHAT]")
+    ] = None,
     embedder: Annotated[
         str | None,
         _option(
@@ -140,7 +146,7 @@ class Door:
         if not makes and not self.is_there:
             self.notice(f"There is no memory at {location} yet; `ricordo remember TEXT` begins it.")
             location = ":memory:"
-        scope = Scope(owner=self.given.owner or "me", chat=self.given.chat)
+        scope = Scope(owner=self.given.owner or default_owner(), chat=self.given.chat or default_chat())
         async with Memory.open(
             location, embedder=self.embedder, model=self.model if uses_model else None, settings=settings, scope=scope
         ) as memory:

@@ -16,7 +16,7 @@ from ricordo.doors.cli.progress import embedded, progress_bar
 from ricordo.doors.cli.screen import Answer, dim, one_line, shown
 from ricordo.doors.cli.verb import verb
 from ricordo.model import ExportReport, ImportReport
-from ricordo.porting.names import EXPORTED, IMPORTED
+from ricordo.porting.names import IMPORTED
 
 _PANEL = "Look after"
 
@@ -48,7 +48,7 @@ async def export(
     door: Door,
     path: Annotated[Path, typer.Argument(help="A new file; for markdown a new folder, or a name that ends in .md.")],
     format: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{', '.join(EXPORTED)}: everything; to read; for that server.")
+        str, typer.Option(metavar="NAME", help="jsonl: everything; markdown: to read; mcp: for its reference server.")
     ] = "jsonl",
 ) -> Answer:
     """Take your memory along: everything, or what holds now in a form for others."""
@@ -60,7 +60,8 @@ async def export(
 
 
 def _show_export(out: Console, report: ExportReport) -> None:
-    out.print(Text(f"Written to {shown(report.path)}, {report.bytes / 1_000_000:.1f} MB."), soft_wrap=True)
+    size = f"{report.bytes / 1e6:.1f} MB" if report.bytes >= 1e6 else f"{report.bytes / 1e3:.1f} kB"
+    out.print(Text(f"Written to {shown(report.path)}, {size}."), soft_wrap=True)
     lines = Table.grid(padding=(0, 2))
     for name, count in (
         ("facts", report.facts), ("messages", report.messages), ("in the archive", report.closed),
@@ -93,6 +94,6 @@ def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
         several = "" if report.refused_count == 1 else "s"
         out.print(Text(f"{report.refused_count:,} thing{several} could not be used:", style="yellow"))
         for line in report.refused:
-            out.print(Text(f"  {one_line(line, most=200)}"))
+            out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
         if report.refused_count > len(report.refused):
             out.print(dim(f"  and {report.refused_count - len(report.refused):,} more"))

@@ -155,15 +155,20 @@ async def context(
 ) -> Answer:
     """Print the block of text an agent should read before it answers."""
     async with door.open() as memory:
-        block = await memory.context(prompt, budget=budget, session=session, as_of=moment(as_of))
+        parts = await memory.context_parts(prompt, budget=budget, session=session, as_of=moment(as_of))
 
     def show(out: Console) -> None:
-        if block is None:
+        if parts.text is None:
             door.notice("Nothing in the memory matters for this.")
         else:
-            typer.echo(shown(block))
+            typer.echo(shown(parts.text))
+            door.hint(f"About {parts.tokens} of at most {parts.budget} tokens.")
 
-    return Answer(data={"context": block}, show=show)
+    data = {
+        "context": parts.text, "tokens": parts.tokens, "budget": parts.budget, "complexity": parts.complexity,
+        "sections": parts.sections,
+    }  # fmt: skip
+    return Answer(data=data, show=show)
 
 
 @verb("list", panel=_PANEL)

@@ -15,6 +15,7 @@ What to do with findings (`secrets = redact | refuse | keep`) is the caller's de
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ricordo.encoding.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES, Family
 from ricordo.encoding.secrets.patterns import FORMS
@@ -55,7 +56,8 @@ _ALL_STEMS = {
 _STEMS = sorted(stem for stem in _ALL_STEMS if not any(other != stem and other in stem for other in _ALL_STEMS))
 _ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _ANY_STEM = re.compile("|".join(map(re.escape, _STEMS)))
-_LONG_PIECE = re.compile(r"\s\S{19}")
+_LONG = 19
+_LONG_PIECE = re.compile(rf"\s\S{{{_LONG}}}")
 _DIGIT = re.compile(r"[0-9]")
 _MARKER = re.compile(rf"\[redacted: (?:{'|'.join(map(re.escape, sorted(KINDS)))})\]")
 # Cutting a finding out can bring another to light, hence rounds; more than this happens only on purpose.
@@ -123,10 +125,18 @@ def _between(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """The cheap question that lets nearly every message through: 4 substring sweeps instead of 150
-    patterns."""
-    lowered = _lower(text)
-    return _has_stem(lowered) or _LONG_PIECE.search(f" {text}") is not None or _DIGIT.search(text) is not None
+    """The cheap question that lets nearly every message through: is there a long piece, or a word that may be part of
+    one? No stem has a blank inside."""
+    for word in text.split():  # noqa: SIM110  `any` over a generator takes a third longer
+        if len(word) >= _LONG or _is_telling(word):
+            return True
+    return False
+
+
+@lru_cache(maxsize=65_536)
+def _is_telling(word: str) -> bool:
+    """Whether a short word holds a stem or a figure. Cached: a conversation uses few different words."""
+    return _has_stem(_lower(word)) or _DIGIT.search(word) is not None
 
 
 def _has_stem(lowered: str) -> bool:

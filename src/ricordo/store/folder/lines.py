@@ -212,8 +212,10 @@ def shapes_of(connection: apsw.Connection) -> Shapes:
     kinds: dict[str, list[tuple[str, str, str]]] = {}
     for table, name, declared, default in connection.execute(sql("schema_column_kinds")):
         kinds.setdefault(table, []).append((name, declared, default))
-    public = {table for table, found in kinds.items() if {"id"} & {name for name, *_ in found}} | {"spaces", "sessions"}
-    targets = {(each.table, each.column): each.target for each in truth.references if each.target in public}
+    # A row without a name of its own is referred to by its key, which is kept.
+    named = {table for table, columns in kinds.items() if "id" in {name for name, *_ in columns}}
+    named |= {"spaces", "sessions"}
+    targets = {(each.table, each.column): each.target for each in truth.references if each.target in named}
 
     def shape(table: Table, form: Form) -> Shape:
         columns = tuple(

@@ -22,6 +22,8 @@ from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.truth import Image
 
 _SPACE = "space"
+_PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}
+"""Kept tables whose rows belong to whom a row of another does, by which column."""
 
 
 class Whole:
@@ -117,14 +119,17 @@ class Whole:
 
     def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
         """The models of a store are everybody's, its settings come with all of it; all else is its owner's."""
-        if name in ("models", "meta"):
-            return name == "models" or (self.is_all and image["name"] in SETTINGS)
+        if name in ("model_use", "meta"):
+            return self.is_all and (name == "model_use" or image["name"] in SETTINGS)
+        if name == "models":
+            return True
         if "owner" in image:
             return (image["owner"], image["chat"]) in self._pairs
         if _SPACE in image:
             return image[_SPACE] in self._visible
-        if name == "erased":
-            return self._space_of("erasures", image["erasure"]) in self._visible
+        if name in _PARTS:
+            whole, column = _PARTS[name]
+            return self._space_of(whole, image[column]) in self._visible
         ends = [column for column in shape.columns if column.kind == "reference"]
         return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -131,7 +131,7 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
     for run in change.runs:
         writer.run(run)
     restored = restored_rows(snapshot, change.rows, commit=writer.commit)
-    space = next((each.space for each in restored if each.space is not None), None) or writer.home()
+    space = writer.home(each.space for each in restored if each.space is not None)
     commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
     faults.reached("apply: after commit row")
     write_rows(snapshot.connection, writer.rows)
@@ -207,9 +207,18 @@ class _Writer:
         self._entity_keys: dict[str, int] = {}
         self._next: dict[str, int] = {}
 
-    def home(self) -> int:
-        """The space the commit is listed under: that of its first row, else the caller's own."""
-        return next(iter(self._spaces.values()), None) or self.space(self.scope.owner, "")
+    def home(self, restored: Iterable[int]) -> int:
+        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since
+        a change that holds something private is nobody else's to see or to undo.
+
+        Args:
+            restored: the spaces of rows that are put back.
+        """
+        touched = [*restored, *self._spaces.values()]
+        own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
+        if own in touched or not touched:
+            return own or self.space(self.scope.owner, "" if self.scope.owner else self.scope.chat or "")
+        return touched[0]
 
     def space(self, owner: str, chat: str) -> int:
         """The key of a space, made at its first use."""

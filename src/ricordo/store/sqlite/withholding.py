@@ -177,26 +177,33 @@ def sources(snapshot: Snapshot, node: Node, space: int) -> list[Withhold]:
         return []
     derived = {key for (key,) in snapshot.rows("withheld_sources", {"node": node.key})}
     texts = snapshot.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | _saying(snapshot, space, wanted)))})
-    found = []
-    for key, content, session in texts:
-        for each in sentences(content):
-            shared = len(each.words & wanted) / len(wanted)
-            if shared >= (0.5 if key in derived else 0.8):
-                found.append(Withhold(
-                    cause=node.key, words=each.words, session=session, is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
-                    is_erased=False, is_shared=True, spans=((key, each.start, len(each.text)),),
-                ))  # fmt: skip
-    return found
+    return [
+        Withhold(
+            cause=node.key, words=each.words, session=session, is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
+            is_erased=False, is_shared=True, spans=((key, each.start, len(each.text)),),
+        )
+        for key, content, session in texts
+        for each in sentences(content)
+        if _says(each.words, wanted, is_source=key in derived)
+    ]  # fmt: skip
+
+
+def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
+    """Whether a sentence says what a fact says: all of it and not much else. Of what the fact was made from half will
+    do: it may be put in other words there.
+    """
+    if is_source:
+        return len(words & wanted) >= 0.5 * len(wanted)
+    return words >= wanted and len(words) <= 2 * len(wanted) + 4
 
 
 def _saying(snapshot: Snapshot, space: int, wanted: frozenset[str]) -> set[int]:
-    """The memories that hold all, or nearly all, of these words; none where too many do."""
+    """The memories that hold all of these words; none where too many do."""
     counts: dict[int, int] = {}
     for term in sorted(wanted)[:_WHOLE_MOST]:
         for key in snapshot.space_postings(space, term, most=5_000):
             counts[key] = counts.get(key, 0) + 1
-    enough = 0.8 * min(len(wanted), _WHOLE_MOST)
-    found = {key for key, count in counts.items() if count >= enough}
+    found = {key for key, count in counts.items() if count >= min(len(wanted), _WHOLE_MOST)}
     return found if len(found) <= 500 else set()
 
 

@@ -46,3 +46,8 @@ SELECT count(*) FROM live_nodes n WHERE n.space IN (SELECT value FROM json_each(
 
 -- name: last_consolidated
 SELECT max(consolidated_at) FROM sessions WHERE space IN (SELECT value FROM json_each(:spaces))
+
+-- name: sources_of_node
+-- What a memory rests on, the latest first.
+SELECT e.target FROM edges e WHERE e.source = :key AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
+ORDER BY e.target DESC LIMIT :most

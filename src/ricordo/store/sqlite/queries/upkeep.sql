@@ -34,6 +34,11 @@ WHERE e.model = :model AND n.space IN (SELECT value FROM json_each(:spaces))
 -- name: event_span
 SELECT min(event_time), max(event_time) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
+-- name: own_bytes
+-- What a caller's texts take.
+SELECT coalesce(sum(octet_length(content) + octet_length(tags) + octet_length(attributes)), 0) FROM nodes
+WHERE space IN (SELECT value FROM json_each(:spaces))
+
 -- name: store_bytes
 SELECT (SELECT * FROM pragma_page_count) * (SELECT * FROM pragma_page_size)
 

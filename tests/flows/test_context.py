@@ -1,0 +1,108 @@
+"""What an agent is told before it speaks, and that none of it is learnt when it comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ricordo import InvalidError
+from ricordo.recalled import BEGIN, END, PLACE
+
+
+async def household(memory: Any) -> None:
+    await memory.add_entity("Helen", relation="wife", aliases=["Lena"])
+    await memory.add_entity("Zoya", relation="daughter")
+    old = await memory.remember("Helen works at the library", about=["Helen"])
+    await memory.correct(old.id, "Helen works at the museum")
+    await memory.remember("Helen is allergic to peanuts", about=["Helen"])
+    await memory.remember("Zoya plays the cello on Fridays", about=["Zoya"])
+    await memory.remember("The boiler was serviced in January")
+    await memory.add("Helen said that the museum is closed on Mondays", speaker="Oleg", session="monday")
+    await memory.add("We deploy on Tuesdays", speaker="Oleg", session="tuesday")
+
+
+async def test_a_context_has_sections_and_says_who_everybody_is(memory: Any) -> None:
+    await household(memory)
+    parts = await memory.context_parts("Where does Helen work, at the museum?")
+    by_name = {section.name: [line.text for line in section.lines] for section in parts.sections}
+    assert "Helen works at the museum (about Helen) (before: “Helen works at the library”)" in by_name["facts"][0]
+    assert "Helen (wife, also Lena)" in by_name["people"][0]
+    assert "is allergic to peanuts" in "".join([*by_name["people"], *by_name["facts"]])
+    assert by_name["people"][-1] == "- Known people: Helen (wife), Zoya (daughter)"
+    assert "Oleg (2026-01-01, just now): “Helen said" in by_name["timeline"][0]
+    assert parts.text.count(BEGIN) == parts.text.count(END) == 1
+    assert parts.tokens <= parts.budget == 1_000
+    assert parts.text == await memory.context("Where does Helen work, at the museum?")
+
+
+async def test_a_complex_prompt_gets_more_room_and_a_given_budget_is_kept(memory: Any) -> None:
+    await household(memory)
+    asked = "Compare everything that we know about Helen and Zoya and the museum and the boiler, please"
+    assert (await memory.context_parts(asked)).budget == 3_000
+    for budget in (60, 90, 150, 400):
+        parts = await memory.context_parts(asked, budget=budget)
+        assert parts.tokens <= budget == parts.budget
+    with pytest.raises(InvalidError, match="budget"):
+        await memory.context_parts(asked, budget=0)
+
+
+async def test_the_conversation_at_hand_is_left_out(memory: Any) -> None:
+    await household(memory)
+    asked = "When is the museum closed?"
+    assert "Mondays" in await memory.context(asked)
+    without = await memory.context(asked, session="monday")
+    assert "Mondays" not in (without or "")
+
+
+async def test_what_was_recalled_is_not_learnt_when_it_comes_back(memory: Any) -> None:
+    await household(memory)
+    block = await memory.context("Where does Helen work, at the museum?")
+    for role, text in (
+        ("user", f"{block}\n\nWhat about the garden?"),
+        ("assistant", "\n".join(f"> {line}" for line in block.splitlines())),
+        ("tool", block.replace("<", "&lt;").replace(">", "&gt;")),
+        ("assistant", block.splitlines()[3]),
+    ):
+        before = {hit.id for hit in (await memory.search("Helen museum peanuts", type="any", limit=50)).hits}
+        stored = await memory.get(await memory.add(text, role=role))
+        assert "museum" not in stored.content and "peanuts" not in stored.content
+        assert PLACE in stored.content
+        after = {hit.id for hit in (await memory.search("Helen museum peanuts", type="any", limit=50)).hits}
+        assert after - before <= {stored.id}
+    assert [person.name for person in (await memory.entity("Helen"),)] == ["Helen"]
+
+
+async def test_nobody_is_met_in_recalled_text(memory: Any) -> None:
+    told = f"{BEGIN}\n- My boss is Ingrid\n{END}"
+    await memory.add(told)
+    await memory.settle(10)
+    await memory.add("My boss is Marcus.")
+    assert "boss" in ((await memory.entity("Marcus")).relation or "")
+    with pytest.raises(Exception, match="Ingrid"):
+        await memory.entity("Ingrid")
+
+
+async def test_a_fact_of_nothing_but_recalled_text_is_refused(memory: Any) -> None:
+    await household(memory)
+    block = await memory.context("Where does Helen work, at the museum?")
+    with pytest.raises(InvalidError, match="recalled"):
+        await memory.remember(block)
+
+
+async def test_a_prompt_that_holds_recalled_text_asks_for_the_rest_of_it(memory: Any) -> None:
+    await household(memory)
+    block = await memory.context("Where does Helen work, at the museum?")
+    assert await memory.context(f"{block}\nHow do I reverse a linked list?") is None
+    assert await memory.context(block) is None
+
+
+async def test_what_an_assistant_repeats_is_counted_as_use_and_raises_no_rank(memory: Any) -> None:
+    await household(memory)
+    asked = "Is Helen allergic to peanuts?"
+    await memory.context(asked)
+    scores = [hit.score for hit in (await memory.search(asked)).hits if hit.type != "episodic"]
+    for _ in range(3):
+        await memory.add("Careful: Helen is allergic to peanuts.", role="assistant")
+    again = [hit.score for hit in (await memory.search(asked)).hits if hit.type != "episodic"]
+    assert scores[0] == pytest.approx(again[0], rel=0.2)

@@ -1,0 +1,1 @@
+"""Whether anybody is ever shown what is another's."""

@@ -1,0 +1,216 @@
+"""Every public method of `Memory`, called for what is forbidden. A method without an entry fails the test.
+
+An entry gives, for one forbidden thing of each kind it takes, the call; the same call is made for a thing there is not,
+and both must answer alike.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ricordo import Fact, Memory, Message, RicordoError
+from ricordo.doors.cli.json_text import json_text
+from tests.leaks.world import World
+
+Ask = Callable[[Memory, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a method with something of a kind (a list of `World`).
+
+    Attributes:
+        compared: whether it must answer alike for what is forbidden and for what there is not.
+        stores: it makes what it is given the caller's own, who may then see it.
+    """
+
+    kind: str
+    ask: Ask
+    compared: bool = True
+    stores: bool = False
+
+
+def _simple(name: str, **more: Any) -> Ask:
+    return lambda memory, given: getattr(memory, name)(given, **more)
+
+
+def _searching(name: str) -> tuple[Call, ...]:
+    def by(option: str) -> Ask:
+        first = ("Bob",) if name == "search" else ()
+        return lambda memory, given: getattr(memory, name)(*first, **{option: given})
+
+    kinds = {"session": "sessions", "tag": "tags", "entity": "names"}
+    named = [Call(kind=kind, ask=by(option)) for option, kind in kinds.items()]
+    return (*named, Call(kind="entities", ask=by("entity")))
+
+
+def _added(memory: Memory, text: str) -> Awaitable[Any]:
+    async def add() -> str:
+        return memory.add_nowait(text)
+
+    return add()
+
+
+async def _imported(memory: Memory, text: str, folder: Path) -> Any:
+    path = folder / "chat.jsonl"
+    path.write_text(json.dumps({"role": "user", "text": "hello", "session": text}) + "\n", encoding="utf-8")
+    return await memory.import_(path, format="chat")
+
+
+def _all(ask: Ask) -> Call:
+    """A call that is given nothing."""
+    return Call(kind="texts", ask=ask, compared=False)
+
+
+def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
+    """The calls by method."""
+    ids = {name: (Call(kind="ids", ask=_simple(name)),) for name in
+           ("get", "history", "explain", "confirm", "reinforce", "demote", "forget", "restore")}  # fmt: skip
+    whole = {name: (_all(lambda memory, _, name=name: getattr(memory, name)()),)  # type: ignore[misc]
+             for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor",
+                          "runs")}  # fmt: skip
+    upkeep = {
+        name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
+        for name in ("gc", "prune", "maintain")
+    }
+    return {
+        **ids, **whole, **upkeep,
+        "search": (
+            Call(kind="texts", ask=_simple("search", limit=100, trace=True), compared=False),
+            Call(kind="texts", ask=_simple("search", type="any", limit=100), compared=False),
+            Call(kind="texts", ask=_simple("search", archived=True, limit=100), compared=False),
+            Call(kind="commits", ask=lambda memory, given: memory.search("Bob", as_of=given), compared=False),
+            Call(kind="ids", ask=lambda memory, given: memory.search("Bob", why_not=given)),
+            *_searching("search"),
+        ),
+        "query": (Call(kind="texts", ask=_simple("query", limit=100), compared=False),),
+        "context": (
+            Call(kind="texts", ask=_simple("context", budget=50_000), compared=False),
+            Call(kind="sessions", ask=lambda memory, given: memory.context("Bob", session=given)),
+        ),
+        "list": (
+            _all(lambda memory, _: memory.list(limit=1_000)),
+            _all(lambda memory, _: memory.list(limit=1_000, archived=True)),
+            *_searching("list"),
+        ),
+        "timeline": (
+            _all(lambda memory, _: memory.timeline(limit=1_000)),
+            Call(kind="names", ask=lambda memory, given: memory.timeline(entity=given)),
+        ),
+        "entity": (Call(kind="names", ask=_simple("entity")), Call(kind="entities", ask=_simple("entity"))),
+        "correct": (
+            Call(kind="ids", ask=_simple("correct", content="it is not so")),
+            Call(kind="ids", ask=lambda memory, given: _with_evidence(memory, given)),
+        ),
+        "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
+        "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
+        "run": (Call(kind="runs", ask=_simple("run")),),
+        "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
+        "undo": (
+            Call(kind="runs", ask=_simple("undo")),
+            Call(kind="commits", ask=_simple("undo")),
+            Call(kind="commits", ask=_simple("undo", with_later=True)),
+        ),
+        "end_session": (Call(kind="sessions", ask=_simple("end_session")),),
+        "off_record": (Call(kind="sessions", ask=_simple("off_record")),),
+        "on_record": (Call(kind="sessions", ask=_simple("on_record")),),
+        "merge": (
+            Call(kind="names", ask=_simple("merge", other="Bob")),
+            Call(kind="entities", ask=_simple("merge", other="Bob")),
+            Call(kind="names", ask=lambda memory, given: memory.merge("Bob", given)),
+        ),
+        "split": (
+            Call(kind="names", ask=_simple("split", names=["x"])),
+            Call(kind="entities", ask=_simple("split", names=["x"])),
+        ),
+        "relate": (
+            Call(kind="names", ask=_simple("relate", predicate="friend")),
+            Call(kind="entities", ask=lambda memory, given: memory.relate("Bob", "friend", source=given)),
+        ),
+        "erase": (
+            Call(kind="ids", ask=lambda memory, given: memory.erase(id=given)),
+            Call(kind="sessions", ask=lambda memory, given: memory.erase(session=given)),
+            Call(kind="names", ask=lambda memory, given: memory.erase(entity=given)),
+            Call(kind="entities", ask=lambda memory, given: memory.erase(entity=given)),
+            Call(kind="owners", ask=lambda memory, given: memory.erase(owner=given)),
+        ),
+        "add": (Call(kind="sessions", ask=lambda memory, given: memory.add("hello", session=given), stores=True),),
+        "add_many": (
+            Call(
+                kind="sessions", stores=True,
+                ask=lambda memory, given: memory.add_many([Message(text="hello", session=given)]),
+            ),
+        ),
+        "add_nowait": (Call(kind="names", ask=lambda memory, given: _added(memory, f"{given} was here"), stores=True),),
+        "remember": (
+            Call(
+                kind="names", stores=True,
+                ask=lambda memory, given: memory.remember(f"{given} is here", about=[given]),
+            ),
+        ),
+        "remember_many": (
+            Call(kind="texts", ask=lambda memory, given: memory.remember_many([Fact(content=given)]), stores=True),
+        ),
+        "add_entity": (Call(kind="names", ask=_simple("add_entity"), stores=True),),
+        "import_": (Call(kind="sessions", ask=lambda memory, given: _imported(memory, given, folder), stores=True),),
+    }  # fmt: skip
+
+
+async def _with_evidence(memory: Memory, given: str) -> Any:
+    mine = (await memory.list(type="semantic", limit=1)).nodes[0]
+    return await memory.correct(mine.id, "it is otherwise", evidence=[given])
+
+
+NOT_TRIED = {
+    "open": "opens a store", "close": "closes it", "scope": "is what the caller gave", "warm": "gives nothing",
+    "scoped": "makes another caller: whoever holds the store may",
+    "backup": "copies the whole store: upkeep, for whoever may read the file",
+}  # fmt: skip
+"""Methods that belong to nobody's memory, and why."""
+
+ABSENT = {
+    "texts": "I met zqabsent7", "ids": "zqabsentid7", "sessions": "zqabsentsession7", "names": "Zqabsentname7",
+    "entities": "019b0000-0000-7000-8000-000000000000", "tags": "zqabsenttag7",
+    "reviews": "019b0000-0000-7000-8000-000000000001", "commits": 987_654_321, "owners": "zqnobody",
+    "runs": "019b0000-0000-7000-8000-000000000002",
+}  # fmt: skip
+"""Something of each kind that there is not."""
+
+
+async def answer(call: Call, memory: Memory, given: Any) -> str:
+    """What a call says, its error included, as text, without what it was given."""
+    try:
+        said = json_text(await call.ask(memory, given))
+    except RicordoError as error:
+        said = f"{type(error).__name__}: {error} {getattr(error, 'commits', ())}"
+    said = _TIMINGS.sub("", said)
+    whole = rf"\b{re.escape(str(given))}\b"
+    return re.sub(f"(?i){whole}|{'|'.join(canaries_in(str(given))) or whole}", "GIVEN", said)
+
+
+_TIMINGS = re.compile(r'"timings_ms": \{[^}]*\}')
+
+
+def canaries_in(text: str) -> list[str]:
+    return re.findall("zq[a-z]+7", text.lower())
+
+
+def leaks(said: str, world: World) -> list[str]:
+    """The canaries in an answer that the caller did not write there."""
+    return [canary for canary in canaries_in(said) if canary in world.secret]
+
+
+def pick(world: World, call: Call, random: Random) -> Any:
+    """Something forbidden of a kind; of a kind there is none of, something absent. What is stored comes from a few that
+    are no secret any more then.
+    """
+    there = getattr(world, call.kind) or [ABSENT[call.kind]]
+    if call.kind in ("texts", "sessions", "names"):
+        there = there[:2] if call.stores else there[2:]
+    return random.choice(there)

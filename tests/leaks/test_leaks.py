@@ -1,0 +1,126 @@
+"""Nobody is shown what is another's, by any method, nor can tell it from what is not there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ricordo import DeniedError, InvalidError, Memory, Message, NotFoundError, Scope, Settings
+from ricordo.language import ScriptedModel
+from tests.leaks.calls import NOT_TRIED, table
+from tests.leaks.many import Still, try_all
+from tests.leaks.world import extracted, group, others, private
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
+    settings = Settings(durability="process")
+    model = ScriptedModel(extracted)
+    async with Memory.open(
+        tmp_path / "me.db", embedder="hashing", model=model, settings=settings, clock=Still()
+    ) as opened:
+        yield opened
+
+
+def test_every_public_method_is_tried(tmp_path: Path) -> None:
+    public = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")}
+    assert public == set(table(tmp_path)) | set(NOT_TRIED)
+
+
+async def test_no_canary_is_seen_and_the_forbidden_answers_as_the_absent(memory: Memory, tmp_path: Path) -> None:
+    tally = await try_all(memory, tmp_path, calls=800, seed=7)
+    assert (tally.canaries, tally.told_apart) == ([], [])
+    assert set(tally.by_method) == set(table(tmp_path))
+
+
+async def test_figures_are_those_of_a_store_without_the_others(memory: Memory, tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "alone.db", embedder="hashing", clock=Still()) as alone:
+        await others(alone)
+        await alone.settle(30)
+        await private(memory, Random(1))
+        await group(memory, Random(2))
+        await others(memory)
+        await memory.settle(30)
+        eve, eve_alone = (each.scoped(Scope(owner="eve", chat="other")) for each in (memory, alone))
+        assert asdict(await eve.stats()) == asdict(await eve_alone.stats())
+        assert [commit.reason for commit in await eve.log()] == [commit.reason for commit in await eve_alone.log()]
+        assert [each.name for each in await eve.people()] == [each.name for each in await eve_alone.people()]
+
+
+async def test_another_owners_memories_move_nobodys_results(memory: Memory) -> None:
+    me, eve = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="eve"))
+    texts = [f"I spoke with Bob about {what} in {where}" for what in ("tea", "ships", "rope", "the alps", "painting")
+             for where in ("Paris", "the garden", "spring", "Oslo")]  # fmt: skip
+    await me.add_many([Message(text=text, session=f"s{n % 4}") for n, text in enumerate(texts)])
+    for text in ("Bob likes green tea", "The ship leaves at nine", "I live in Berlin"):
+        await me.remember(text)
+    await memory.settle(30)
+    questions = ("Who likes tea?", "ships in Oslo", "rope", "When does the ship leave?", "Where do I live?", "painting")
+    before = [[(hit.id, hit.score) for hit in (await me.search(question)).hits] for question in questions]
+    await eve.add_many([Message(text=f"tea, ships, rope and paintings number {n}", session="s1") for n in range(1_000)])
+    for n in range(20):
+        await eve.remember(f"Bob likes tea number {n}", about=["Bob"])
+    await memory.settle(120)
+    after = [[(hit.id, hit.score) for hit in (await me.search(question)).hits] for question in questions]
+    assert after == before
+
+
+async def test_a_member_shares_with_the_group_and_keeps_the_rest(memory: Memory) -> None:
+    ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
+    mine = await ann.remember("I like coffee")
+    ours = await ann.remember("Our standup is at nine", shared=True)
+    assert ((mine.owner, mine.chat), (ours.owner, ours.chat)) == (("ann", ""), ("", "team"))
+    assert {node.id for node in (await ann.list()).nodes} == {mine.id, ours.id}
+    assert {node.id for node in (await bob.list()).nodes} == {ours.id}
+    elsewhere = memory.scoped(Scope(owner="ann", chat="family"))
+    assert {node.id for node in (await elsewhere.list()).nodes} == {mine.id}
+    with pytest.raises(NotFoundError):
+        await elsewhere.forget(ours.id)
+    await bob.forget(ours.id)  # a member of the chat
+    with pytest.raises(NotFoundError):
+        await bob.forget(mine.id)
+    with pytest.raises(InvalidError, match="no chat"):
+        await memory.scoped(Scope(owner="ann")).remember("Our standup is at ten", shared=True)
+
+
+async def test_a_memory_refers_to_its_own_sides_people_only(memory: Memory) -> None:
+    ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
+    shared = await ann.remember("Lena leads the team", about=["Lena"], shared=True)
+    await ann.remember("Lena owes me money", about=["Lena"])
+    await memory.settle(30)
+    assert (await bob.entity("Lena")).mention_count == 1
+    assert [node.id for node in (await bob.entity("Lena")).facts] == [shared.id]
+    await ann.remember("my boss is Zora")
+    assert [each.name for each in await bob.people()] == ["Lena"]
+    with pytest.raises(NotFoundError):
+        await bob.entity("Zora")
+
+
+async def test_a_change_that_holds_something_private_is_nobody_elses_to_undo(memory: Memory) -> None:
+    """What ann says in the chat about her wife is hers; the message is the group's."""
+    ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
+    await memory.scoped(Scope(owner="ann")).add_entity("Sarah")
+    await ann.add("my wife is Sarah", speaker="Ann")
+    (commit, *_) = await ann.log()
+    assert (await ann.entity("my wife")).name == "Sarah"
+    with pytest.raises(NotFoundError):
+        await bob.undo(commit.seq)
+    await ann.undo(commit.seq)
+
+
+async def test_what_shows_that_a_groups_memory_is_right_is_known_to_the_group(memory: Memory) -> None:
+    ann = memory.scoped(Scope(owner="ann", chat="team"))
+    mine, ours = await ann.remember("I heard it on Monday"), await ann.remember("The standup is at nine", shared=True)
+    with pytest.raises(InvalidError, match="private"):
+        await ann.correct(ours.id, "The standup is at ten", evidence=[mine.id])
+
+
+async def test_only_who_opened_the_store_looks_after_everybodys(memory: Memory) -> None:
+    for name in ("gc", "prune", "maintain"):
+        with pytest.raises(DeniedError):
+            await getattr(memory.scoped(Scope(owner="eve")), name)(all_owners=True)

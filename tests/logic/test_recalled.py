@@ -1,0 +1,84 @@
+"""Recalled text is known again however it comes back, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import html
+import json
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.recalled import BEGIN, END, NOTE, PLACE, cited, without_recalled
+
+LINES = (
+    "- Helen is allergic to peanuts (about Helen) [2026-01-05, 5 months ago] [id:3a6927eb]",
+    '- Jonas (2026-02-01, 4 months ago): "We moved to Altona, and the keys are with Mrs. Novak" [id:0f27eb3a]',
+)
+BLOCK = "\n".join([BEGIN, NOTE, "## Known facts", LINES[0], "## Said in conversation", LINES[1], END])
+SECRETS = ("allergic", "Altona", "Novak", "peanuts")
+
+
+def quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        BLOCK,
+        html.escape(BLOCK),
+        html.escape(html.escape(BLOCK)),
+        json.dumps({"context": BLOCK}),
+        json.dumps({"context": BLOCK.replace("<", "\\u003c").replace(">", "\\u003e")}),
+        quoted(BLOCK),
+        textwrap.fill(BLOCK, 40),
+        BLOCK.upper().replace("ALLERGIC", "allergic"),
+        BLOCK.replace("\n", "\r\n"),
+        BLOCK.removesuffix(END),
+        BLOCK.removesuffix(LINES[1][20:] + "\n" + END),
+        BLOCK.removeprefix(BEGIN + "\n"),
+        BLOCK.replace(BEGIN, '<recalled-memory source="x">'),
+        BEGIN + "\n" + BLOCK + "\n" + END,
+        "\n".join(LINES),
+        quoted("\n".join(LINES)),
+        quoted("\n".join(textwrap.fill(line, 50) for line in LINES)),
+    ],
+)  # fmt: skip
+def test_recalled_text_is_taken_out_in_whatever_shape_it_comes(returned: str) -> None:
+    for text in (returned, f"Before it.\n\n{returned}\n\nAnd after it.", f"a tool says:\n{returned}"):
+        left = without_recalled(text)
+        assert PLACE in left
+        assert not [secret for secret in SECRETS if secret.lower() in left.lower()], left
+        if "after" in text:
+            assert left.startswith("Before it.") and left.endswith("And after it.")
+        assert without_recalled(left) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is a recalled-memory block?", "I recalled memory of it.", "- fix the parser [id:12345678]",
+        "- released on 2026-01-05, finally\n- next: [id:12]x", "see [id:3a6927eb] for that", "a < b and b > c",
+        "- one\n- two 2026-01-05, three\n\n- four [id:12345678]",
+    ],
+)  # fmt: skip
+def test_what_a_person_writes_is_left_alone(text: str) -> None:
+    assert without_recalled(text) == text
+
+
+def test_what_follows_an_unclosed_fence_is_kept() -> None:
+    text = f"{BEGIN}\n## Known facts\n{LINES[0]}\nMy sister is called Mara."
+    assert without_recalled(text) == f"{PLACE}My sister is called Mara."
+
+
+@given(st.text())
+def test_any_text_is_taken_and_taking_out_twice_changes_nothing(text: str) -> None:
+    once = without_recalled(f"{text}{BLOCK}{text}")
+    assert "Altona" not in once
+    assert without_recalled(once) == once
+
+
+def test_handles_are_found_where_they_are_cited() -> None:
+    assert cited("She is [id:3a6927eb], see also [id:0f27eb3a] and [id:3a6927eb].") == ("3a6927eb", "0f27eb3a")

@@ -1,0 +1,57 @@
+"""Write the complete export that later versions must still be able to bring in.
+
+    python tools/make_fixture_export.py
+
+Run once for each version of the export or of the schema that was released; the files of earlier versions stay as they
+are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from ricordo import Memory
+from ricordo.porting.complete_export import VERSION
+from ricordo.store.sqlite.schema import migrations
+
+TARGET = Path(__file__).parents[1] / "tests/fixtures/stores"
+_START = 1_767_261_600_000  # 2026-01-01T10:00Z
+
+
+class _Clock:
+    """A minute later each time."""
+
+    def __init__(self) -> None:
+        self.ms = _START
+
+    def now(self) -> int:
+        self.ms += 60_000
+        return self.ms
+
+
+async def write(path: Path) -> None:
+    """A small store in which a bit of everything has happened."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with Memory.open(Path(folder) / "a.db", embedder="hashing", clock=_Clock()) as memory:
+            await memory.add("Rex hates the vacuum cleaner", session="monday", speaker="Ann")
+            await memory.add("Noted.", role="assistant", session="monday")
+            await memory.add_entity("Sarah", relation="wife", aliases=["Sally"])
+            tea = await memory.remember("Sarah likes oolong", about=["Sarah"], tags=["drinks"], attributes={"n": 1})
+            await memory.correct(tea.id, "Sarah likes sencha")
+            await memory.remember("Anna lives in Rome")
+            await memory.remember("Anna lives in Berlin")
+            gone = await memory.remember("This was wrong")
+            await memory.forget(gone.id)
+            await memory.end_session("monday")
+            await memory.settle()
+            await memory.export(path)
+
+
+if __name__ == "__main__":
+    TARGET.mkdir(parents=True, exist_ok=True)
+    target = TARGET / f"export_v{VERSION}_schema_{migrations()[-1].version}.jsonl"
+    target.unlink(missing_ok=True)
+    asyncio.run(write(target))
+    print(f"wrote {target}")
