@@ -155,11 +155,7 @@ class Engine:
         )  # fmt: skip
 
     def house(self, scope: Scope) -> House:
-        """All that consolidating needs.
-
-        Raises:
-            UnavailableError: no language model is chosen.
-        """
+        """All that consolidating needs."""
         from ricordo.consolidating import house_of
 
         return house_of(self, scope)
@@ -192,7 +188,7 @@ class Engine:
         return Keeping(
             store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
             dry_run=dry_run, progress=progress,
-            consolidate=None if self.language is None else self._consolidate_what_is_over,
+            consolidate=self._consolidate_what_is_over,
         )  # fmt: skip
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:

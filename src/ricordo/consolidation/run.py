@@ -14,16 +14,17 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.judge import Accepted, Judged, Rules, joined, judge
+from ricordo.consolidation.judge import Accepted, Rules, joined, judge
 from ricordo.consolidation.learning import Compared, Draft, Terms, learn
 from ricordo.consolidation.pages import pages
+from ricordo.consolidation.plain import proposed
 from ricordo.consolidation.prompts import VERSION, extraction, instructions, verification
 from ricordo.consolidation.proposal import Proposal, Verdicts
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.ids import new_id
 from ricordo.language import ask
 from ricordo.language.asking import AnswerError
-from ricordo.model import Change, Node, Reason, Run, RunItem, Scope
+from ricordo.model import BY_RULE, Change, Node, Reason, Run, RunItem, Scope
 from ricordo.ports import LanguageModel, TokenCounter, Turn
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import runs
@@ -52,11 +53,12 @@ class Limits:
 class House:
     """All that consolidating needs of the house, handed in.
 
-    `similar` gives the live memories that mean something near a text: (scope, text, type, names of whom it is about).
-    `day` is today for the user, ISO 8601.
+    Without a `model` what is said plainly is kept by rule, and conversations wait on for one. `similar` gives the live
+    memories that mean something near a text: (scope, text, type, names of whom it is about). `day` is today for the
+    user, ISO 8601.
     """
 
-    model: LanguageModel
+    model: LanguageModel | None
     scope: Scope
     store: Store
     now: Callable[[], int]
@@ -89,8 +91,9 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
     """
     started = house.now()
     run = Run(
-        id=new_id(started), kind="consolidation", state="dry" if dry_run else "done", model=house.model.name,
-        prompt=VERSION, started_at=from_ms(started), ended_at=from_ms(started),
+        id=new_id(started), kind="consolidation", state="dry" if dry_run else "done",
+        model=BY_RULE if house.model is None else house.model.name, prompt="" if house.model is None else VERSION,
+        started_at=from_ms(started), ended_at=from_ms(started),
         owner=house.scope.owner, chat="" if house.scope.owner else house.scope.chat or "",
     )  # fmt: skip
     failed: list[RunItem] = []
@@ -167,28 +170,32 @@ def _paid(run: Run, spent: _Spent, limits: Limits) -> Run:
 
 async def drafted(house: House, place: tuple[str, str], session: str | None, episodes: Sequence[Node],
                   spent: _Spent) -> Draft:  # fmt: skip
-    """What a model makes of messages, judged, and compared with what is alike."""
+    """What a model, or the rules, make of messages, judged, and compared with what is alike."""
+    model = house.model
+    room = _MOST_ROOM if model is None else _room(model, house.tokens)
     judged = []
-    for page in pages(episodes, room=_room(house), tokens=house.tokens):
+    for page in pages(episodes, room=room, tokens=house.tokens):
         turns = extraction(page.lines, before=page.before, day=page.day)
-        proposal = await _asked(house, turns, Proposal, spent)
+        proposal = proposed(page) if model is None else await _asked(model, turns, Proposal, spent)
         judged.append(judge(proposal, page, house.rules))
     whole = joined(judged)
-    draft = Draft(place=place, session=session, episodes=tuple(episodes), judged=whole)
-    return replace(draft, compared=await _compared(house, draft, whole, spent))
+    draft = Draft(
+        place=place, session=session, episodes=tuple(episodes), judged=whole, waits_on=model is None
+    )  # fmt: skip
+    return draft if model is None else replace(draft, compared=await _compared(house, model, draft, spent))
 
 
-def _room(house: House) -> int:
+def _room(model: LanguageModel, tokens: TokenCounter) -> int:
     """How many tokens of messages fit beside the instructions, the form and the answer.
 
     Raises:
         InvalidError: none do.
     """
-    beside = house.tokens.count(instructions("extract.1")) + _FORM_TOKENS
-    room = house.model.context_tokens - _answer_tokens(house) - beside
+    beside = tokens.count(instructions("extract.1")) + _FORM_TOKENS
+    room = model.context_tokens - _answer_tokens(model) - beside
     if room < 100:
         raise InvalidError(
-            f"model: {house.model.name} takes {house.model.context_tokens} tokens, too few for any conversation",
+            f"model: {model.name} takes {model.context_tokens} tokens, too few for any conversation",
             hint="choose another, or set model_context_tokens",
         )
     return min(room, _MOST_ROOM)
@@ -198,14 +205,14 @@ _FORM_TOKENS = 700
 _MOST_ROOM = 12_000
 
 
-def _answer_tokens(house: House) -> int:
-    return min(_ANSWER_TOKENS, house.model.context_tokens // 3)
+def _answer_tokens(model: LanguageModel) -> int:
+    return min(_ANSWER_TOKENS, model.context_tokens // 3)
 
 
-async def _asked(house: House, turns: Sequence[Turn], shape: type[Shape], spent: _Spent) -> Shape:
+async def _asked(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], spent: _Spent) -> Shape:
     spent.calls += 1
     try:
-        asked = await ask(house.model, turns, shape, max_tokens=_answer_tokens(house))
+        asked = await ask(model, turns, shape, max_tokens=_answer_tokens(model))
     except AnswerError as error:
         spent.tokens_in += error.tokens_in
         spent.tokens_out += error.tokens_out
@@ -219,20 +226,20 @@ async def _asked(house: House, turns: Sequence[Turn], shape: type[Shape], spent:
     return asked.value
 
 
-async def _compared(house: House, draft: Draft, judged: Judged, spent: _Spent) -> tuple[Compared, ...]:
+async def _compared(house: House, model: LanguageModel, draft: Draft, spent: _Spent) -> tuple[Compared, ...]:
     """What the model says each fact is to the memories that are like it. No such memories, no question."""
     pairs: dict[str, tuple[int, Node]] = {}
-    for place, fact in enumerate(judged.facts):
+    for place, fact in enumerate(draft.judged.facts):
         for old in await _alike(house, draft, fact):
             pairs[f"p{len(pairs) + 1}"] = place, old
     found: list[Compared] = []
     for start in range(0, len(pairs), _PAIRS):
         part = dict(list(pairs.items())[start : start + _PAIRS])
         shown = [
-            (handle, judged.facts[place].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
+            (handle, draft.judged.facts[place].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
             for handle, (place, old) in part.items()
         ]
-        said = await _asked(house, verification(shown), Verdicts, spent)
+        said = await _asked(model, verification(shown), Verdicts, spent)
         for verdict in said.verdicts:
             if verdict.pair in part and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
                 place, old = part[verdict.pair]
@@ -274,10 +281,11 @@ async def _failure(house: House, waiting: runs.Waiting, error: RicordoError, run
 
 
 async def _note_use(house: House, spent: _Spent) -> None:
-    if spent.calls:
+    model = house.model
+    if model is not None and spent.calls:
         await house.store.derive(
             lambda tx: runs.note_use(
-                tx, day=house.day(), model=house.model.name, calls=spent.calls, tokens_in=spent.tokens_in,
+                tx, day=house.day(), model=model.name, calls=spent.calls, tokens_in=spent.tokens_in,
                 tokens_out=spent.tokens_out,
             )
         )  # fmt: skip
