@@ -293,6 +293,12 @@ _UPKEEP = (
         notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would do."},
     ),
     Capability(
+        method="summarise", tool="summarise_session", effect="changes", access="write", is_idempotent=True,
+        summary="Sum up a conversation in a few sentences and keep that with it, before your own record of it is cut "
+        "short.",
+        notes={"session": "Its id."},
+    ),
+    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
         summary="The runs in which conversations became knowledge, the latest first.",
     ),
@@ -327,6 +333,10 @@ _UPKEEP = (
         method="import_", tool="import_file", effect="adds", access="write", is_idempotent=True, needs_files=True,
         summary="Record the conversations of a file. Importing it again adds nothing.",
     ),
+    Capability(
+        method="export", tool="export_file", effect="adds", access="admin", needs_files=True,
+        summary="Take along everything the caller may see, as a file.",
+    ),
 )  # fmt: skip
 
 _NAMES_OTHERS_WANT = (
@@ -351,6 +361,7 @@ NOT_SHOWN: Mapping[str, str] = {
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
+    "replay": "it asks a model that is named, with keys of the machine: for its user, at the command line",
     "context_parts": "`context` gives a model the same as one text",
 }
 """Public methods of `Memory` that no door shows, and why."""

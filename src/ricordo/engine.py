@@ -154,11 +154,15 @@ class Engine:
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
-    def house(self, scope: Scope) -> House:
-        """All that consolidating needs."""
+    def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
+        """All that consolidating needs, with the memory's language model or another.
+
+        Raises:
+            InvalidError: there is no such model.
+        """
         from ricordo.consolidating import house_of
 
-        return house_of(self, scope)
+        return house_of(self, scope, model=language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""

@@ -443,8 +443,9 @@ class Memory:
         return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
-        may well hold together, then what a rule replaced by itself; the latest first.
+        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
+        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
+        latest first.
 
         Args:
             kind: "quarantine", or another kind of `Review`, for those alone.
@@ -454,7 +455,12 @@ class Memory:
         """
         most = checked_limit(limit)
         reviews.check_kind(kind)
-        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most, kind=kind))
+
+        def ask_store(tx: Snapshot) -> Sequence[Review]:
+            stuck = past_runs.stuck(tx, self._scope) if kind in (None, "session") else []
+            return [*stuck, *tx.reviews(self._scope, most=most, kind=kind)][:most]
+
+        return await self._opened.store.read(ask_store)
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
         """Decide on what `review` lists.
@@ -464,7 +470,7 @@ class Memory:
             decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
                 live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
                 Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again.
+                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
 
         Raises:
             InvalidError: there is no such decision, or not about this.
@@ -476,6 +482,8 @@ class Memory:
         wanted = item.id if isinstance(item, Review) else item
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
+            if isinstance(wanted, str) and wanted.startswith(past_runs.SESSION):
+                return past_runs.try_again(tx, self._scope, wanted, chosen)
             review = reviews.found(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 return reviews.resolve(review, chosen, at=from_ms(now))
@@ -790,12 +798,41 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
+        check_may_alter(self._scope.trust)
         run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
+
+    async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
+        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+
+        Raises:
+            NotFoundError: there is no such run.
+            InvalidError: there is no such model.
+            UnavailableError: no model is chosen, or it cannot be had.
+        """
+        from ricordo.consolidation import run as running
+
+        house = self._opened.house(self._scope, model=model)
+        return await running.replay(house, await self.run(run))
+
+    async def summarise(self, session: str) -> str:
+        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
+        goes on with it, or before an agent's own record of it is cut short.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no model is chosen, or it gave no summary.
+        """
+        from ricordo.consolidation import run as running
+
+        check_may_alter(self._scope.trust)
+        return await running.summarise(self._opened.house(self._scope), session)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.

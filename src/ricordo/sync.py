@@ -318,8 +318,9 @@ class Memory:
         return self._portal.call(self._memory.demote(id))
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
-        may well hold together, then what a rule replaced by itself; the latest first.
+        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
+        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
+        latest first.
 
         Args:
             kind: "quarantine", or another kind of `Review`, for those alone.
@@ -337,7 +338,7 @@ class Memory:
             decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
                 live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
                 Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again.
+                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
 
         Raises:
             InvalidError: there is no such decision, or not about this.
@@ -647,8 +648,30 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
+
+    def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
+        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+
+        Raises:
+            NotFoundError: there is no such run.
+            InvalidError: there is no such model.
+            UnavailableError: no model is chosen, or it cannot be had.
+        """
+        return self._portal.call(self._memory.replay(run, model=model))
+
+    def summarise(self, session: str) -> str:
+        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
+        goes on with it, or before an agent's own record of it is cut short.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no model is chosen, or it gave no summary.
+        """
+        return self._portal.call(self._memory.summarise(session))
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.

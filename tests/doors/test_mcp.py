@@ -112,9 +112,12 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
             await use("resolve_review", item=review["id"], decision="keep both")
     assert (await use("list_runs"))["result"] == []
     assert (await use("memory_consolidate"))["model"] == "rules"
-    refused = await client.call_tool("get_run", {"id": "x"})
-    assert refused.is_error and "no run" in refused.content[0].text  # type: ignore[union-attr]
-    left.discard("get_run")
+    for name, arguments, said in (
+        ("get_run", {"id": "x"}, "no run"), ("summarise_session", {"session": "s1"}, "no language model"),
+    ):  # fmt: skip
+        refused = await client.call_tool(name, arguments)
+        assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]
+        left.discard(name)
     assert (await use("erase_memory", id=one, dry_run=True))["erased"] == [
         {"kind": "semantic", "count": 1, "ids": [one]}
     ]

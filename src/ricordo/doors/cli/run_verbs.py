@@ -98,10 +98,10 @@ def _counted(run: Run) -> str:
 @verb("run", panel=_PANEL)
 async def run(
     door: Door,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="show, diff or undo.")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="show (or diff), undo, or replay.")],
     id: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the last 8 characters of it.")],
 ) -> Answer:
-    """Look at a run, or take it back as one."""
+    """Look at a run, take it back as one, or see what the model given would make of its conversations."""
     if action not in _ACTIONS:
         raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}")
     async with door.open(uses_model=action == "replay") as memory:
@@ -140,4 +140,29 @@ async def _whole_run_id(memory: Memory, given: str) -> str:
     return found[0] if found else given
 
 
-_ACTIONS = {"show": _show, "diff": _show, "undo": _undo}
+async def _replay(door: Door, memory: Memory, id: str) -> Answer:
+    with door.waiting("Asking the model…"):
+        found = await memory.replay(id)
+
+    def show(out: Console) -> None:
+        show_runs.items(out, found.items)
+        out.print(dim(_cost(found)))
+        out.print(dim("Nothing is changed. `ricordo run undo` and `ricordo consolidate` have it done anew."))
+
+    return Answer(data=found, show=show)
+
+
+_ACTIONS = {"show": _show, "diff": _show, "undo": _undo, "replay": _replay}
+
+
+@verb("summarise", panel=_PANEL)
+async def summarise(
+    door: Door, session: Annotated[str, typer.Argument(metavar="SESSION", help="The conversation.")]
+) -> Answer:
+    """Have a language model sum up a conversation."""
+    async with door.open(uses_model=True) as memory:
+        with door.waiting("Asking the model…"):
+            text = await memory.summarise(session)
+    return Answer(
+        data={"session": session, "summary": text}, show=lambda out: out.print(Text(one_line(text, most=2_000)))
+    )
