@@ -16,8 +16,9 @@ Access = Literal["read", "write", "admin", "erase"]
 Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
-BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners"})
-"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them."""
+BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners", "model"})
+"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them. A model
+is one of them because whoever names one says where memories are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -515,3 +515,15 @@ async def test_a_conversation_is_summed_up_on_request(opened):
         await memory.summarise("s1")
     with pytest.raises(ricordo.NotFoundError):
         await memory.summarise("s2")
+
+
+async def test_what_was_recalled_is_never_learnt_again(opened):
+    memory = await opened(proposal(fact("Sarah likes tea", "e1"), fact("The user is hungry today", "e1")))
+    await memory.remember("Sarah likes tea", about=["Sarah"])
+    block = await memory.context("What does Sarah like?")
+    await memory.add(f"{block}\n\nWhat shall I eat, I am hungry?", session="s1")
+    await memory.add(str(block), session="s1")
+    run = await memory.consolidate("s1")
+    assert "Sarah likes tea" not in memory.model.prompts[0][-1].text
+    assert refusals(run) == {"Sarah likes tea": "says nothing of what its evidence says"}
+    assert (await memory.stats()).sessions_waiting == 0

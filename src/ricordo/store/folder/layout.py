@@ -88,6 +88,8 @@ KEPT: Final[Mapping[str, Form]] = {
     "withheld": Form(file=STORE, kind="withheld"),
     "withheld_prints": Form(file=STORE, kind="withheld_print"),
     "withheld_spans": Form(file=STORE, kind="withheld_span"),
+    "model_use": Form(file=STORE, kind="model_use"),
+    "failures": Form(file=STORE, kind="failure"),
     "meta": Form(file=STORE, kind="setting"),
 }
 """No truth, and without a history, but nothing that could be made again."""
@@ -95,7 +97,7 @@ KEPT: Final[Mapping[str, Form]] = {
 SETTINGS: Final = ("fingerprint_key",)
 """What of `meta` is kept; the rest are marks of how far background work has come."""
 
-AFTER_ROWS: Final = frozenset(("associates", "to_erase", "withheld_prints", "withheld_spans"))
+AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_prints", "withheld_spans"))
 """Kept tables that refer to others."""
 
 DERIVED: Final = frozenset((
