@@ -342,6 +342,10 @@ class RunItem:
     evidence: tuple[str, ...] = ()
 
 
+BY_RULE = "rules"
+"""What stands in a run where a model's name would, when there was none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.

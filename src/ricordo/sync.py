@@ -640,7 +640,8 @@ class Memory:
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
+        what is said plainly is kept by rule, and conversations wait on.
 
         Args:
             session: this conversation only; all that wait, but those that failed three times, when None.
@@ -648,7 +649,6 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
-            UnavailableError: no language model is chosen.
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))

@@ -444,14 +444,6 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
     assert (await memory.consolidate("s2")).state == "done"
 
 
-async def test_without_a_model_it_says_what_to_do(memory):
-    from ricordo.errors import UnavailableError
-
-    await memory.add("Anna lives in Rome.", session="s1")
-    with pytest.raises(UnavailableError, match="no language model"):
-        await memory.consolidate()
-
-
 def test_the_schema_holds_what_the_prompt_asks_for():
     from ricordo.consolidation.proposal import Proposal
     from ricordo.language.asking import schema_of
