@@ -50,6 +50,7 @@ ablation: $(READY)
 
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
+	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
 	@$(BIN)/python -m tests.crash.processes
 
 # Generated requests on every HTTP route, two hundred each way; some minutes.

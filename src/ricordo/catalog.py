@@ -16,8 +16,9 @@ Access = Literal["read", "write", "admin", "erase"]
 Effect = Literal["reads", "adds", "changes", "removes"]
 ProfileName = Literal["core", "full", "keywords", "connector"]
 
-BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners"})
-"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them."""
+BOUND = frozenset({"origin", "trust", "scope", "owner", "chat", "user_id", "chat_id", "all_owners", "model"})
+"""Parameters that belong to the connection: a door fills them in or leaves their default, and never shows them. A model
+is one of them because whoever names one says where memories are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -293,6 +294,12 @@ _UPKEEP = (
         notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would do."},
     ),
     Capability(
+        method="summarise", tool="summarise_session", effect="changes", access="write", is_idempotent=True,
+        summary="Sum up a conversation in a few sentences and keep that with it, before your own record of it is cut "
+        "short.",
+        notes={"session": "Its id."},
+    ),
+    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
         summary="The runs in which conversations became knowledge, the latest first.",
     ),
@@ -317,7 +324,15 @@ _UPKEEP = (
     ),
     Capability(
         method="doctor", tool="memory_doctor", effect="reads", access="admin", is_idempotent=True,
-        summary="Look for damage in the store. Changes nothing.",
+        summary="Look for damage in the store. Changes nothing.", shown=(),
+    ),
+    Capability(
+        method="rebuild_index", tool="rebuild_index", effect="adds", access="admin", is_idempotent=True,
+        needs_files=True, summary="Make the index of a folder of plain text files anew.",
+    ),
+    Capability(
+        method="migrate", tool="migrate_store", effect="adds", access="admin", needs_files=True,
+        summary="Copy the store to a folder of plain text files, or back to a single file.",
     ),
     Capability(
         method="backup", tool="memory_backup", effect="adds", access="admin", needs_files=True,
@@ -326,6 +341,10 @@ _UPKEEP = (
     Capability(
         method="import_", tool="import_file", effect="adds", access="write", is_idempotent=True, needs_files=True,
         summary="Record the conversations of a file. Importing it again adds nothing.",
+    ),
+    Capability(
+        method="export", tool="export_file", effect="adds", access="admin", needs_files=True,
+        summary="Take along everything the caller may see, as a file.",
     ),
 )  # fmt: skip
 
@@ -351,6 +370,7 @@ NOT_SHOWN: Mapping[str, str] = {
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
+    "replay": "it asks a model that is named, with keys of the machine: for its user, at the command line",
     "context_parts": "`context` gives a model the same as one text",
 }
 """Public methods of `Memory` that no door shows, and why."""

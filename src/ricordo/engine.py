@@ -154,15 +154,15 @@ class Engine:
             weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
         )  # fmt: skip
 
-    def house(self, scope: Scope) -> House:
-        """All that consolidating needs.
+    def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
+        """All that consolidating needs, with the memory's language model or another.
 
         Raises:
-            UnavailableError: no language model is chosen.
+            InvalidError: there is no such model.
         """
         from ricordo.consolidating import house_of
 
-        return house_of(self, scope)
+        return house_of(self, scope, model=language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""
@@ -192,7 +192,7 @@ class Engine:
         return Keeping(
             store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
             dry_run=dry_run, progress=progress,
-            consolidate=None if self.language is None else self._consolidate_what_is_over,
+            consolidate=self._consolidate_what_is_over,
         )  # fmt: skip
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:

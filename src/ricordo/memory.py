@@ -102,7 +102,8 @@ class Memory:
         """A store at a path, made if there is none.
 
         Args:
-            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            location: a file's path; a folder's, which exists or ends in a slash, for a store of plain text files; or
+                ":memory:" for a store that goes when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
                 only. Another one than last time re-embeds in the background, while the store goes on answering;
@@ -443,8 +444,9 @@ class Memory:
         return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: pairs of facts that may conflict first, then what is held in quarantine, then what
-        may well hold together, then what a rule replaced by itself; the latest first.
+        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
+        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
+        latest first.
 
         Args:
             kind: "quarantine", or another kind of `Review`, for those alone.
@@ -454,7 +456,12 @@ class Memory:
         """
         most = checked_limit(limit)
         reviews.check_kind(kind)
-        return await self._opened.store.read(lambda tx: tx.reviews(self._scope, most=most, kind=kind))
+
+        def ask_store(tx: Snapshot) -> Sequence[Review]:
+            stuck = past_runs.stuck(tx, self._scope) if kind in (None, "session") else []
+            return [*stuck, *tx.reviews(self._scope, most=most, kind=kind)][:most]
+
+        return await self._opened.store.read(ask_store)
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
         """Decide on what `review` lists.
@@ -464,7 +471,7 @@ class Memory:
             decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
                 live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
                 Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again.
+                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
 
         Raises:
             InvalidError: there is no such decision, or not about this.
@@ -476,6 +483,8 @@ class Memory:
         wanted = item.id if isinstance(item, Review) else item
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
+            if isinstance(wanted, str) and wanted.startswith(past_runs.SESSION):
+                return past_runs.try_again(tx, self._scope, wanted, chosen)
             review = reviews.found(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 return reviews.resolve(review, chosen, at=from_ms(now))
@@ -781,7 +790,8 @@ class Memory:
 
     async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
+        what is said plainly is kept by rule, and conversations wait on.
 
         Args:
             session: this conversation only; all that wait, but those that failed three times, when None.
@@ -789,13 +799,41 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
-            UnavailableError: no language model is chosen.
+            DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
+        check_may_alter(self._scope.trust)
         run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
+
+    async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
+        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+
+        Raises:
+            NotFoundError: there is no such run.
+            InvalidError: there is no such model.
+            UnavailableError: no model is chosen, or it cannot be had.
+        """
+        from ricordo.consolidation import run as running
+
+        house = self._opened.house(self._scope, model=model)
+        return await running.replay(house, await self.run(run))
+
+    async def summarise(self, session: str) -> str:
+        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
+        goes on with it, or before an agent's own record of it is cut short.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            UnavailableError: no model is chosen, or it gave no summary.
+        """
+        from ricordo.consolidation import run as running
+
+        check_may_alter(self._scope.trust)
+        return await running.summarise(self._opened.house(self._scope), session)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
@@ -964,9 +1002,37 @@ class Memory:
         scope = None if all_owners else self._scope
         return await self._opened.keeping(scope, dry_run=dry_run, progress=progress)
 
-    async def doctor(self) -> Report:
-        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""
-        return await self._opened.store.doctor()
+    async def doctor(self, *, fix: bool = False) -> Report:
+        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
+        Changes nothing, unless `fix`: then what is safe is done, nothing is deleted, and the report is of afterwards.
+        """
+        store = self._opened.store
+        report = await store.doctor()
+        if fix and not report.ok:
+            await store.mend(report)
+            report = await store.doctor()
+        return report
+
+    async def rebuild_index(self, *, progress: Progress | None = None) -> int:
+        """Make the index of a folder anew from its files, without asking the embedding model. Returns how many lines
+        were read.
+
+        Args:
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: the store is a single file.
+        """
+        return await self._opened.store.rebuild(progress)
+
+    async def migrate(self, path: str | Path) -> None:
+        """Copy the whole store, history included, to one of the other kind: a folder of plain files where the path
+        ends in a slash, else a single file. This store stays as it is.
+
+        Raises:
+            InvalidError: there is something at the path.
+        """
+        await asyncio.to_thread(self._opened.store.migrate, path)
 
     async def backup(self, path: str | Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.

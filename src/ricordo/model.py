@@ -32,7 +32,7 @@ EntityType = Literal["person", "project", "organization", "place", "concept", "t
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
 ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
                        "quarantined"]  # fmt: skip
-ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine"]
+ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
 RunKind = Literal["consolidation", "replay"]
@@ -288,7 +288,8 @@ class Review:
     `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
     one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
     "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
-    with).
+    with), "session" (`newer` is the first message of a conversation that could not be consolidated, for these
+    `reasons`).
     """
 
     id: str
@@ -339,6 +340,10 @@ class RunItem:
     text: str = ""
     reason: str = ""
     evidence: tuple[str, ...] = ()
+
+
+BY_RULE = "rules"
+"""What stands in a run where a model's name would, when there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,8 +54,8 @@ def test_people_read_errors_on_standard_error(cli: Cli) -> None:
     failed = cli("show", "no-such-id")
     assert (failed.status, failed.out) == (3, "")
     assert failed.err.startswith("ricordo: there is no memory no-such-id")
-    misspelt = cli("serch", "x")
-    assert "Did you mean 'search'?" in misspelt.err
+    misspelt = cli("remembr", "x")
+    assert "Did you mean 'remember'?" in misspelt.err
 
 
 def test_an_id_given_twice_for_different_texts_is_a_conflict(cli: Cli) -> None:

@@ -58,6 +58,12 @@ class Proposal(BaseModel, extra="ignore"):
     summary: str = ""
 
 
+class Summary(BaseModel, extra="ignore"):
+    """A conversation in short."""
+
+    summary: str
+
+
 class Verdict(BaseModel, extra="ignore"):
     pair: str
     is_: str = Field(alias="is", json_schema_extra={"enum": ["same", "contradicts", "neither"]})

@@ -19,18 +19,19 @@ def instructions(name: str) -> str:
     return (files(__package__) / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def extraction(lines: Sequence[str], *, before: Sequence[str], day: str) -> list[Turn]:
+def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: str = "extract.1") -> list[Turn]:
     """What to make of a page of a conversation.
 
     Args:
         lines: one a message, each beginning with its handle.
         before: the last lines of the page before, to be understood and not to be used.
         day: of the first message, ISO 8601.
+        name: of the prompt: "extract.1" or "summarise.1".
     """
     mark = _mark((*before, *lines))
     earlier = ["(said before, for understanding only)", *before, "(from here on)"] if before else []
     fenced = "\n".join((f"<<<{mark}", *earlier, *lines, f"{mark}>>>"))
-    return [Turn(role="system", text=instructions("extract.1")), Turn(role="user", text=f"Begun on {day}.\n{fenced}")]
+    return [Turn(role="system", text=instructions(name)), Turn(role="user", text=f"Begun on {day}.\n{fenced}")]
 
 
 def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:

@@ -15,7 +15,7 @@ from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.ids import handle_of
-from ricordo.model import Run
+from ricordo.model import BY_RULE, Run
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -34,7 +34,7 @@ async def consolidate(
         bool, typer.Option("--dry-run", metavar="", help="Ask the model, show what it would do, change nothing.")
     ] = False,
 ) -> Answer:
-    """Have a language model turn conversations into knowledge."""
+    """Turn conversations into knowledge: by a language model, or what is plainly said by rule."""
     async with door.open(uses_model=True) as memory:
         with door.waiting("Asking the model…"):
             run = await memory.consolidate(session, dry_run=dry_run)
@@ -59,6 +59,8 @@ def _show_made(out: Console, run: Run) -> None:
 def _cost(run: Run) -> str:
     paid = "" if run.cost is None else f", {run.cost:.4f}"
     count = len(run.sessions)
+    if run.model == BY_RULE:
+        return "Kept by rule, without a language model; the conversations wait for one."
     return (
         f"{count} conversation{'' if count == 1 else 's'}, {run.model}, {run.tokens_in:,} tokens in and"
         f" {run.tokens_out:,} out{paid}, prompts {run.prompt}"
@@ -96,10 +98,10 @@ def _counted(run: Run) -> str:
 @verb("run", panel=_PANEL)
 async def run(
     door: Door,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="show, diff or undo.")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="show (or diff), undo, or replay.")],
     id: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the last 8 characters of it.")],
 ) -> Answer:
-    """Look at a run, or take it back as one."""
+    """Look at a run, take it back as one, or see what the model given would make of its conversations."""
     if action not in _ACTIONS:
         raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}")
     async with door.open(uses_model=action == "replay") as memory:
@@ -138,4 +140,29 @@ async def _whole_run_id(memory: Memory, given: str) -> str:
     return found[0] if found else given
 
 
-_ACTIONS = {"show": _show, "diff": _show, "undo": _undo}
+async def _replay(door: Door, memory: Memory, id: str) -> Answer:
+    with door.waiting("Asking the model…"):
+        found = await memory.replay(id)
+
+    def show(out: Console) -> None:
+        show_runs.items(out, found.items)
+        out.print(dim(_cost(found)))
+        out.print(dim("Nothing is changed. `ricordo run undo` and `ricordo consolidate` have it done anew."))
+
+    return Answer(data=found, show=show)
+
+
+_ACTIONS = {"show": _show, "diff": _show, "undo": _undo, "replay": _replay}
+
+
+@verb("summarise", panel=_PANEL)
+async def summarise(
+    door: Door, session: Annotated[str, typer.Argument(metavar="SESSION", help="The conversation.")]
+) -> Answer:
+    """Have a language model sum up a conversation."""
+    async with door.open(uses_model=True) as memory:
+        with door.waiting("Asking the model…"):
+            text = await memory.summarise(session)
+    return Answer(
+        data={"session": session, "summary": text}, show=lambda out: out.print(Text(one_line(text, most=2_000)))
+    )

@@ -109,6 +109,7 @@ _SAID = {
     "several": "may both hold",
     "same": "said twice",
     "quarantine": "held back",
+    "session": "not learnt",
 }
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ricordo.doors.calling import Caller, Place
 from ricordo.errors import RicordoError
-from ricordo.settings import default_embedder, default_location, default_model, load
+from ricordo.settings import default_chat, default_embedder, default_location, default_model, default_owner, load
 
 _KNOWN = ("--store", "--owner", "--chat", "--embedder", "--model", "--profile")
 
@@ -50,6 +49,4 @@ def _place(given: dict[str, str]) -> Place:
 
 def bound_caller(owner: str | None, chat: str | None) -> Caller:
     """Whoever started the process, under the owner and chat of its command line or environment."""
-    return Caller(
-        owner=owner or os.environ.get("RICORDO_OWNER") or "me", chat=chat or os.environ.get("RICORDO_CHAT") or None
-    )
+    return Caller(owner=owner or default_owner(), chat=chat or default_chat())

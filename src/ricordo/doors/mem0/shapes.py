@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from ricordo.categories import infer_category
 from ricordo.consolidation.plain import Plain, plainly_said
 from ricordo.doors.mem0.filters import IDENTITIES, Mem0Error
-from ricordo.encoding.category import infer_category
 from ricordo.model import Category, Fact, Json, Message, Node, Role, Version
 
 Item = dict[str, Any]
@@ -102,15 +102,16 @@ def learnt(message: Message) -> tuple[Fact, ...]:
         return ()
     found = ((each, _lasting(each)) for each in plainly_said(message.text))
     return tuple(
-        Fact(content=each.text, type=each.type, category=category, session=message.session,
+        Fact(content=each.text, type="opinion" if each.kind == "opinion" else "semantic", category=category, session=message.session,
              attributes=message.attributes)
         for each, category in found if category is not None
     )  # fmt: skip
 
 
 def _lasting(said: Plain) -> Category | None:
-    category = said.category or infer_category(said.text)
-    return None if category in _PASSING else category
+    """Its category; None where its time will pass, as that of a promise."""
+    category = "preference" if said.kind == "preference" else infer_category(said.text)
+    return None if said.kind == "commitment" or category in _PASSING else category
 
 
 def says_no_more(message: Message, facts: Sequence[Fact]) -> bool:

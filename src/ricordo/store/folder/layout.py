@@ -71,7 +71,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "subjects": Form(file=EDGES, kind="subject", names={"node": "memory"}),
     "edges": Form(file=EDGES),
     "reviews": Form(file=REVIEWS, names={"kind": "what"}),
-    "runs": Form(file=RUNS),
+    "runs": Form(file=RUNS, names={"kind": "what"}),
     "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
 }  # fmt: skip
 """The truth tables. A test fails where the schema has one that is missing here; its rows go to `others.jsonl`."""
@@ -85,6 +85,8 @@ KEPT: Final[Mapping[str, Form]] = {
     "erased_ids": Form(file=STORE, kind="erased_id"),
     "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
     "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
+    "model_use": Form(file=STORE, kind="model_use"),
+    "failures": Form(file=STORE, kind="failure"),
     "withheld": Form(file=STORE, kind="withheld"),
     "withheld_prints": Form(file=STORE, kind="withheld_print"),
     "withheld_spans": Form(file=STORE, kind="withheld_span"),
@@ -95,7 +97,7 @@ KEPT: Final[Mapping[str, Form]] = {
 SETTINGS: Final = ("fingerprint_key",)
 """What of `meta` is kept; the rest are marks of how far background work has come."""
 
-AFTER_ROWS: Final = frozenset(("associates", "to_erase", "withheld_prints", "withheld_spans"))
+AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_prints", "withheld_spans"))
 """Kept tables that refer to others."""
 
 DERIVED: Final = frozenset((

@@ -119,8 +119,10 @@ class Whole:
 
     def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
         """The models of a store are everybody's, its settings come with all of it; all else is its owner's."""
-        if name in ("models", "meta"):
-            return name == "models" or (self.is_all and image["name"] in SETTINGS)
+        if name in ("model_use", "meta"):
+            return self.is_all and (name == "model_use" or image["name"] in SETTINGS)
+        if name == "models":
+            return True
         if "owner" in image:
             return (image["owner"], image["chat"]) in self._pairs
         if _SPACE in image:
