@@ -102,8 +102,8 @@ def learnt(message: Message) -> tuple[Fact, ...]:
         return ()
     found = ((each, _lasting(each)) for each in plainly_said(message.text))
     return tuple(
-        Fact(content=each.text, type="opinion" if each.kind == "opinion" else "semantic", category=category, session=message.session,
-             attributes=message.attributes)
+        Fact(content=each.text, type="opinion" if each.kind == "opinion" else "semantic", category=category,
+             session=message.session, attributes=message.attributes)
         for each, category in found if category is not None
     )  # fmt: skip
 
