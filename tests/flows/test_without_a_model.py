@@ -31,7 +31,8 @@ async def test_what_is_said_plainly_is_kept_with_its_evidence_and_the_conversati
     assert [item.what for item in run.items] == ["added", "added"]
     assert await facts(memory) == ["I'm allergic to peanuts", "Я очень люблю грузинскую кухню"]
     allergy = next(node for node in (await memory.list(type="semantic")).nodes if "peanuts" in node.content)
-    assert allergy.origin == "extraction"
+    assert allergy.origin == "conversation"
+    assert (await memory.search("peanuts", type="semantic")).hits[0].trust == "user", "they are the user's own words"
     assert allergy.category == "preference"
     why = await memory.explain(allergy.id)
     assert [source.content for source in why.sources] == ["Hi! I'm allergic to peanuts."]

@@ -244,7 +244,8 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         role=last.role,
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
-        origin=capped("extraction", "user", caller=tier_of(fact.evidence)),
+        # What a rule kept are the very words of whoever said them; what a model made of them is the model's.
+        origin=last.origin if draft.waits_on else capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
         event_time=last.event_time,
