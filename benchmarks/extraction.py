@@ -52,7 +52,7 @@ async def by_rule(text: str) -> Sequence[Plain]:
 
 
 async def by_model(name: str, text: str) -> Sequence[Plain]:
-    """What consolidation leaves of a text as the only message of a conversation. A model tells no decision from a fact."""
+    """What consolidation leaves of a text alone in a conversation. A model tells no decision from a fact."""
     async with Memory.open(":memory:", embedder=None, model=name) as memory:
         await memory.add(text, session="one")
         await memory.consolidate("one")
