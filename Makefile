@@ -11,8 +11,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 demo: $(READY)
 	@$(BIN)/ricordo demo
 
+# On as many processes as there are cores; `pytest` alone runs on one.
 test: $(READY) check
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 # Format, lint, types, import rules, generated files: about a minute.
 check: $(READY)
