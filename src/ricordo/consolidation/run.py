@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from ricordo.clock import from_ms
 from ricordo.consolidation.judge import Accepted, Rules, joined, judge
 from ricordo.consolidation.learning import Compared, Draft, Terms, learn
+from ricordo.consolidation.lease import leased
 from ricordo.consolidation.pages import pages
 from ricordo.consolidation.past_runs import MOST_TRIES
 from ricordo.consolidation.plain import proposed
@@ -101,7 +102,7 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
         spent = _Spent()
         try:
             await _check_budget(house)
-            run = await _take_in(house, each, run, spent, dry_run=dry_run)
+            run = await _take_in_alone(house, each, run, spent, dry_run=dry_run)
         except RicordoError as error:
             failed.append(await _failure(house, each, error, run, counts=not dry_run))
             if not isinstance(error, AnswerError):
@@ -109,8 +110,9 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
         finally:
             await _note_use(house, spent)
     if failed:
-        reason = failed[0].reason if not run.items else ""
-        state = run.state if run.items else "failed"
+        has_done = any(item.what != "left" for item in run.items)
+        reason = failed[0].reason if not has_done else ""
+        state = run.state if has_done else "failed"
         run = replace(run, state=state, reason=reason, items=(*run.items, *failed))
     return replace(run, ended_at=from_ms(house.now()))
 
@@ -144,6 +146,21 @@ def _is_finished(waiting: runs.Waiting, before: int | None) -> bool:
         return True
     last: datetime = max(waiting.last_added_at, waiting.last_said_at)
     return waiting.ended_at is not None or last < from_ms(before)
+
+
+async def _take_in_alone(house: House, waiting: runs.Waiting, run: Run, spent: _Spent, *, dry_run: bool) -> Run:
+    """Take a conversation in unless somebody else is at it: a model is paid once. Rules cost nothing, and a dry run
+    leaves nothing: they need not be alone.
+    """
+    if dry_run or house.model is None:
+        return await _take_in(house, waiting, run, spent, dry_run=dry_run)
+    place = waiting.owner, waiting.chat
+    name = await house.store.read(lambda tx: runs.lease_of(tx, place, waiting.session))
+    async with leased(house.store, name) as is_ours:
+        if is_ours:
+            return await _take_in(house, waiting, run, spent, dry_run=dry_run)
+    left = RunItem(what="left", text=waiting.session or "", reason="somebody else is taking it in just now")
+    return replace(run, items=(*run.items, left))
 
 
 async def _take_in(house: House, waiting: runs.Waiting, run: Run, spent: _Spent, *, dry_run: bool) -> Run:

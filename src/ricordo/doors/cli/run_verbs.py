@@ -49,6 +49,8 @@ def _show_made(out: Console, run: Run) -> None:
         out.print("Nothing waits to become knowledge.")
         return
     show_runs.items(out, run.items)
+    if all(item.what == "left" for item in run.items):
+        return
     out.print(dim(_cost(run)))
     if run.state == "done":
         out.print(dim(f"`ricordo run undo {handle_of(run.id)}` takes it back."))
