@@ -324,7 +324,15 @@ _UPKEEP = (
     ),
     Capability(
         method="doctor", tool="memory_doctor", effect="reads", access="admin", is_idempotent=True,
-        summary="Look for damage in the store. Changes nothing.",
+        summary="Look for damage in the store. Changes nothing.", shown=(),
+    ),
+    Capability(
+        method="rebuild_index", tool="rebuild_index", effect="adds", access="admin", is_idempotent=True,
+        needs_files=True, summary="Make the index of a folder of plain text files anew.",
+    ),
+    Capability(
+        method="migrate", tool="migrate_store", effect="adds", access="admin", needs_files=True,
+        summary="Copy the store to a folder of plain text files, or back to a single file.",
     ),
     Capability(
         method="backup", tool="memory_backup", effect="adds", access="admin", needs_files=True,

@@ -13,7 +13,6 @@ from ricordo.consolidation.run import House, Limits
 from ricordo.consolidation.withheld import is_withheld
 from ricordo.encoding.acquaint import acquaint
 from ricordo.encoding.secrets import redact
-from ricordo.errors import UnavailableError
 from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval import ask
 from ricordo.retrieval.context import EstimatedTokens
@@ -31,21 +30,12 @@ _NEAR = {"words": 0.45, "meaning": 0.4}
 
 
 def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None) -> House:
-    """All that consolidating needs, with the engine's model or another.
-
-    Raises:
-        UnavailableError: no language model is chosen.
-    """
-    chosen = model or engine.language
-    if chosen is None:
-        raise UnavailableError(
-            "no language model is chosen", hint="open the memory with model=..., or give --model or $RICORDO_MODEL"
-        )
+    """All that consolidating needs, with the engine's model or another; without either, by rule."""
     settings = engine.settings
     if scope.chat:  # what is said in a group is the group's, and so is what is learnt of it
         scope = Scope(owner="", chat=scope.chat)
     return House(
-        model=chosen, scope=scope, store=engine.store, now=engine.now, tokens=EstimatedTokens(),
+        model=model or engine.language, scope=scope, store=engine.store, now=engine.now, tokens=EstimatedTokens(),
         day=lambda: datetime.fromtimestamp(engine.now() / 1_000, UTC).astimezone(engine.zone).date().isoformat(),
         similar=lambda whose, text, kind, about: _similar(engine, whose, text, kind, about),
         rules=Rules(

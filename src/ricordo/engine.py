@@ -158,7 +158,6 @@ class Engine:
         """All that consolidating needs, with the memory's language model or another.
 
         Raises:
-            UnavailableError: no language model is chosen.
             InvalidError: there is no such model.
         """
         from ricordo.consolidating import house_of
@@ -193,7 +192,7 @@ class Engine:
         return Keeping(
             store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
             dry_run=dry_run, progress=progress,
-            consolidate=None if self.language is None else self._consolidate_what_is_over,
+            consolidate=self._consolidate_what_is_over,
         )  # fmt: skip
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:

@@ -102,7 +102,8 @@ class Memory:
         """A store at a path, made if there is none.
 
         Args:
-            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            location: a file's path; a folder's, which exists or ends in a slash, for a store of plain text files; or
+                ":memory:" for a store that goes when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
                 only. Another one than last time re-embeds in the background, while the store goes on answering;
@@ -789,7 +790,8 @@ class Memory:
 
     async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
+        what is said plainly is kept by rule, and conversations wait on.
 
         Args:
             session: this conversation only; all that wait, but those that failed three times, when None.
@@ -797,7 +799,6 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
-            UnavailableError: no language model is chosen.
             DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
@@ -1001,9 +1002,37 @@ class Memory:
         scope = None if all_owners else self._scope
         return await self._opened.keeping(scope, dry_run=dry_run, progress=progress)
 
-    async def doctor(self) -> Report:
-        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""
-        return await self._opened.store.doctor()
+    async def doctor(self, *, fix: bool = False) -> Report:
+        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
+        Changes nothing, unless `fix`: then what is safe is done, nothing is deleted, and the report is of afterwards.
+        """
+        store = self._opened.store
+        report = await store.doctor()
+        if fix and not report.ok:
+            await store.mend(report)
+            report = await store.doctor()
+        return report
+
+    async def rebuild_index(self, *, progress: Progress | None = None) -> int:
+        """Make the index of a folder anew from its files, without asking the embedding model. Returns how many lines
+        were read.
+
+        Args:
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: the store is a single file.
+        """
+        return await self._opened.store.rebuild(progress)
+
+    async def migrate(self, path: str | Path) -> None:
+        """Copy the whole store, history included, to one of the other kind: a folder of plain files where the path
+        ends in a slash, else a single file. This store stays as it is.
+
+        Raises:
+            InvalidError: there is something at the path.
+        """
+        await asyncio.to_thread(self._opened.store.migrate, path)
 
     async def backup(self, path: str | Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.

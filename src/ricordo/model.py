@@ -50,6 +50,7 @@ RunItemKind = Literal[
     "missing",
     "refused",
     "failed",
+    "left",
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
@@ -331,7 +332,7 @@ class Assertion:
 class RunItem:
     """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
     place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
-    messages it rests on.
+    messages it rests on. What is "left" is a conversation that somebody else is just taking in.
     """
 
     what: RunItemKind
@@ -340,6 +341,10 @@ class RunItem:
     text: str = ""
     reason: str = ""
     evidence: tuple[str, ...] = ()
+
+
+BY_RULE = "rules"
+"""What stands in a run where a model's name would, when there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

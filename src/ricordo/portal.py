@@ -23,6 +23,7 @@ class Portal:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        self._loop.run_until_complete(_end_rest())
         self._loop.close()
 
     @property
@@ -45,3 +46,11 @@ class Portal:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
+
+
+async def _end_rest() -> None:
+    """End what nobody waits for any more: a program may stop without closing its memory."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)

@@ -80,7 +80,8 @@ class Memory:
         """A store at a path, made if there is none.
 
         Args:
-            location: a file's path, or ":memory:" for a store that goes when it is closed.
+            location: a file's path; a folder's, which exists or ends in a slash, for a store of plain text files; or
+                ":memory:" for a store that goes when it is closed.
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
                 only. Another one than last time re-embeds in the background, while the store goes on answering;
@@ -639,7 +640,8 @@ class Memory:
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why.
+        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
+        what is said plainly is kept by rule, and conversations wait on.
 
         Args:
             session: this conversation only; all that wait, but those that failed three times, when None.
@@ -647,7 +649,6 @@ class Memory:
 
         Raises:
             NotFoundError: nothing was said in that session.
-            UnavailableError: no language model is chosen.
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
@@ -809,9 +810,32 @@ class Memory:
         """
         return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
-    def doctor(self) -> Report:
-        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions. Changes nothing."""
-        return self._portal.call(self._memory.doctor())
+    def doctor(self, *, fix: bool = False) -> Report:
+        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
+        Changes nothing, unless `fix`: then what is safe is done, nothing is deleted, and the report is of afterwards.
+        """
+        return self._portal.call(self._memory.doctor(fix=fix))
+
+    def rebuild_index(self, *, progress: Progress | None = None) -> int:
+        """Make the index of a folder anew from its files, without asking the embedding model. Returns how many lines
+        were read.
+
+        Args:
+            progress: called with (lines so far, lines in all).
+
+        Raises:
+            InvalidError: the store is a single file.
+        """
+        return self._portal.call(self._memory.rebuild_index(progress=progress))
+
+    def migrate(self, path: str | Path) -> None:
+        """Copy the whole store, history included, to one of the other kind: a folder of plain files where the path
+        ends in a slash, else a single file. This store stays as it is.
+
+        Raises:
+            InvalidError: there is something at the path.
+        """
+        return self._portal.call(self._memory.migrate(path))
 
     def backup(self, path: str | Path) -> int:
         """Copy the whole store to a new file, also while others write. Returns its size in bytes.

@@ -38,7 +38,16 @@ KILLS_PER_STORE = 5
 PATIENCE_S = 60
 
 # Points that are passed at every write are killed at some later pass; those seldom passed at the first.
-SELDOM = ("schema", "model", "backup", "close", "erase", "vectors: before packing", "vectors: after packing")
+SELDOM = (
+    "folder: before replacing",
+    "schema",
+    "model",
+    "backup",
+    "close",
+    "erase",
+    "vectors: before packing",
+    "vectors: after packing",
+)
 
 
 @dataclass(slots=True)
@@ -78,6 +87,8 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
     """Let a process write to the store at `path`, kill it, and look at what it left."""
     dice = random.Random(seed)
     before = said.count
+    if is_for_folder(point):
+        path.mkdir(exist_ok=True)
     is_upgrade = point is not None and point.startswith("schema:")
     if is_upgrade:
         _fill(path)
@@ -88,6 +99,15 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
         raise RuntimeError(f"the workload failed by itself (seed {seed}, {point}):\n{stderr}")
     verdict = verify_upgrade(path, contents) if is_upgrade else verify(path, said)
     return Run(point, status == -9, said.count - before, verdict, stderr)
+
+
+def _points(kind: str) -> list[str]:
+    return [point for point in POINTS if kind == "folder" or not is_for_folder(point)]
+
+
+def is_for_folder(point: str | None) -> bool:
+    """Whether only a folder of plain files passes a point."""
+    return point is not None and point.startswith("folder:")
 
 
 def _run_child(path, said, *, seed, point, passes, rounds, dice):
@@ -145,17 +165,24 @@ def _contents(path: Path) -> list[tuple]:
         connection.close()
 
 
-def many(runs: int, *, seed: int) -> Tally:
-    """That many kills, with progress on standard error."""
-    tally, dice, points, started = Tally(), random.Random(seed), cycle(POINTS), time.monotonic()
+def many(runs: int, *, seed: int, kind: str = "file") -> Tally:
+    """That many kills, with progress on standard error. `kind` is "file" or "folder"."""
+    tally, dice, points, started = (
+        Tally(),
+        random.Random(seed),
+        cycle(_points(kind)),
+        time.monotonic(),
+    )
     while tally.runs < runs:
         folder = Path(tempfile.mkdtemp(prefix="ricordo-kills-"))
         said = Acknowledged()
+        if kind == "folder":
+            (folder / "memories").mkdir()
         for _ in range(KILLS_PER_STORE):
             seed += 1
             point = next(points) if dice.random() < 0.34 else None
             own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
-            place = folder / (f"upgrade-{seed}.db" if own else "memory.db")
+            place = folder / (f"upgrade-{seed}.db" if own else "memories" if kind == "folder" else "memory.db")
             tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)
         shutil.rmtree(folder)
         _show(tally, runs, started)
@@ -185,9 +212,11 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--runs", type=int, default=300)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--kind", choices=("file", "folder"), default="file", help="which kind of store is killed")
     given = options.parse_args()
-    tally = many(given.runs, seed=given.seed * 1_000_000)
+    tally = many(given.runs, seed=given.seed * 1_000_000, kind=given.kind)
     result = {
+        "store": given.kind,
         "kills": tally.runs,
         "acknowledged_writes": tally.acknowledged,
         "lost": tally.lost,
@@ -197,7 +226,8 @@ def main() -> int:
         "seed": given.seed,
         "machine": machine(),
     }
-    RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    place = RESULT if given.kind == "file" else RESULT.with_name("kills_folder.json")
+    place.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     return 1 if tally.lost or tally.half else 0
 

@@ -25,8 +25,11 @@ def test_killed_at_a_named_point_nothing_is_lost_or_half_done(tmp_path, point):
     assert run.verdict.ok, run.verdict
 
 
-def test_killed_five_times_in_a_row_at_random_nothing_is_lost_or_half_done(tmp_path):
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_killed_five_times_in_a_row_at_random_nothing_is_lost_or_half_done(tmp_path, kind):
     said = Acknowledged()
+    if kind == "folder":
+        (tmp_path / "m.db").mkdir()
     for seed in range(5):
         run = kill_once(tmp_path / "m.db", said, seed=seed)
         assert run.was_killed

@@ -128,6 +128,7 @@ class Workload:
                     "search",
                     "backup",
                     "meet",
+                    *(("tidy", "tidy") if self.path.is_dir() else ()),
                 )
             )
             await getattr(self, name)(dice, mine, gone)
@@ -192,6 +193,10 @@ class Workload:
     async def meet(self, dice, mine, gone):
         entity = await self.memory.add_entity(f"Friend {self.text().split()[0]}", aliases=["pal"])
         say(did="meet", id=entity.id)
+
+    async def tidy(self, dice, mine, gone):
+        """Writes the files of a folder anew, where it has any outdated lines."""
+        await self.memory.gc()
 
     async def backup(self, dice, mine, gone):
         """Seldom: a copy costs as much as all the rest."""

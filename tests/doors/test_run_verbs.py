@@ -52,7 +52,9 @@ def test_a_conversation_is_consolidated_looked_at_and_taken_back(cli: Cli, serve
 
 def test_what_goes_wrong_is_said_and_nothing_else_needs_a_model(cli: Cli, server: ModelServer):
     told(cli)
-    refused = cli("consolidate", "--json")
+    by_rule = cli("consolidate", "--json")
+    assert (by_rule.status, by_rule.json["model"]) == (0, "rules")
+    refused = cli("summarise", "monday", "--json")
     assert (refused.status, refused.json["error"]["code"]) == (6, "unavailable")
     server.always = status(500)
     failed = cli("consolidate", "--model", f"{server.url}#tiny")

@@ -444,14 +444,6 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
     assert (await memory.consolidate("s2")).state == "done"
 
 
-async def test_without_a_model_it_says_what_to_do(memory):
-    from ricordo.errors import UnavailableError
-
-    await memory.add("Anna lives in Rome.", session="s1")
-    with pytest.raises(UnavailableError, match="no language model"):
-        await memory.consolidate()
-
-
 def test_the_schema_holds_what_the_prompt_asks_for():
     from ricordo.consolidation.proposal import Proposal
     from ricordo.language.asking import schema_of
@@ -523,3 +515,15 @@ async def test_a_conversation_is_summed_up_on_request(opened):
         await memory.summarise("s1")
     with pytest.raises(ricordo.NotFoundError):
         await memory.summarise("s2")
+
+
+async def test_what_was_recalled_is_never_learnt_again(opened):
+    memory = await opened(proposal(fact("Sarah likes tea", "e1"), fact("The user is hungry today", "e1")))
+    await memory.remember("Sarah likes tea", about=["Sarah"])
+    block = await memory.context("What does Sarah like?")
+    await memory.add(f"{block}\n\nWhat shall I eat, I am hungry?", session="s1")
+    await memory.add(str(block), session="s1")
+    run = await memory.consolidate("s1")
+    assert "Sarah likes tea" not in memory.model.prompts[0][-1].text
+    assert refusals(run) == {"Sarah likes tea": "says nothing of what its evidence says"}
+    assert (await memory.stats()).sessions_waiting == 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from ricordo.consolidation.pages import Page
+from ricordo.consolidation.pages import Page, own_words
 from ricordo.consolidation.proposal import Proposal, ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.fading import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
@@ -235,5 +235,5 @@ def _ids(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 def _has_in_common(text: str, evidence: Sequence[Node]) -> bool:
     """Whether a statement holds at least one telling word of what it is said to rest on."""
-    said = {term for node in evidence for term in index_terms(f"{node.speaker or ''} {node.content}")}
+    said = {term for node in evidence for term in index_terms(f"{node.speaker or ''} {own_words(node)}")}
     return not said.isdisjoint(question_terms(text) or index_terms(text))

@@ -5,6 +5,7 @@ It runs inside the write transaction, on what is there then: what a model was sh
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -35,6 +36,7 @@ from ricordo.model import (
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import runs
 from ricordo.trust import capped, least_of, trust_of
+from ricordo.words import statement_line
 
 Acquaint = Callable[..., Change]
 """`encoding.acquaint.acquaint`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
@@ -64,7 +66,7 @@ class Compared:
 class Draft:
     """What a conversation is to leave behind, before it is held against the store as it is at that moment.
 
-    `episodes` are the messages that were shown; `place` is (owner, chat).
+    `episodes` are the messages that were shown; `place` is (owner, chat). `waits_on` where a model is still to read it.
     """
 
     place: tuple[str, str]
@@ -72,6 +74,7 @@ class Draft:
     episodes: tuple[Node, ...]
     judged: Judged
     compared: tuple[Compared, ...] = ()
+    waits_on: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -125,7 +128,10 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
     learning = _Learning(snapshot=snapshot, draft=draft, terms=terms, now=now, at=from_ms(now))
     change = _change(learning, frozenset(sound))
     is_whole = len(sound) == len(waiting)
-    change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
+    if draft.waits_on and not learning.items:
+        return Change(), run
+    if not draft.waits_on:
+        change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
     known = (draft.session,) if draft.session and draft.session not in run.sessions else ()
     done = replace(run, sessions=(*run.sessions, *known), items=(*run.items, *learning.items), ended_at=learning.at)
     return replace(change, runs=(done,)), done
@@ -156,7 +162,7 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         learning.items.append(RunItem(what="refused", text=refused.text, reason=refused.reason))
     facts = {
         new_id(learning.now): (place, fact) for place, fact in enumerate(draft.judged.facts)
-        if _rests_on(fact, sound, learning)
+        if not _is_learnt(learning, fact) and _rests_on(fact, sound, learning)
     }  # fmt: skip
     nodes = {node_id: _node(node_id, fact, draft, at=learning.at) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
@@ -204,6 +210,18 @@ def _rests_on(fact: Accepted, sound: Collection[str], learning: _Learning) -> bo
     return False
 
 
+def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
+    """Whether a conversation that waits on gave this fact to an earlier run already."""
+    if not learning.draft.waits_on:
+        return False
+    values = {
+        "content": fact.content, "line": statement_line(fact.content),
+        "space": learning.snapshot.space(*learning.draft.place),
+        "evidence": json.dumps([node.id for node in fact.evidence]),
+    }  # fmt: skip
+    return bool(learning.snapshot.rows("learnt_already", values))
+
+
 def _is_withheld(learning: _Learning, node: Node, fact: Accepted) -> bool:
     if not learning.terms.is_withheld(learning.snapshot, node, fact.evidence):
         return False
@@ -226,7 +244,8 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         role=last.role,
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
-        origin=capped("extraction", "user", caller=tier_of(fact.evidence)),
+        # What a rule kept are the very words of whoever said them; what a model made of them is the model's.
+        origin=last.origin if draft.waits_on else capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
         event_time=last.event_time,

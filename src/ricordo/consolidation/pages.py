@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ricordo.consolidation.prompts import one_line
 from ricordo.model import Node
 from ricordo.ports import TokenCounter
+from ricordo.recalled import PLACE, without_recalled
 
 PAGE = 30
 """How many messages a page has at most."""
@@ -68,9 +69,14 @@ def who(node: Node) -> str:
     return "the user" if node.role == "user" else node.role or "somebody"
 
 
+def own_words(node: Node) -> str:
+    """What a message says of its own: what was recalled from this very memory would confirm itself."""
+    return without_recalled(node.content).replace(PLACE, " ")
+
+
 def _parts(node: Node, *, room: int, tokens: TokenCounter) -> Iterator[str]:
     """A message on one line, or cut at blanks into as many as it takes."""
-    text = one_line(node.content)
+    text = one_line(own_words(node))
     while tokens.count(text) > room:
         most = max(100, len(text) * room // max(1, tokens.count(text)) - 50)
         cut = text.rfind(" ", most // 2, most)

@@ -8,11 +8,14 @@ guess or a wish teaches nothing, nor does small talk ("I love it", "I think so")
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ricordo.categories import infer_category
+from ricordo.consolidation.pages import Page
 from ricordo.consolidation.plain_cues import CUES, DOUBTFUL, LEAD, TOLD, UNLIKELY, VAGUE, WILL, Kind
-from ricordo.model import Category, NodeType
+from ricordo.consolidation.proposal import MOST_ITEMS, Proposal, ProposedFact
+from ricordo.model import Category
 from ricordo.times import mentions_time
 
 MAX_CHARS = 5_000
@@ -29,16 +32,6 @@ class Plain:
     kind: Kind
     text: str
 
-    @property
-    def type(self) -> NodeType:
-        return "opinion" if self.kind == "opinion" else "semantic"
-
-    @property
-    def category(self) -> Category | None:
-        """None where the words of the statement tell."""
-        known: dict[Kind, Category] = {"preference": "preference", "commitment": "task", "decision": "knowledge"}
-        return known.get(self.kind)
-
 
 def plainly_said(text: str) -> tuple[Plain, ...]:
     """The statements of a message that are worth keeping, in order, each once.
@@ -48,6 +41,25 @@ def plainly_said(text: str) -> tuple[Plain, ...]:
     """
     found = (_statement(sentence) for sentence in _sentences(text[:MAX_CHARS]))
     return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def proposed(page: Page) -> Proposal:
+    """What the people of a page say plainly, as a model would propose it: judged like any other proposal."""
+    facts: dict[tuple[str, str], ProposedFact] = {}
+    for handle, node in page.episodes.items():
+        for said in plainly_said(node.content) if node.role == "user" else ():
+            fact = ProposedFact(
+                text=said.text, kind=_KINDS[said.kind], category=_CATEGORIES.get(said.kind, infer_category(said.text)),
+                about=[], slot="", evidence=[handle], said=True, confidence=1.0,
+            )  # fmt: skip
+            facts.setdefault((node.id, said.text), fact)
+    return Proposal(facts=list(facts.values())[:MOST_ITEMS])
+
+
+_KINDS: Mapping[Kind, str] = {
+    "fact": "fact", "decision": "fact", "commitment": "fact", "preference": "preference", "opinion": "opinion",
+}  # fmt: skip
+_CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowledge", "opinion": "knowledge"}
 
 
 def _statement(sentence: str) -> Plain | None:

@@ -28,7 +28,8 @@ VAGUE = _any(
 LEAD = re.compile(
     r"^(?:(?:and|so|but|well|oh|ok(?:ay)?|yes|yeah|yep|no|hi|hey|hello|wow|haha|lol|thanks|by the way|btw|also|actually"
     r"|honestly|frankly|personally|basically|anyway|you know|to be honest"
-    r"|а|и|но|ну|да|нет|ой|привет|кстати|вообще|честно говоря|если честно|знаешь|в общем)[,:!—–-]*\s+)+",
+    r"|а|и|но|ну|да|нет|ой|привет|кстати|вообще"
+    r"|честно говоря|если честно|(?:ты |вы )?знае(?:шь|те)(?: ли)?|в общем)[,:!—–-]*\s+)+",
     re.IGNORECASE,
 )
 """What opens a sentence and says nothing."""

@@ -14,10 +14,12 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.judge import Accepted, Judged, Rules, joined, judge
+from ricordo.consolidation.judge import Accepted, Rules, joined, judge
 from ricordo.consolidation.learning import Compared, Draft, Terms, learn
+from ricordo.consolidation.lease import leased
 from ricordo.consolidation.pages import pages
 from ricordo.consolidation.past_runs import MOST_TRIES
+from ricordo.consolidation.plain import proposed
 from ricordo.consolidation.prompts import VERSION, extraction, instructions, verification
 from ricordo.consolidation.proposal import Proposal, Summary, Verdicts
 from ricordo.consolidation.withheld import is_much_the_same
@@ -25,7 +27,7 @@ from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoErro
 from ricordo.ids import new_id
 from ricordo.language import ask
 from ricordo.language.asking import AnswerError
-from ricordo.model import Change, Node, Reason, Run, RunItem, RunItemKind, Scope
+from ricordo.model import BY_RULE, Change, Node, Reason, Run, RunItem, RunItemKind, Scope
 from ricordo.ports import LanguageModel, TokenCounter, Turn
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import runs
@@ -52,11 +54,12 @@ class Limits:
 class House:
     """All that consolidating needs of the house, handed in.
 
-    `similar` gives the live memories that mean something near a text: (scope, text, type, names of whom it is about).
-    `day` is today for the user, ISO 8601.
+    Without a `model` what is said plainly is kept by rule, and conversations wait on for one. `similar` gives the live
+    memories that mean something near a text: (scope, text, type, names of whom it is about). `day` is today for the
+    user, ISO 8601.
     """
 
-    model: LanguageModel
+    model: LanguageModel | None
     scope: Scope
     store: Store
     now: Callable[[], int]
@@ -89,8 +92,9 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
     """
     started = house.now()
     run = Run(
-        id=new_id(started), kind="consolidation", state="dry" if dry_run else "done", model=house.model.name,
-        prompt=VERSION, started_at=from_ms(started), ended_at=from_ms(started),
+        id=new_id(started), kind="consolidation", state="dry" if dry_run else "done",
+        model=_name(house.model), prompt="" if house.model is None else VERSION,
+        started_at=from_ms(started), ended_at=from_ms(started),
         owner=house.scope.owner, chat="" if house.scope.owner else house.scope.chat or "",
     )  # fmt: skip
     failed: list[RunItem] = []
@@ -98,7 +102,7 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
         spent = _Spent()
         try:
             await _check_budget(house)
-            run = await _take_in(house, each, run, spent, dry_run=dry_run)
+            run = await _take_in_alone(house, each, run, spent, dry_run=dry_run)
         except RicordoError as error:
             failed.append(await _failure(house, each, error, run, counts=not dry_run))
             if not isinstance(error, AnswerError):
@@ -106,10 +110,15 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
         finally:
             await _note_use(house, spent)
     if failed:
-        reason = failed[0].reason if not run.items else ""
-        state = run.state if run.items else "failed"
+        has_done = any(item.what != "left" for item in run.items)
+        reason = failed[0].reason if not has_done else ""
+        state = run.state if has_done else "failed"
         run = replace(run, state=state, reason=reason, items=(*run.items, *failed))
     return replace(run, ended_at=from_ms(house.now()))
+
+
+def _name(model: LanguageModel | None) -> str:
+    return BY_RULE if model is None else model.name
 
 
 async def _waiting(house: House, session: str | None, *, finished_before: int | None) -> list[runs.Waiting]:
@@ -137,6 +146,21 @@ def _is_finished(waiting: runs.Waiting, before: int | None) -> bool:
         return True
     last: datetime = max(waiting.last_added_at, waiting.last_said_at)
     return waiting.ended_at is not None or last < from_ms(before)
+
+
+async def _take_in_alone(house: House, waiting: runs.Waiting, run: Run, spent: _Spent, *, dry_run: bool) -> Run:
+    """Take a conversation in unless somebody else is at it: a model is paid once. Rules cost nothing, and a dry run
+    leaves nothing: they need not be alone.
+    """
+    if dry_run or house.model is None:
+        return await _take_in(house, waiting, run, spent, dry_run=dry_run)
+    place = waiting.owner, waiting.chat
+    name = await house.store.read(lambda tx: runs.lease_of(tx, place, waiting.session))
+    async with leased(house.store, name) as is_ours:
+        if is_ours:
+            return await _take_in(house, waiting, run, spent, dry_run=dry_run)
+    left = RunItem(what="left", text=waiting.session or "", reason="somebody else is taking it in just now")
+    return replace(run, items=(*run.items, left))
 
 
 async def _take_in(house: House, waiting: runs.Waiting, run: Run, spent: _Spent, *, dry_run: bool) -> Run:
@@ -167,28 +191,32 @@ def _paid(run: Run, spent: _Spent, limits: Limits) -> Run:
 
 async def drafted(house: House, place: tuple[str, str], session: str | None, episodes: Sequence[Node],
                   spent: _Spent, *, compares: bool = True) -> Draft:  # fmt: skip
-    """What a model makes of messages, judged, and compared with what is alike."""
+    """What a model, or the rules, make of messages, judged, and compared with what is alike."""
+    model = house.model
+    room = _MOST_ROOM if model is None else _room(model, house.tokens)
     judged = []
-    for page in pages(episodes, room=_room(house), tokens=house.tokens):
+    for page in pages(episodes, room=room, tokens=house.tokens):
         turns = extraction(page.lines, before=page.before, day=page.day)
-        proposal = await _asked(house, turns, Proposal, spent)
+        proposal = proposed(page) if model is None else await _asked(model, turns, Proposal, spent)
         judged.append(judge(proposal, page, house.rules))
     whole = joined(judged)
-    draft = Draft(place=place, session=session, episodes=tuple(episodes), judged=whole)
-    return replace(draft, compared=await _compared(house, draft, whole, spent)) if compares else draft
+    draft = Draft(place=place, session=session, episodes=tuple(episodes), judged=whole, waits_on=model is None)
+    if model is None or not compares:
+        return draft
+    return replace(draft, compared=await _compared(house, model, draft, spent))
 
 
-def _room(house: House) -> int:
+def _room(model: LanguageModel, tokens: TokenCounter) -> int:
     """How many tokens of messages fit beside the instructions, the form and the answer.
 
     Raises:
         InvalidError: none do.
     """
-    beside = house.tokens.count(instructions("extract.1")) + _FORM_TOKENS
-    room = house.model.context_tokens - _answer_tokens(house) - beside
+    beside = tokens.count(instructions("extract.1")) + _FORM_TOKENS
+    room = model.context_tokens - _answer_tokens(model) - beside
     if room < 100:
         raise InvalidError(
-            f"model: {house.model.name} takes {house.model.context_tokens} tokens, too few for any conversation",
+            f"model: {model.name} takes {model.context_tokens} tokens, too few for any conversation",
             hint="choose another, or set model_context_tokens",
         )
     return min(room, _MOST_ROOM)
@@ -198,14 +226,14 @@ _FORM_TOKENS = 700
 _MOST_ROOM = 12_000
 
 
-def _answer_tokens(house: House) -> int:
-    return min(_ANSWER_TOKENS, house.model.context_tokens // 3)
+def _answer_tokens(model: LanguageModel) -> int:
+    return min(_ANSWER_TOKENS, model.context_tokens // 3)
 
 
-async def _asked(house: House, turns: Sequence[Turn], shape: type[Shape], spent: _Spent) -> Shape:
+async def _asked(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], spent: _Spent) -> Shape:
     spent.calls += 1
     try:
-        asked = await ask(house.model, turns, shape, max_tokens=_answer_tokens(house))
+        asked = await ask(model, turns, shape, max_tokens=_answer_tokens(model))
     except AnswerError as error:
         spent.tokens_in += error.tokens_in
         spent.tokens_out += error.tokens_out
@@ -219,20 +247,20 @@ async def _asked(house: House, turns: Sequence[Turn], shape: type[Shape], spent:
     return asked.value
 
 
-async def _compared(house: House, draft: Draft, judged: Judged, spent: _Spent) -> tuple[Compared, ...]:
+async def _compared(house: House, model: LanguageModel, draft: Draft, spent: _Spent) -> tuple[Compared, ...]:
     """What the model says each fact is to the memories that are like it. No such memories, no question."""
     pairs: dict[str, tuple[int, Node]] = {}
-    for place, fact in enumerate(judged.facts):
+    for place, fact in enumerate(draft.judged.facts):
         for old in await _alike(house, draft, fact):
             pairs[f"p{len(pairs) + 1}"] = place, old
     found: list[Compared] = []
     for start in range(0, len(pairs), _PAIRS):
         part = dict(list(pairs.items())[start : start + _PAIRS])
         shown = [
-            (handle, judged.facts[place].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
+            (handle, draft.judged.facts[place].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
             for handle, (place, old) in part.items()
         ]
-        said = await _asked(house, verification(shown), Verdicts, spent)
+        said = await _asked(model, verification(shown), Verdicts, spent)
         for verdict in said.verdicts:
             if verdict.pair in part and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
                 place, old = part[verdict.pair]
@@ -274,10 +302,11 @@ async def _failure(house: House, waiting: runs.Waiting, error: RicordoError, run
 
 
 async def _note_use(house: House, spent: _Spent) -> None:
-    if spent.calls:
+    model = house.model
+    if model is not None and spent.calls:
         await house.store.derive(
             lambda tx: runs.note_use(
-                tx, day=house.day(), model=house.model.name, calls=spent.calls, tokens_in=spent.tokens_in,
+                tx, day=house.day(), model=model.name, calls=spent.calls, tokens_in=spent.tokens_in,
                 tokens_out=spent.tokens_out,
             )
         )  # fmt: skip
@@ -288,8 +317,13 @@ async def summarise(house: House, session: str) -> str:
 
     Raises:
         NotFoundError: nothing was said in that session.
-        UnavailableError: the model gave no summary that may be kept.
+        UnavailableError: no language model is chosen, or it gave no summary that may be kept.
     """
+    model = house.model
+    if model is None:
+        raise UnavailableError(
+            "no language model is chosen", hint="open the memory with model=..., or give --model or $RICORDO_MODEL"
+        )
     place = house.scope.owner, house.scope.chat or ""
     episodes = await house.store.read(lambda tx: runs.session_episodes(tx, house.scope, place, session))
     if not episodes:
@@ -297,9 +331,9 @@ async def summarise(house: House, session: str) -> str:
     await _check_budget(house)
     spent, said = _Spent(), []
     try:
-        for page in pages(episodes, room=_room(house), tokens=house.tokens):
+        for page in pages(episodes, room=_room(model, house.tokens), tokens=house.tokens):
             turns = extraction(page.lines, before=page.before, day=page.day, name="summarise.1")
-            said.append((await _asked(house, turns, Summary, spent)).summary)
+            said.append((await _asked(model, turns, Summary, spent)).summary)
     finally:
         await _note_use(house, spent)
     text = " ".join(" ".join(said).split())[:_MOST_SUMMARY_CHARS]
@@ -341,7 +375,8 @@ async def replay(house: House, run: Run) -> Run:
     items += [replace(item, what="missing", reason="") for id, item in made.items() if id not in again]
     now = from_ms(house.now())
     fresh = replace(
-        run, id=new_id(house.now()), kind="replay", state="proposed", model=house.model.name, prompt=VERSION,
+        run, id=new_id(house.now()), kind="replay", state="proposed", model=_name(house.model),
+        prompt="" if house.model is None else VERSION,
         started_at=now, ended_at=now, tokens_in=0, tokens_out=0, items=tuple(items), key=0,
     )  # fmt: skip
     return _paid(fresh, spent, house.limits)

@@ -8,9 +8,9 @@ from datetime import datetime
 from math import isfinite
 from typing import get_args
 
+from ricordo.categories import infer_category
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes, checked_tags
-from ricordo.encoding.category import infer_category
 from ricordo.encoding.episodes import Instant, check_same, is_silent
 from ricordo.encoding.people import People, names_of, scope_of
 from ricordo.encoding.screening import may_learn, said_again

@@ -50,7 +50,7 @@ class Rules:
 class Keeping:
     """All that upkeep needs of the house. `scopes` has one space each, so that nobody's commit holds another's rows;
     `now` is in Unix milliseconds; `actor` is who stands in the log. `consolidate` makes knowledge of the conversations
-    of a scope that are over; None where there is no model to do it.
+    of a scope that are over.
     """
 
     store: Store
@@ -61,7 +61,7 @@ class Keeping:
     actor: str
     dry_run: bool = False
     progress: Progress | None = None
-    consolidate: Callable[[Scope], Awaitable[Run]] | None = None
+    consolidate: Callable[[Scope], Awaitable[Run]]
 
     def day(self, at: int) -> str:
         """The day of an instant on the user's calendar."""

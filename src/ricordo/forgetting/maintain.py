@@ -8,7 +8,7 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc
 from ricordo.forgetting.keeping import Keeping
 from ricordo.forgetting.prune import prune
-from ricordo.model import ArchiveReport, MaintenanceReport, Step
+from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
 from ricordo.store.sqlite.models import drop_removals
 
 Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
@@ -17,14 +17,15 @@ Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
 
 async def _sessions(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
     """Conversations that are over become knowledge. A dry run asks no model: that would cost as much as doing it."""
-    if keeping.consolidate is None:
-        return "no language model is chosen: conversations wait", None
     if keeping.dry_run:
         return "conversations that are over would become knowledge", None
     runs = [await keeping.consolidate(scope) for scope in keeping.scopes]
     done, failed = sum(len(run.sessions) for run in runs), [run for run in runs if run.state == "failed"]
     if failed:
         raise UnavailableError(f"{done:,} conversations became knowledge, others wait: {failed[0].reason}")
+    if any(run.model == BY_RULE for run in runs):
+        kept = sum(item.what == "added" for run in runs for item in run.items)
+        return f"{kept:,} plain statements kept by rule; conversations wait for a language model", None
     return f"{done:,} conversations became knowledge" if done else "nothing to do", None
 
 

@@ -59,7 +59,7 @@ def _option(*names: str, metavar: str | None = None, text: str) -> Any:
 def everywhere(
     store: Annotated[
         str | None,
-        _option(metavar="PATH", text="The memory's file. [default: $RICORDO_STORE, else in your data folder]"),
+        _option(metavar="PATH", text="The memory's file or folder. [default: $RICORDO_STORE, else a file of yours]"),
     ] = None,
     config: Annotated[
         Path | None, _option(metavar="FILE", text="Settings. [default: ricordo.toml beside the store]")

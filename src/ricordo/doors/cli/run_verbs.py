@@ -15,7 +15,7 @@ from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.ids import handle_of
-from ricordo.model import Run
+from ricordo.model import BY_RULE, Run
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -34,7 +34,7 @@ async def consolidate(
         bool, typer.Option("--dry-run", metavar="", help="Ask the model, show what it would do, change nothing.")
     ] = False,
 ) -> Answer:
-    """Have a language model turn conversations into knowledge."""
+    """Turn conversations into knowledge: by a language model, or what is plainly said by rule."""
     async with door.open(uses_model=True) as memory:
         with door.waiting("Asking the model…"):
             run = await memory.consolidate(session, dry_run=dry_run)
@@ -49,6 +49,8 @@ def _show_made(out: Console, run: Run) -> None:
         out.print("Nothing waits to become knowledge.")
         return
     show_runs.items(out, run.items)
+    if all(item.what == "left" for item in run.items):
+        return
     out.print(dim(_cost(run)))
     if run.state == "done":
         out.print(dim(f"`ricordo run undo {handle_of(run.id)}` takes it back."))
@@ -59,6 +61,8 @@ def _show_made(out: Console, run: Run) -> None:
 def _cost(run: Run) -> str:
     paid = "" if run.cost is None else f", {run.cost:.4f}"
     count = len(run.sessions)
+    if run.model == BY_RULE:
+        return "Kept by rule, without a language model; the conversations wait for one."
     return (
         f"{count} conversation{'' if count == 1 else 's'}, {run.model}, {run.tokens_in:,} tokens in and"
         f" {run.tokens_out:,} out{paid}, prompts {run.prompt}"

@@ -16,6 +16,7 @@ _MARKS = {
     "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
     "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
     "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
+    "left": ("~", "yellow"),
 }  # fmt: skip
 
 

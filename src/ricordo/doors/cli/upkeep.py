@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.doors.cli.door import Door
+from ricordo.doors.cli.progress import progress_bar
 from ricordo.doors.cli.screen import Answer, one_line, shown
 from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
@@ -111,16 +112,46 @@ async def backup(door: Door, path: Annotated[Path, typer.Argument(help="The new 
 
 
 @verb("doctor", panel=_PANEL)
-async def doctor(door: Door) -> Answer:
-    """Look for damage. Changes nothing; the exit status is 7 where something is wrong."""
+async def doctor(
+    door: Door,
+    fix: Annotated[bool, typer.Option("--fix", metavar="", help="Do what is safe; nothing is deleted.")] = False,
+) -> Answer:
+    """Look for damage. Changes nothing without --fix; the exit status is 7 where something is wrong."""
     door.must_exist()
     async with door.open() as memory:
         with door.waiting("Looking…"):
-            report = await memory.doctor()
+            report = await memory.doctor(fix=fix)
     return Answer(
         data={"ok": report.ok, "findings": report.findings},
         show=lambda out: _show_doctor(out, report),
         exit_status=0 if report.ok else StoreError.exit_status,
+    )
+
+
+@verb("rebuild-index", panel=_PANEL)
+async def rebuild_index(door: Door) -> Answer:
+    """Make the index of a folder anew from its files."""
+    door.must_exist()
+    async with door.open() as memory:
+        with progress_bar(door.err, "Reading") as progress:
+            lines = await memory.rebuild_index(progress=progress)
+    return Answer(data={"lines": lines}, show=lambda out: out.print(f"The index was made anew from {lines:,} lines."))
+
+
+@verb("migrate", panel=_PANEL)
+async def migrate(
+    door: Door, path: Annotated[str, typer.Argument(help="A folder, which ends in a slash, or a file.")]
+) -> Answer:
+    """Copy the store to a folder of plain text files, or back to a single file."""
+    door.must_exist()
+    async with door.open() as memory:
+        with door.waiting("Copying…"):
+            await memory.migrate(path)
+    return Answer(
+        data={"path": path},
+        show=lambda out: out.print(
+            Text(f"Copied to {shown(path)}. {shown(door.location)} stays as it was."), soft_wrap=True
+        ),
     )
 
 

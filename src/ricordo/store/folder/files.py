@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -170,6 +171,7 @@ class FolderLock:
             raise StoreError("folder stores need file locks, which this system does not have", hint="use a single file")
         self._path = folder / LOCK
         self._patience_s = patience_s
+        self._in_process = threading.Lock()  # `flock` keeps processes apart, not the threads of one
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     @contextlib.contextmanager
@@ -179,11 +181,16 @@ class FolderLock:
         Raises:
             UnavailableError: another process holds it for longer than our patience.
         """
-        self._take()
+        if not self._in_process.acquire(timeout=self._patience_s):
+            raise UnavailableError("another thread holds the folder", hint="try again")
         try:
-            yield
+            self._take()
+            try:
+                yield
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._in_process.release()
 
     def _take(self) -> None:
         until = time.monotonic() + self._patience_s

@@ -64,6 +64,11 @@ class FolderJournal(Journal):
         self._shapes = None
         return connection
 
+    def replaced(self) -> None:
+        """The index is another file: whoever holds a connection gets a new one at their next batch."""
+        self._inode = 0
+        self._shapes = None
+
     @property
     def place(self) -> int:
         """Which file the index is now, for those who read; while it is being replaced, the one before."""

@@ -71,7 +71,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "subjects": Form(file=EDGES, kind="subject", names={"node": "memory"}),
     "edges": Form(file=EDGES),
     "reviews": Form(file=REVIEWS, names={"kind": "what"}),
-    "runs": Form(file=RUNS),
+    "runs": Form(file=RUNS, names={"kind": "what"}),
     "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
 }  # fmt: skip
 """The truth tables. A test fails where the schema has one that is missing here; its rows go to `others.jsonl`."""
@@ -85,11 +85,11 @@ KEPT: Final[Mapping[str, Form]] = {
     "erased_ids": Form(file=STORE, kind="erased_id"),
     "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
     "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
+    "model_use": Form(file=STORE, kind="model_use"),
+    "failures": Form(file=STORE, kind="failure"),
     "withheld": Form(file=STORE, kind="withheld"),
     "withheld_prints": Form(file=STORE, kind="withheld_print"),
     "withheld_spans": Form(file=STORE, kind="withheld_span"),
-    "model_use": Form(file=STORE, kind="model_use"),
-    "failures": Form(file=STORE, kind="failure"),
     "meta": Form(file=STORE, kind="setting"),
 }
 """No truth, and without a history, but nothing that could be made again."""

@@ -214,7 +214,7 @@ def shapes_of(connection: apsw.Connection) -> Shapes:
         kinds.setdefault(table, []).append((name, declared, default))
     # A row without a name of its own is referred to by its key, which is kept.
     named = {table for table, columns in kinds.items() if "id" in {name for name, *_ in columns}}
-    named |= {"spaces", "sessions", "commits"}
+    named |= {"spaces", "sessions"}
     targets = {(each.table, each.column): each.target for each in truth.references if each.target in named}
 
     def shape(table: Table, form: Form) -> Shape:
@@ -245,7 +245,7 @@ def _column(form: Form, name: str, declared: str, default: str, *, target: str) 
         kind = "own"
     elif target == "spaces":
         kind = "space"
-    elif target and target != "commits":
+    elif target:
         kind = "reference"
     elif default in ("'[]'", "'{}'"):
         kind = "json"

@@ -25,7 +25,7 @@ from ricordo.store.folder.state import Followed, read_state, write_state
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, transaction, translated
-from ricordo.store.sqlite.schema import Migration, prepare
+from ricordo.store.sqlite.schema import Migration, copy_database, prepare
 from ricordo.store.sqlite.snapshot import Snapshot
 
 _log = logging.getLogger("ricordo.store")
@@ -77,6 +77,7 @@ class Folder:
         """
         with translated(f"cannot open {self.path}"), self.journal.held(), failing_as_sqlite():
             finish(self.path, self.disk)
+            self.make_private()  # an editor or git may have left them open to others
             if not self._is_sound():
                 self._rebuild("it was missing or damaged")
             return self.journal.current(self.journal.connected())
@@ -85,7 +86,58 @@ class Folder:
         """Make the index anew, whatever it is like."""
         self._progress = progress or self._progress
         with translated(f"cannot rebuild the index of {self.path}"), self.journal.held(), failing_as_sqlite():
-            return self._rebuild("somebody asked for it")
+            built = self._rebuild("somebody asked for it")
+            self.journal.replaced()
+            return built
+
+    def fill(self, source: apsw.Connection) -> None:
+        """Make an empty folder hold what a single file holds, to the byte of every row. The file stays as it is.
+
+        Raises:
+            StoreError: the disk is full or failing.
+        """
+        with translated(f"cannot fill {self.path}"), self.journal.held(), failing_as_sqlite():
+            copy_database(source, self.index)
+            connection = self.journal.connected()
+            try:
+                prepare(connection, self.index, self._steps)
+                with transaction(connection):
+                    self.journal.begin(connection)
+                    self.journal.rewrites = True
+                    self.journal.write(connection)
+            finally:
+                connection.close()
+            self.journal.replaced()
+
+    def checks(self) -> dict[str, tuple[str, str]]:
+        """For `doctor`: how the files are, and what to do where they are not well."""
+        with self.journal.held():
+            connection = self._connect()
+            try:
+                state = read_state(connection)
+            finally:
+                connection.close()
+            off = [name for name, seen in state.items() if stamp_of(self.path / name).size != seen.stamp.size
+                   or prefix_sum(self.path / name, seen.stamp.size) != seen.total]  # fmt: skip
+            size = sum(seen.stamp.size for seen in state.values())
+        unused = f"; {len(self.caught.notes)} lines not used: {self.caught.notes[0]}" if self.caught.notes else ""
+        files = (f"{', '.join(off)} changed since", "open the memory again: it follows its files") if off else (
+            f"{size / 1e6:.1f} MB as the index knows them{unused}", "")  # fmt: skip
+        wide = sorted(path.name for path in self.path.iterdir()
+                      if path.name in {*FILES, PEOPLE, INDEX} and path.stat().st_mode & 0o077)  # fmt: skip
+        private = (f"others can read {', '.join(wide[:5])}", f"chmod 600 in {self.path}") if wide else ("private", "")
+        beside = sorted(path.name for path in self.path.glob("set-aside-*")) + sorted(
+            path.name for path in self.path.glob(f"{INDEX}.damaged-*")
+        )
+        return {"plain files": files, "who can read": private,
+                "set aside": (", ".join(beside[:5]) or "nothing", "")}  # fmt: skip
+
+    def make_private(self) -> None:
+        """Nobody but the user reads the files of the memory."""
+        for path in self.path.iterdir():
+            is_ours = path.name in {*FILES, PEOPLE, INDEX} or path.name.startswith("set-aside-")
+            if is_ours and path.stat().st_mode & 0o077:
+                path.chmod(0o600)
 
     def compact(self, snapshot: Snapshot) -> int:
         """Have this batch leave the files without outdated lines, if there are enough of them to be worth it. Returns

@@ -228,7 +228,10 @@ class _Builder:
                         lot.clear()
         write(lot)
         if shape.table.key == ("key",):
-            self._raise_sequence(table, max((int(row) for row in newest), default=0))
+            last = max((int(row) for row in newest), default=0)
+            self._raise_sequence(table, last)
+            if table == "erasures":  # each takes the key of what was being erased
+                self._raise_sequence("erasing", last)
 
     def _image(self, shape: Shape, file: str, offset: int, line: Line) -> dict[str, Any] | None:
         """A row as its line says; one that was altered since it was sealed is left to be adopted."""

@@ -45,6 +45,15 @@ def scopes(snapshot: Snapshot) -> list[Scope]:
     return [Scope(owner=owner, chat=chat or None) for owner, chat in snapshot.rows("spaces_all")]
 
 
+def whose(snapshot: Snapshot, node_id: str) -> Scope | None:
+    """Whose a memory is, by its id, closed or not; None where there is none, or it is a group's."""
+    known = snapshot.known_ids([node_id]).get(node_id)
+    if known is None:
+        return None
+    ((owner, chat),) = snapshot.rows("space_owner", {"space": known[0]})
+    return Scope(owner=owner, chat=chat or None) if owner else None
+
+
 def note_decay(snapshot: Snapshot, scope: Scope, *, at: int) -> None:
     """Remember when a caller's memories were last looked through for what has faded, Unix milliseconds."""
     for space in snapshot.visible(scope):

@@ -118,6 +118,12 @@ def forget_failures(snapshot: Snapshot, place: tuple[str, str], session: str | N
     snapshot.rows("failure_drop", _place(snapshot, place, session))
 
 
+def lease_of(snapshot: Snapshot, place: tuple[str, str], session: str | None) -> str:
+    """The name of the lease on a conversation: of keys, so that it says nothing of anybody."""
+    keys = _place(snapshot, place, session)
+    return f"conversation {keys['space']}/{keys['session'] or 0}"
+
+
 def _place(snapshot: Snapshot, place: tuple[str, str], session: str | None) -> dict[str, int | None]:
     space = snapshot.space(*place)
     key = None if session is None else snapshot.value("session_by_id", {"space": space, "session": session})

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 
 from ricordo.errors import InvalidError, StoreError, UnavailableError
-from ricordo.model import Change, Durability, Reason, Report, Scope
+from ricordo.model import Change, Durability, Finding, Reason, Report, Scope
+from ricordo.ports import Progress
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.cleaning import Cleaned, clean
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ricordo.store.folder.opening import Folder
 
 T = TypeVar("T")
+
+_MADE_AGAIN = frozenset(("full text", "slots", "counts", "references"))
+"""What `doctor` finds that a new index mends."""
 
 _TIDY_PATIENCE_S = 1.0
 
@@ -170,9 +174,61 @@ class Store:
         connection = self._connect_reader()
         try:
             with moment(connection):
-                return examine(Snapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
+                report = examine(Snapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
         finally:
             connection.close()
+        if self.folder is None:
+            return report
+        told = self.folder.checks().items()
+        found = (Finding(check=name, ok=not remedy, detail=said, remedy=remedy) for name, (said, remedy) in told)
+        return Report(findings=(*report.findings, *found))
+
+    async def mend(self, report: Report) -> None:
+        """Do what is safe about what `doctor` found: privacy, and for a folder an index made anew. Deletes nothing."""
+        off = {finding.check for finding in report.findings if not finding.ok}
+        if {"permissions", "who can read"} & off:
+            self.path.chmod(0o600)
+            if self.folder:
+                self.folder.make_private()
+        if self.folder and off & _MADE_AGAIN:
+            await self.rebuild()
+
+    async def rebuild(self, progress: Progress | None = None) -> int:
+        """Make the index of a folder anew from its files. Returns how many lines were read.
+
+        Raises:
+            InvalidError: the store is a single file, which is itself the truth.
+        """
+        self._check()
+        if self.folder is None:
+            raise InvalidError("this store is a single file: there is nothing to make it anew from",
+                               hint="`ricordo migrate` makes a folder of it, or restore a backup")  # fmt: skip
+        built = await asyncio.to_thread(self.folder.rebuild, progress)
+        return built.lines
+
+    def migrate(self, target: str | Path) -> None:
+        """Copy the whole store to one of the other kind: a folder where the target ends in a slash, else a file.
+
+        Raises:
+            InvalidError: the target exists and is not empty.
+            StoreError: it cannot be written.
+        """
+        self._check()
+        if not _is_folder(target):
+            self.backup(Path(target).expanduser())
+            return
+        path = Path(target).expanduser()
+        if path.exists() and any(path.iterdir()):
+            raise InvalidError(f"path: {path} is not empty", hint="choose a new name; nothing is overwritten")
+        folder = _opened_folder(target, self._durability, self._patience_s, migrations())
+        try:
+            source = self._connect_reader()
+            try:
+                folder.fill(source)
+            finally:
+                source.close()
+        finally:
+            folder.close()
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
         """Leave no byte of what was deleted in the file or its log: both are rewritten, which takes a second for every

@@ -59,6 +59,9 @@ ON CONFLICT DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE leases.holder = excluded.holder OR leases.until < :now
 RETURNING holder
 
+-- name: lease_holder
+SELECT holder FROM leases WHERE name = :name
+
 -- name: lease_drop
 DELETE FROM leases WHERE name = :name AND holder = :holder
 

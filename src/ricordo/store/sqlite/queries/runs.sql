@@ -86,3 +86,10 @@ SELECT e.source, n.id FROM edges e JOIN live_nodes n ON n.key = e.target
 WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
   AND n.space IN (SELECT value FROM json_each(:spaces))
 ORDER BY e.source, n.event_time, n.key
+
+-- name: learnt_already
+-- Whether a memory, closed ones included, says the same and rests on one of some messages.
+SELECT 1 FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from' JOIN nodes n ON n.key = e.source
+WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
+  AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line))
+LIMIT 1

@@ -1,0 +1,80 @@
+"""One process at a time takes a conversation in, so that a model is not paid for it twice.
+
+Nothing rests on it but money: whoever commits looks again at what is there, lease or no lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import sys
+import time
+from collections.abc import AsyncIterator
+
+from ricordo.errors import RicordoError
+from ricordo.ids import new_id
+from ricordo.store import Store
+from ricordo.store.sqlite import leases
+
+LEASE_MS = 30_000
+"""For how long a lease is taken, and how long it stands where nobody can tell that its holder has died."""
+
+
+@contextlib.asynccontextmanager
+async def leased(store: Store, name: str) -> AsyncIterator[bool]:
+    """Whether a lease is ours while the block runs; prolonged meanwhile, however long a model thinks."""
+    holder = f"{_HOST}/{os.getpid()}/{new_id(_now())}"
+    if not await _take(store, name, holder):
+        yield False
+        return
+    keeping = asyncio.create_task(_keep(store, name, holder), name="ricordo-lease")
+    try:
+        yield True
+    finally:
+        keeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await keeping
+        with contextlib.suppress(RicordoError):  # where that cannot be written, it runs out
+            await store.derive(lambda tx: leases.drop(tx, name, holder))
+
+
+async def _keep(store: Store, name: str, holder: str) -> None:
+    while True:
+        await asyncio.sleep(LEASE_MS / 3_000)
+        with contextlib.suppress(RicordoError):  # once more in ten seconds
+            await _take(store, name, holder)
+
+
+async def _take(store: Store, name: str, holder: str) -> bool:
+    now = _now()
+    return await store.derive(
+        lambda tx: leases.take(tx, name, holder, now=now, until=now + LEASE_MS, is_gone=is_gone)
+    )  # fmt: skip
+
+
+def _now() -> int:
+    """Unix milliseconds. Between processes the machine's clock counts, not one that a caller moves."""
+    return time.time_ns() // 1_000_000
+
+
+_HOST = platform.node().replace("/", " ")
+
+
+def is_gone(holder: str) -> bool:
+    """Whether the process of a holder is known to be over: it ran on this machine, and has ended.
+
+    Its number may be another process's by now; then the lease runs out.
+    """
+    host, _, rest = holder.partition("/")
+    number = rest.partition("/")[0]
+    if host != _HOST or not number.isdecimal() or sys.platform == "win32":  # there, asking would end it
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

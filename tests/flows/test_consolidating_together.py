@@ -1,0 +1,150 @@
+"""Several processes consolidate one store: a conversation is taken in by one of them, and paid for once."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import Memory, Settings
+from ricordo.consolidation import lease
+from ricordo.language import ScriptedModel
+from tests.flows.conftest import HandClock
+from tests.flows.test_consolidation import fact, proposal
+from tests.store.making import rows
+
+
+class Slow(ScriptedModel):
+    """Thinks until it is let go."""
+
+    def __init__(self, *answers: object) -> None:
+        super().__init__(answers)
+        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def complete(self, turns: Any, *, schema: Any, max_tokens: int) -> Any:
+        self.asked.set()
+        await self.let_go.wait()
+        return await super().complete(turns, schema=schema, max_tokens=max_tokens)
+
+
+@pytest.fixture
+async def another(tmp_path: Path, clock: HandClock) -> AsyncIterator[Callable[..., Any]]:
+    """Opens the one store of a test once more, with a model."""
+    memories: list[Memory] = []
+
+    async def open_(model: ScriptedModel) -> Memory:
+        memories.append(
+            await Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock,
+                              settings=Settings(durability="process"))
+        )  # fmt: skip
+        return memories[-1]
+
+    yield open_
+    for each in memories:
+        await each.close()
+
+
+def leases(path: Path) -> list[Any]:
+    return rows(path, "SELECT name FROM leases WHERE name != 'backlog'")
+
+
+def whats(run: Any) -> list[str]:
+    return [item.what for item in run.items]
+
+
+async def test_a_conversation_is_paid_for_once(another, tmp_path):
+    slow, quick = (
+        Slow(proposal(fact("Anna lives in Rome", "e1"))),
+        ScriptedModel([proposal(fact("Boris likes tea", "e1"))]),
+    )
+    first, second = await another(slow), await another(quick)
+    await first.add("Anna lives in Rome.", session="s1")
+    await first.add("Boris likes tea.", session="s2")
+    going = asyncio.create_task(first.consolidate())
+    await slow.asked.wait()
+    meanwhile = await second.consolidate()
+    assert whats(meanwhile) == ["left", "added"] and meanwhile.sessions == ("s2",)
+    (left,) = [item for item in meanwhile.items if item.what == "left"]
+    assert left.text == "s1" and "somebody else" in left.reason
+    assert whats(await second.consolidate("s1")) == ["left"]
+    slow.let_go.set()
+    done = await going
+    assert whats(done) == ["added"] and done.sessions == ("s1",)
+    assert (len(slow.prompts), len(quick.prompts)) == (1, 1)
+    assert not await first.review() and not (await second.consolidate()).items
+    assert leases(tmp_path / "me.db") == []
+
+
+async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
+    monkeypatch.setattr(lease, "LEASE_MS", 600)
+    slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
+    first, second = await another(slow), await another(ScriptedModel([]))
+    await first.add("Anna lives in Rome.", session="s1")
+    going = asyncio.create_task(first.consolidate())
+    await slow.asked.wait()
+    await asyncio.sleep(1.5)
+    assert whats(await second.consolidate()) == ["left"]
+    slow.let_go.set()
+    assert whats(await going) == ["added"]
+
+
+async def test_what_fails_or_is_given_up_frees_the_conversation(another, tmp_path):
+    slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
+    first, second = await another(slow), await another(ScriptedModel(["nonsense", "nonsense"]))
+    await first.add("Anna lives in Rome.", session="s1")
+    assert (await second.consolidate()).state == "failed"
+    assert leases(tmp_path / "me.db") == []
+    going = asyncio.create_task(first.consolidate())
+    await slow.asked.wait()
+    assert len(leases(tmp_path / "me.db")) == 1
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert leases(tmp_path / "me.db") == []
+    slow.let_go.set()
+    assert whats(await first.consolidate()) == ["added"]
+
+
+DYING = """
+import asyncio, os, sys
+from ricordo import Memory
+from ricordo.language import ScriptedModel
+
+async def main():
+    memory = await Memory.open(sys.argv[1], embedder=None, model=ScriptedModel(lambda turns, schema: os._exit(9)))
+    await memory.add("Anna lives in Rome.", session="s1")
+    await memory.consolidate()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_dead_process_holds_nothing(another, tmp_path):
+    path = tmp_path / "me.db"
+    command = [sys.executable, "-c", DYING, str(path)]
+    died = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False, timeout=120)
+    assert died.returncode == 9, died.stderr
+    assert len(leases(path)) == 1
+    memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
+    assert whats(await memory.consolidate()) == ["added"]
+    assert leases(path) == []
+
+
+async def test_of_another_machine_only_time_tells(another, tmp_path):
+    path = tmp_path / "me.db"
+    memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
+    await memory.add("Anna lives in Rome.", session="s1")
+    ((space, session),) = rows(path, "SELECT space, key FROM sessions")
+    until = time.time_ns() // 1_000_000 + 20_000
+    rows(path, f"INSERT INTO leases VALUES ('conversation {space}/{session}', 'elsewhere/1/x', {until})")
+    assert whats(await memory.consolidate()) == ["left"]
+    dry = await memory.consolidate(dry_run=True)
+    assert whats(dry) == ["added"]
+    rows(path, f"UPDATE leases SET until = {until - 40_000} WHERE name != 'backlog'")
+    assert (await memory.consolidate()).state == "failed", "the one answer went to the dry run"

@@ -1,0 +1,70 @@
+"""What is learnt of conversations without a language model: what was said plainly, and nothing twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ricordo import Message
+from tests.flows.conftest import DAY, HandClock
+
+
+async def told(memory: Any) -> None:
+    await memory.add_many(
+        [
+            Message(text="Hi! I'm allergic to peanuts.", session="s1"),
+            Message(text="Noted. I love helping with recipes.", role="assistant", session="s1"),
+            Message(text="Ты знаешь, я очень люблю грузинскую кухню", session="s1"),
+            Message(text="Do I like coffee? Maybe I do.", session="s1"),
+            Message(text="I live in Lisbon", role="tool", origin="tool_result", session="s1"),
+        ]
+    )
+
+
+async def facts(memory: Any) -> list[str]:
+    return sorted(hit.content for hit in (await memory.list(type="semantic")).nodes)
+
+
+async def test_what_is_said_plainly_is_kept_with_its_evidence_and_the_conversation_waits_on(memory: Any) -> None:
+    await told(memory)
+    run = await memory.consolidate()
+    assert (run.model, run.state) == ("rules", "done")
+    assert [item.what for item in run.items] == ["added", "added"]
+    assert await facts(memory) == ["I'm allergic to peanuts", "Я очень люблю грузинскую кухню"]
+    allergy = next(node for node in (await memory.list(type="semantic")).nodes if "peanuts" in node.content)
+    assert allergy.origin == "conversation"
+    assert (await memory.search("peanuts", type="semantic")).hits[0].trust == "user", "they are the user's own words"
+    assert allergy.category == "preference"
+    why = await memory.explain(allergy.id)
+    assert [source.content for source in why.sources] == ["Hi! I'm allergic to peanuts."]
+    assert (await memory.stats()).sessions_waiting == 1
+
+
+async def test_again_adds_nothing_and_what_was_forgotten_stays_so(memory: Any, clock: HandClock) -> None:
+    await told(memory)
+    await memory.consolidate()
+    before = await memory.log(limit=100)
+    assert (await memory.consolidate()).items == ()
+    assert await memory.log(limit=100) == before
+    allergy = next(node for node in (await memory.list(type="semantic")).nodes if "peanuts" in node.content)
+    await memory.forget(allergy.id)
+    clock.ms += DAY
+    await memory.consolidate()
+    assert await facts(memory) == ["Я очень люблю грузинскую кухню"]
+
+
+async def test_it_can_be_looked_at_first_and_taken_back(memory: Any) -> None:
+    await told(memory)
+    dry = await memory.consolidate(dry_run=True)
+    assert len(dry.items) == 2
+    assert await facts(memory) == []
+    run = await memory.consolidate()
+    await memory.undo(run.id)
+    assert await facts(memory) == []
+
+
+async def test_a_nights_work_keeps_what_is_over(memory: Any, clock: HandClock) -> None:
+    await told(memory)
+    clock.ms += DAY
+    report = await memory.maintain()
+    assert report.steps[0].detail == "2 plain statements kept by rule; conversations wait for a language model"
+    assert len(await facts(memory)) == 2
