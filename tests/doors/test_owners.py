@@ -66,16 +66,18 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "off-record": (_of("sessions", "off-record", "--session", "{}"),),
     "on-record": (_of("sessions", "on-record", "--session", "{}"),),
     "consolidate": (_of("sessions", "consolidate", "{}"),),
+    "summarise": (_of("sessions", "summarise", "{}"),),
 }  # fmt: skip
 
 NOT_TRIED = {
     "demo": "makes a store of its own", "mcp": "a server; its tools are the methods, which are tried",
     "serve": "likewise", "token": "makes a key for a server; shows no memory",
-    "doctor": "looks at the whole store", "backup": "copies the whole store",
+    "doctor": "looks at the whole store", "backup": "copies the whole store", "migrate": "likewise",
+    "rebuild-index": "makes the index of all anew", "export": "writes a file, which the method's own test reads",
     "import": "reads a file into the caller's own memory",
 }  # fmt: skip
 
-MAY_REFUSE = ("erase", "consolidate", "split", "merge", "entity-add")
+MAY_REFUSE = ("erase", "consolidate", "summarise", "split", "merge", "entity-add")
 """What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
 
 CALLERS = {

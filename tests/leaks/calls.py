@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ricordo import Fact, Memory, Message, RicordoError
@@ -63,6 +64,14 @@ async def _imported(memory: Memory, text: str, folder: Path) -> Any:
     return await memory.import_(path, format="chat")
 
 
+async def _exported(memory: Memory, form: str, folder: Path) -> str:
+    """All that an export holds."""
+    with TemporaryDirectory(dir=folder) as place:
+        path = Path(place) / ("export.md" if form == "markdown" else "export.jsonl")
+        await memory.export(path, format=form)
+        return path.read_text(encoding="utf-8")
+
+
 def _all(ask: Ask) -> Call:
     """A call that is given nothing."""
     return Call(kind="texts", ask=ask, compared=False)
@@ -110,7 +119,17 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
         "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
+        "context_parts": (
+            Call(kind="texts", ask=_simple("context_parts", budget=50_000), compared=False),
+            Call(kind="sessions", ask=lambda memory, given: memory.context_parts("Bob", session=given)),
+        ),
+        "export": tuple(
+            _all(lambda memory, _, form=form: _exported(memory, form, folder))  # type: ignore[misc]
+            for form in ("jsonl", "markdown", "mcp")
+        ),
         "run": (Call(kind="runs", ask=_simple("run")),),
+        "replay": (Call(kind="runs", ask=_simple("replay")),),
+        "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "undo": (
             Call(kind="runs", ask=_simple("undo")),
@@ -118,7 +137,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="commits", ask=_simple("undo", with_later=True)),
         ),
         "end_session": (Call(kind="sessions", ask=_simple("end_session")),),
-        "off_record": (Call(kind="sessions", ask=_simple("off_record")),),
+        "off_record": (Call(kind="sessions", ask=_simple("off_record"), stores=True),),
         "on_record": (Call(kind="sessions", ask=_simple("on_record")),),
         "merge": (
             Call(kind="names", ask=_simple("merge", other="Bob")),
@@ -170,7 +189,8 @@ async def _with_evidence(memory: Memory, given: str) -> Any:
 NOT_TRIED = {
     "open": "opens a store", "close": "closes it", "scope": "is what the caller gave", "warm": "gives nothing",
     "scoped": "makes another caller: whoever holds the store may",
-    "backup": "copies the whole store: upkeep, for whoever may read the file",
+    "backup": "copies the whole store: upkeep, for whoever may read the file", "migrate": "likewise",
+    "rebuild_index": "makes the index of all anew, and gives a number of lines",
 }  # fmt: skip
 """Methods that belong to nobody's memory, and why."""
 
