@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench leaks peers ablation crash fuzz clean fuzz-http load
+.PHONY: demo test check format docs bench leaks peers ablation crash fuzz clean fuzz-http load adapters
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -60,6 +60,11 @@ fuzz-http: $(READY)
 # The HTTP and MCP doors under load with a store of 100,000: about ten minutes.
 load: $(READY)
 	@$(BIN)/python benchmarks/doors.py
+
+# Adapters against the libraries they are for, which are installed first: about 110 MB.
+adapters: $(READY)
+	@$(BIN)/python -m pip install --quiet --group adapters
+	@$(BIN)/python -m pytest -p no:langsmith_plugin tests/adapters tests/docs
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000

@@ -1,6 +1,6 @@
-"""What is learnt of short texts without a model, against what one would keep.
+"""What is learnt of short texts by rule, or by a language model, against what one would keep.
 
-    python benchmarks/extraction.py memories.jsonl [--out benchmarks/results/extraction.json] [--show]
+    python benchmarks/extraction.py memories.jsonl [--model ollama:qwen3:4b] [--out FILE] [--show]
 
 A line of the file holds `text`, `lang` and `label.memories`: a list of `type` (decision, preference, fact, opinion,
 commitment) and `content`. A statement counts as right if the text has a memory of its type that none before it has
@@ -10,12 +10,18 @@ taken, and, where both are in the same script, that shares a third of its tellin
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ricordo import Memory
 from ricordo.consolidation.plain import Plain, plainly_said
+from ricordo.consolidation.plain_cues import Kind
+from ricordo.model import Node
 from ricordo.words import function_words, index_terms
 
 ROOT = Path(__file__).parent
@@ -38,7 +44,30 @@ def telling(text: str) -> set[str]:
     return set(index_terms(text)) - ignored
 
 
-def scored(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+Learnt = Callable[[str], Awaitable[Sequence[Plain]]]
+
+
+async def by_rule(text: str) -> Sequence[Plain]:
+    return plainly_said(text)
+
+
+async def by_model(name: str, text: str) -> Sequence[Plain]:
+    """What consolidation leaves of a text alone in a conversation. A model tells no decision from a fact."""
+    async with Memory.open(":memory:", embedder=None, model=name) as memory:
+        await memory.add(text, session="one")
+        await memory.consolidate("one")
+        nodes = (await memory.list(limit=1_000)).nodes
+    return [Plain(kind=kind_of(node), text=node.content) for node in nodes if node.type != "episodic"]
+
+
+def kind_of(node: Node) -> Kind:
+    if node.type == "opinion":
+        return "opinion"
+    known: dict[str | None, Kind] = {"preference": "preference", "task": "commitment"}
+    return known.get(node.category, "fact")
+
+
+async def scored(rows: list[dict[str, Any]], learnt: Learnt) -> tuple[dict[str, Any], list[str]]:
     """Precision and recall by language and by kind, and what was found wrongly."""
     counts: Counter[tuple[str, str, str]] = Counter()
     wrong = []
@@ -46,7 +75,7 @@ def scored(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
         left = list(row["label"]["memories"])
         for memory in left:
             counts.update([(row["lang"], "all", "wanted"), (row["lang"], memory["type"], "wanted")])
-        for found in plainly_said(row["text"]):
+        for found in await learnt(row["text"]):
             right = next((memory for memory in left if is_right(found, memory)), None)
             counts.update((row["lang"], kind, "found") for kind in ("all", found.kind))
             if right is None:
@@ -69,11 +98,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "extraction.json")
+    parser.add_argument("--model", help="a language model by name; the rules when left out")
     parser.add_argument("--show", action="store_true", help="print what was found wrongly")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    report, wrong = scored(rows)
-    options.out.write_text(json.dumps({"file": options.file.name, "rules": report}, indent=1) + "\n")
+    learnt: Learnt = partial(by_model, options.model) if options.model else by_rule
+    report, wrong = asyncio.run(scored(rows, learnt))
+    options.out.write_text(
+        json.dumps({"file": options.file.name, "by": options.model or "rules", "figures": report}, indent=1) + "\n"
+    )
     for lang, kinds in report.items():
         for kind, figures in kinds.items():
             print(f"{lang}  {kind:11} precision {figures['precision']}  recall {figures['recall']}")

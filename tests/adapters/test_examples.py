@@ -1,0 +1,36 @@
+"""The programs in examples/ run, each against the library it is for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NEEDED = {"langgraph_store": "langgraph", "pydantic_ai_agent": "pydantic_ai", "openai_agent": "agents"}
+SAID = {
+    "langgraph_store": "You said: I'm allergic to peanuts",
+    "pydantic_ai_agent": "No peanuts for Ann.",
+    "openai_agent": "No peanuts for Ann.",
+}
+
+
+def test_every_example_is_run() -> None:
+    assert {each.stem for each in EXAMPLES.glob("*.py")} == {*NEEDED, "mem0_program"}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    if find_spec(NEEDED[name]) is None:
+        pytest.skip(f"{NEEDED[name]} is not installed: make adapters")
+    keyless = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env=keyless,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert SAID[name] in done.stdout
