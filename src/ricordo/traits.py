@@ -32,7 +32,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 _INSIDE_WORDS = re.compile(r"[0-9']")
 _NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
-_QUESTION_MARKS = ("?", "？")
+QUESTION_MARKS = ("?", "？")
 
 _FIRST_PERSON_WORDS = frozenset((
     "i", "my", "me", "mine", "we", "our", "us", "я", "мне", "меня", "мной", "мой", "моя", "моё", "мое", "мои",
@@ -82,7 +82,7 @@ def _flags(text: str, words: Sequence[str] | None) -> int:
     letters = words if words is not None and is_plain else _LETTERS.findall(text.lower())
     flags = 0
     if "?" in text or "？" in text:
-        flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(_QUESTION_MARKS) else 0)
+        flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
     if not _FIRST_PERSON_WORDS.isdisjoint(letters):
         flags |= FIRST_PERSON
     if has_digits or not _NUMBER_WORDS.isdisjoint(letters):

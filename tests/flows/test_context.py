@@ -55,6 +55,19 @@ async def test_the_conversation_at_hand_is_left_out(memory: Any) -> None:
     assert "Mondays" not in (without or "")
 
 
+async def test_a_question_that_was_asked_brings_what_was_said_to_it(memory: Any) -> None:
+    for text in ("The boiler is loud again", "When does the plumber come for the boiler?", "Thursday at nine", "Good"):
+        await memory.add(text, speaker="Oleg", session="monday")
+    await memory.add("Zoya wants a kitten", speaker="Oleg", session="tuesday")
+    parts = await memory.context_parts("Which day does the plumber come for the boiler?")
+    said = [line.text for section in parts.sections if section.name == "timeline" for line in section.lines]
+    assert len(said) == len(set(said))
+    place = next(place for place, line in enumerate(said) if "When does the plumber" in line)
+    assert "Thursday at nine" in said[place + 1]
+    assert not any("kitten" in line for line in said)
+    assert (await memory.context_parts("Which day does the plumber come?", session="monday")).text is None
+
+
 async def test_what_was_recalled_is_not_learnt_when_it_comes_back(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")

@@ -1,7 +1,7 @@
 """What a memory tells is what was wanted, and it says nothing to what concerns nobody's memory.
 
 The first set and the unrelated prompts were written before the rule, the second set after it. The figures are those
-first measured, less a little more than a question.
+measured, less a little more than a question.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.quality.asking import StandingClock
 
 NOON = 1_790_000_000_000
 # set: precision and recall with the default embedder, as measured
-MEASURED = {"first": (0.842, 0.898), "second": (0.747, 0.841)}
+MEASURED = {"first": (0.842, 0.898), "second": (0.747, 0.852)}
 MARGIN = 0.03
 SILENT = 0.97
 

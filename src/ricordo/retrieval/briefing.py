@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
@@ -21,7 +22,7 @@ from ricordo.retrieval.context import (
     person_line,
     said_line,
 )
-from ricordo.retrieval.hits import hit_of
+from ricordo.retrieval.hits import hit_of, told
 from ricordo.retrieval.intent import complexity_of
 from ricordo.retrieval.marking import mark, may_be_quoted
 from ricordo.retrieval.profile import known_people, profile
@@ -29,6 +30,7 @@ from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import people
 from ricordo.times import format_times
+from ricordo.traits import QUESTION_MARKS
 from ricordo.words.names import folded_name
 
 _HITS = 20
@@ -41,12 +43,15 @@ _FACT_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What stands beside the hits: what facts were before (by id), who is in them, all people, and their sources."""
+    """What stands beside the hits: what facts were before (by id), who is in them, all people, their sources, and what
+    was said to those that ask (by id).
+    """
 
     before: Mapping[str, Node] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = ()
     people: tuple[Entity, ...] = ()
     sources: tuple[Node, ...] = ()
+    replies: Mapping[str, Node] = field(default_factory=dict)
 
 
 async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None,
@@ -84,12 +89,25 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
         before.update((node.id, former) for former in snapshot.nodes(scope, replaced).values())
         keys = [key for (key,) in snapshot.rows("sources_of_node", {"key": node.key, "most": _SOURCES_EACH})]
         sources.update(dict.fromkeys(keys))
-    rested_on = snapshot.nodes(scope, sources)
+    rested_on = told(snapshot, snapshot.nodes(scope, sources))
     return Beside(
         before=before, profiles=_profiles(snapshot, scope, prompt, facts, now=now),
         people=known_people(snapshot, scope, most=_PEOPLE),
-        sources=tuple(rested_on[key] for key in sources if key in rested_on),
+        sources=tuple(rested_on[key] for key in sources if key in rested_on), replies=_replies(snapshot, scope, hits),
     )  # fmt: skip
+
+
+def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
+    """What was said right after the turns that ask something, by the ids of these; but for what is a hit itself."""
+    asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
+    asked = {node.key: node.id for hit in asking if (node := snapshot.node(scope, hit.id)) is not None}
+    if not asked:
+        return {}
+    rows = snapshot.rows("windows", {"keys": json.dumps(list(asked)), "each": 1})
+    after = {int(reply): asked[key] for key, _, reply in rows if reply is not None}
+    shown = {hit.id for hit in hits}
+    replies = told(snapshot, snapshot.nodes(scope, after))
+    return {after[key]: node for key, node in replies.items() if node.id not in shown}
 
 
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
@@ -121,10 +139,12 @@ def drafted(hits: Sequence[Hit], beside: Beside, *, session: str | None, now: in
         for each in beside.profiles
     ]
     listed = [(each.name, each.relation) for each in beside.people]
+    replies = {id: quoted[0] for id, node in beside.replies.items() if (quoted := quotable([node]))}
+    said = [each for hit in hits if hit.type == "episodic" for each in (hit, replies.get(hit.id)) if each is not None]
     return {
         "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
         "people": [*who, *([people_line(listed)] if listed else [])],
-        "timeline": [said_line(hit) for hit in hits if hit.type == "episodic"],
+        "timeline": [said_line(each) for each in said],
         "evidence": [said_line(hit) for hit in quotable(other)],
     }
 

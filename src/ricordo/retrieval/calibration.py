@@ -2,7 +2,7 @@
 
 That takes about a second once. What came of it is kept in the store, so that every process goes by the same floor; it
 is made again when the store has grown or shrunk by a third: beside the answers at first, before the next one when it
-has doubled. What is kept are eight numbers, and nothing of what anybody said.
+has doubled. What is kept are nine numbers, and nothing of what anybody said.
 """
 
 from __future__ import annotations
@@ -106,24 +106,24 @@ class Floors:
         prompts = await self._embedded(model)
         count = await self._store.read(lambda snapshot: snapshot.shelf_counts(scope, DEFAULT_SHELVES)[0])
         asked = list(zip(generic_prompts(), prompts, strict=True))[:: _EACH if count > _LARGE else 1]
-        best: list[Floats] = []
+        found: list[Floats] = []
         for start in range(0, len(asked) if count else 0, _TOGETHER):
-            ask = partial(self._best, scope=scope, model=model, asked=asked[start : start + _TOGETHER])
-            best += await self._store.read(ask)
-        floor = floor_of(best, model=model, count=count)
+            ask = partial(self._found, scope=scope, model=model, asked=asked[start : start + _TOGETHER])
+            found += await self._store.read(ask)
+        floor = floor_of(found, model=model, count=count)
         if settled:
             await self._keep(scope, floor)
         return floor
 
-    def _best(self, snapshot: Snapshot, *, scope: Scope, model: int,
-              asked: Sequence[tuple[str, Embedded | None]]) -> list[Floats]:  # fmt: skip
-        from ricordo.retrieval.search import strongest
+    def _found(self, snapshot: Snapshot, *, scope: Scope, model: int,
+               asked: Sequence[tuple[str, Embedded | None]]) -> list[Floats]:  # fmt: skip
+        from ricordo.retrieval.search import measured
 
         found = []
         for text, embedded in asked:
             vectors: Mapping[int, Embedded] = {} if embedded is None else {model: embedded}
             plan = make_plan(Query(text=text), now=0, interval=None, vectors=vectors)
-            found.append(strongest(snapshot, plan, scope=scope, vectors=self._vectors()))
+            found.append(measured(snapshot, plan, scope=scope, vectors=self._vectors()))
         return found
 
     async def _embedded(self, model: int) -> Sequence[Embedded | None]:
@@ -158,10 +158,9 @@ def _kept(snapshot: Snapshot, scope: Scope, model: int) -> _Kept:
     rows = snapshot.rows("floor_of", {"spaces": json.dumps(snapshot.visible(scope)), "model": model, "rule": RULE})
     if not rows:
         return _Kept(None, count)
-    then, middle, spread = rows[0]
-    return _Kept(
-        Floor(model=model, count=then, middle=tuple(json.loads(middle)), spread=tuple(json.loads(spread))), count
-    )
+    then, middle, spread, chance = rows[0]
+    middle, spread = tuple(json.loads(middle)), tuple(json.loads(spread))
+    return _Kept(Floor(model=model, count=then, middle=middle, spread=spread, chance=chance), count)
 
 
 def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
@@ -172,5 +171,6 @@ def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
         {
             "spaces": json.dumps(snapshot.visible(scope)), "model": floor.model, "rule": RULE, "count": floor.count,
             "middle": json.dumps(floor.middle), "spread": json.dumps(floor.spread),
+            "chance": floor.chance,
         },
     )  # fmt: skip

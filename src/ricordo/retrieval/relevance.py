@@ -1,15 +1,16 @@
 """What a memory says to a question, and what only resembles it: a floor in units of what chance reaches in this store.
 
 How near is near depends on the embedder and on what a store is about, so a set of prompts that concern nobody's memory
-is asked once (`calibration`), and the spread of their best answers is the unit. Zero is the floor. The same weights
-serve every store; what they were fitted on stands in docs/explanation/what-is-relevant.md.
+is asked once (`calibration`), and the spread of their best answers is the unit. What the sum of all measures then
+reaches for them is what chance reaches, and the floor, which is zero, lies so much above that. The same weights serve
+every store; what they were fitted on stands in docs/explanation/what-is-relevant.md.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,12 +32,13 @@ MEASURES = ("words", "meaning", "known", "telling")
 store has ever heard of, 0 to 1; and how much the words tell that stand there letter by letter, in nats.
 """
 
-RULE = 1
+RULE = 2
 """Raised when what is measured changes: floors that were kept are then made again."""
 
-_WEIGHTS = np.array([0.75, 0.6, 1.1, 0.4])
-_BASE = -5.1
-_BASE_WITHOUT_MEANING = -5.5
+# What each measure counts and how far above chance the floor lies. By words alone what matters is how much is told
+# letter by letter: all words of "What can you do for me?" stand in any conversation.
+_WEIGHTS, _ABOVE = np.array([0.75, 0.6, 1.1, 0.4]), 4.8
+_WEIGHTS_OF_WORDS, _ABOVE_OF_WORDS = np.array([0.3, 0.0, 0.8, 1.0]), 5.7
 _LEAST_SPREAD = np.array([0.05, 0.03, 0.05, 0.5])
 _WITHIN = (-3.0, 6.0)
 # A meaning far beyond chance is enough by itself: other words for the same thing.
@@ -55,13 +57,15 @@ _NAMED_IN_CONTEXT = 0.6
 class Floor:
     """What chance reaches: of each of `MEASURES` the middle and the spread of the best answers to prompts of nobody.
 
-    `model` is the embedder's key, 0 for words alone; `count` how many memories there were.
+    `chance` is the middle of the best sums of all in these units. It is seldom 0: the best by one measure may be
+    nothing by another. `model` is the embedder's key, 0 for words alone; `count` how many memories there were.
     """
 
     model: int
     count: int
     middle: tuple[float, ...]
     spread: tuple[float, ...]
+    chance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +96,16 @@ class Judged:
     reasons: Mapping[int, str]
 
 
-def floor_of(best: Sequence[Floats], *, model: int, count: int) -> Floor:
-    """The floor from the best that each generic prompt found, float32[measures] each. Pure."""
-    rows = np.stack(best) if best else np.zeros((1, len(MEASURES)), np.float32)
+def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
+    """The floor from what each generic prompt found, float32[measures, candidates] each. Pure."""
+    rows = np.stack([each.max(axis=1) for each in found]) if found else np.zeros((1, len(MEASURES)), np.float32)
     spread = np.maximum(rows.std(axis=0), _LEAST_SPREAD)
-    return Floor(
+    floor = Floor(
         model=model, count=count, middle=tuple(np.median(rows, axis=0).round(4).tolist()),
         spread=tuple(spread.round(4).tolist()),
     )  # fmt: skip
+    sums = [float(_sums(each, floor)[0].max()) for each in found]
+    return replace(floor, chance=round(float(np.median(sums)), 4) if sums else 0.0)
 
 
 def evidence_of(look: Lookup, pool: Pool) -> Evidence:
@@ -160,12 +166,24 @@ def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64],
 
     Anchors are left out: they are forgiven so much, not better.
     """
-    units = (evidence.values.T - np.array(floor.middle)) / np.array(floor.spread)
-    units = np.clip(units, *_WITHIN)
-    has_meaning = floor.model != 0
-    if not has_meaning:
+    whole, even = _sums(evidence.values, floor)
+    above = floor.chance + (_ABOVE if floor.model else _ABOVE_OF_WORDS)
+    return whole - above, even - above
+
+
+def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weighed sum of all measures in units of chance, with and without what an uncommonly near meaning adds.
+
+    Args:
+        values: float32[measures, n].
+
+    Returns:
+        float64[n] twice.
+    """
+    units = np.clip((values.T - np.array(floor.middle)) / np.array(floor.spread), *_WITHIN)
+    if not floor.model:
         units[:, 1] = 0.0
-    even = units @ _WEIGHTS + (_BASE if has_meaning else _BASE_WITHOUT_MEANING)
+    even = units @ (_WEIGHTS if floor.model else _WEIGHTS_OF_WORDS)
     return even + _NEAR_WEIGHT * np.maximum(0.0, units[:, 1] - _NEAR), even
 
 

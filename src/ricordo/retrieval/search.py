@@ -132,14 +132,14 @@ def _under_floor(look: Lookup, judged: Judged | None) -> tuple[tuple[str, float,
     return tuple((nodes[key].id, relevance, reason) for key, relevance, reason in told if key in nodes)
 
 
-def strongest(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> NDArray[np.float32]:
-    """The best of each measure of relevance among the candidates, float32[measures]: what a question reaches."""
+def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> NDArray[np.float32]:
+    """What a question finds by each measure of relevance, float32[measures, candidates], of which there is one at
+    least.
+    """
     look = _lookup(_Run(snapshot, time.monotonic() + _PATIENCE_S), plan, scope=scope, vectors=vectors)
     seeds: dict[str, Candidates] = {name: use(look) for name, use in STRATEGIES.items()}
     pool = gather(look, seeds)
-    if pool is None:
-        return np.zeros(len(MEASURES), np.float32)
-    return np.asarray(evidence_of(look, pool).values.max(axis=1), np.float32)
+    return np.zeros((len(MEASURES), 1), np.float32) if pool is None else evidence_of(look, pool).values
 
 
 def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:

@@ -408,6 +408,7 @@ CREATE TABLE floors (
   count  INTEGER NOT NULL,       -- of how many memories
   middle TEXT NOT NULL,          -- JSON, a number for each measure
   spread TEXT NOT NULL,
+  chance REAL NOT NULL,          -- what the sum of all measures reaches, in these units
   PRIMARY KEY (spaces, model)
 ) STRICT, WITHOUT ROWID;
 

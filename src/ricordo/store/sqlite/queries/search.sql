@@ -55,9 +55,9 @@ SELECT shelf FROM nodes WHERE key = :key
 
 -- name: floor_of
 -- What chance reaches for a caller, by an embedder; how many memories there were then.
-SELECT count, middle, spread FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
+SELECT count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
 
 -- name: floor_put
-INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread)
+INSERT INTO floors VALUES (:spaces, :model, :rule, :count, :middle, :spread, :chance)
 ON CONFLICT DO UPDATE SET rule = excluded.rule, count = excluded.count, middle = excluded.middle,
-  spread = excluded.spread
+  spread = excluded.spread, chance = excluded.chance
