@@ -130,9 +130,11 @@ async def _show(door: Door, memory: Memory, id: str) -> Answer:
 
 
 async def _undo(door: Door, memory: Memory, id: str) -> Answer:
+    is_replay = any(each.id == id and each.kind == "replay" for each in await memory.runs(_LATEST))
     commit = await memory.undo(id)
     await door.settle(memory)
-    done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; its conversations wait again.")
+    then = "what was known before it is known again." if is_replay else "its conversations wait again."
+    done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; {then}")
 
     def show(out: Console) -> None:
         out.print(done)
