@@ -111,6 +111,9 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "update": (Call(kind="ids", ask=_simple("update", content="it is not so")),),
         "resolve": (Call(kind="reviews", ask=_simple("resolve", decision="keep both")),),
         "run": (Call(kind="runs", ask=_simple("run")),),
+        "accept": (Call(kind="runs", ask=_simple("accept")),),
+        "replay": (Call(kind="runs", ask=_simple("replay")),),
+        "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "undo": (
             Call(kind="runs", ask=_simple("undo")),
