@@ -12,7 +12,8 @@ import pytest
 OWN = {
     "mem0": set(), "tools": set(), "items": set(), "memory_files": set(),
     "langgraph": {"langgraph", "langchain_core"}, "langchain": {"langchain_core"},
-    "openai_agents": {"agents", "openai", "mcp"}, "pydantic_ai": {"pydantic_ai"}, "anthropic_memory": {"anthropic"},
+    "openai_agents": {"agents", "openai", "mcp", "starlette"}, "pydantic_ai": {"pydantic_ai"},
+    "anthropic_memory": {"anthropic"},
 }  # fmt: skip
 """What an adapter may load: its library, and what that needs itself."""
 
