@@ -62,7 +62,7 @@ fuzz-http: $(READY)
 load: $(READY)
 	@$(BIN)/python benchmarks/doors.py
 
-# Adapters against the libraries they are for, which are installed first: about 110 MB.
+# Adapters against the libraries they are for, which are installed first: about 160 MB.
 adapters: $(READY)
 	@$(BIN)/python -m pip install --quiet --group adapters
 	@$(BIN)/python -m pytest -p no:langsmith_plugin tests/adapters tests/docs

@@ -309,6 +309,12 @@ _UPKEEP = (
         notes={"id": "The run's id."},
     ),
     Capability(
+        method="accept", tool="accept_run", effect="removes", access="admin", is_idempotent=True,
+        summary="Take over what a replay of a run found: what is new comes, what it missed goes. undo_change takes it "
+        "back.",
+        notes={"run": "The replay's id.", "items": "Only these of its items, by number, counted from 1."},
+    ),
+    Capability(
         method="gc", tool="memory_gc", effect="removes", access="admin", is_idempotent=True,
         summary="Take to the archive what is over: expired, faded, past its lifetime.",
     ),

@@ -810,7 +810,8 @@ class Memory:
 
     async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
         """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
-        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed; what is found can
+        be accepted for 30 days.
 
         Raises:
             NotFoundError: there is no such run.
@@ -821,6 +822,28 @@ class Memory:
 
         house = self._opened.house(self._scope, model=model)
         return await running.replay(house, await self.run(run))
+
+    async def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
+        """Take over what a replay found, as one change under its id: what is "added" comes, what is "missing" is closed
+        unless anybody touched it or it was said again since. `undo` takes it back. Returns what was done.
+
+        Args:
+            run: what `replay` returned, or its id.
+            items: only these of its items, by their numbers, counted from 1.
+
+        Raises:
+            NotFoundError: there is no such replay, or something was erased since.
+            InvalidError: it has no such item, or one that cannot be accepted.
+            ConflictError: a message that was read has changed since, or the replayed run was undone.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        from ricordo.consolidation import run as running
+
+        check_may_alter(self._scope.trust)
+        wanted = run.id if isinstance(run, Run) else run
+        done = await running.accept(self._opened.house(self._scope), wanted, items)
+        self._opened.backlog.note(len(done.items))
+        return done
 
     async def summarise(self, session: str) -> str:
         """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever

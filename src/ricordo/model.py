@@ -51,6 +51,7 @@ RunItemKind = Literal[
     "refused",
     "failed",
     "left",
+    "kept",
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
@@ -332,7 +333,8 @@ class Assertion:
 class RunItem:
     """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
     place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
-    messages it rests on. What is "left" is a conversation that somebody else is just taking in.
+    messages it rests on. What is "left" is a conversation that somebody else is just taking in; what is "kept"
+    was not found again, and had been touched since.
     """
 
     what: RunItemKind

@@ -655,7 +655,8 @@ class Memory:
 
     def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
         """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
-        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed.
+        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed; what is found can
+        be accepted for 30 days.
 
         Raises:
             NotFoundError: there is no such run.
@@ -663,6 +664,22 @@ class Memory:
             UnavailableError: no model is chosen, or it cannot be had.
         """
         return self._portal.call(self._memory.replay(run, model=model))
+
+    def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
+        """Take over what a replay found, as one change under its id: what is "added" comes, what is "missing" is closed
+        unless anybody touched it or it was said again since. `undo` takes it back. Returns what was done.
+
+        Args:
+            run: what `replay` returned, or its id.
+            items: only these of its items, by their numbers, counted from 1.
+
+        Raises:
+            NotFoundError: there is no such replay, or something was erased since.
+            InvalidError: it has no such item, or one that cannot be accepted.
+            ConflictError: a message that was read has changed since, or the replayed run was undone.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        return self._portal.call(self._memory.accept(run, items))
 
     def summarise(self, session: str) -> str:
         """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever

@@ -33,6 +33,7 @@ PROGRAMS = [
 
 LIBRARIES = {
     "langgraph": "langgraph", "langchain": "langchain_core", "openai_agents": "agents", "pydantic_ai": "pydantic_ai",
+    "anthropic_memory": "anthropic",
 }  # fmt: skip
 """What an adapter needs that only `make adapters` installs."""
 

@@ -23,6 +23,7 @@ ROUTED_BY_OTHER_VERBS = {
     "remember_many": "remember",
     "add_entity": "entity-add",
     "get": "show",
+    "accept": "run",
 }
 """Methods without a verb of their name, and the verb that does it."""
 

@@ -113,7 +113,8 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
     assert (await use("list_runs"))["result"] == []
     assert (await use("memory_consolidate"))["model"] == "rules"
     for name, arguments, said in (
-        ("get_run", {"id": "x"}, "no run"), ("summarise_session", {"session": "s1"}, "no language model"),
+        ("get_run", {"id": "x"}, "no run"), ("accept_run", {"run": "x"}, "no replay"),
+        ("summarise_session", {"session": "s1"}, "no language model"),
     ):  # fmt: skip
         refused = await client.call_tool(name, arguments)
         assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def told(cli: Cli) -> None:
-    cli("add", "Sarah likes tea.", "--session", "monday")
+    cli("add", "Sarah likes tea, and Boris plays the flute.", "--session", "monday")
 
 
 def test_a_conversation_is_consolidated_looked_at_and_taken_back(cli: Cli, server: ModelServer):
@@ -44,10 +44,29 @@ def test_a_conversation_is_consolidated_looked_at_and_taken_back(cli: Cli, serve
     assert "+ Sarah likes tea" in cli("run", "show", handle).out
     again = cli("run", "replay", handle, *model)
     assert "= Sarah likes tea" in again.out and "Nothing is changed" in again.out
+    usual = server.always
+    server.always = said(proposal(fact("Sarah likes tea", "e1"), fact("Boris plays the flute", "e1")))
+    accept_some(cli, handle, *model)
+    server.always = usual
     assert "wait again" in cli("run", "undo", handle).out
     assert cli("runs", "--json").json["runs"] == []
     assert cli("consolidate", *model, "--json").json["state"] == "done"
     assert "Nothing waits" in cli("consolidate", *model).out
+
+
+def accept_some(cli: Cli, handle: str, *model: str) -> None:
+    offered = cli("run", "replay", handle, *model, "--json").json
+    number = str([item["what"] for item in offered["items"]].index("added") + 1)
+    shown = cli("run", "replay", handle, *model).out
+    assert f"{number} +" in shown and "ricordo run accept" in shown
+    assert cli("run", "accept", offered["id"], "--item", "99", "--json").status == 2
+    assert cli("run", "show", handle, "--item", "1", "--json").status == 2
+    part = cli("run", "accept", offered["id"][-8:], "--item", number)
+    assert part.status == 0 and "+ Boris plays" in part.out and "ricordo run undo" in part.out
+    assert cli("run", "accept", offered["id"], "--json").json["state"] == "done"
+    assert cli("run", "accept", "nonsense", "--json").status == 3
+    undone = cli("run", "undo", offered["id"][-8:])
+    assert undone.status == 0 and "known before it" in undone.out and "wait again" not in undone.out
 
 
 def test_what_goes_wrong_is_said_and_nothing_else_needs_a_model(cli: Cli, server: ModelServer):

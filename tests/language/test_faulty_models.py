@@ -38,8 +38,8 @@ def echo(body: dict) -> tuple[int, dict[str, str], str]:
     return said(body["messages"][-1]["content"])(body)
 
 
-def opened(path: Path, server: ModelServer) -> Memory:
-    model = resolve(f"{server.url}#tiny", timeout_s=0.4, first_wait_s=0.01, context_tokens=16_000)
+def opened(path: Path, server: ModelServer, *, timeout_s: float = 0.4) -> Memory:
+    model = resolve(f"{server.url}#tiny", timeout_s=timeout_s, first_wait_s=0.01, context_tokens=16_000)
     return Memory.open(path, embedder=None, model=model, settings=Settings(durability="process"))
 
 
@@ -146,7 +146,7 @@ async def test_instructions_said_back_are_not_learnt(tmp_path, server):
 
 async def test_adding_and_searching_go_on_while_a_model_thinks(tmp_path, server):
     server.always = lambda body: (time.sleep(1.5), said(GOOD)(body))[1]
-    async with opened(tmp_path / "me.db", server) as memory:
+    async with opened(tmp_path / "me.db", server, timeout_s=30) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
         thinking = asyncio.ensure_future(memory.consolidate())
         for number in range(3):

@@ -128,6 +128,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             for form in ("jsonl", "markdown", "mcp")
         ),
         "run": (Call(kind="runs", ask=_simple("run")),),
+        "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),

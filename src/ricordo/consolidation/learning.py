@@ -137,6 +137,19 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
     return replace(change, runs=(done,)), done
 
 
+def learn_again(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int) -> tuple[Change, Run]:
+    """The change that keeps more of messages that have become knowledge already, and the run with what it does. What
+    they gave to an earlier run is left out.
+
+    Args:
+        draft: of which all messages still say what was shown.
+        now: Unix milliseconds, UTC.
+    """
+    learning = _Learning(snapshot=snapshot, draft=draft, terms=terms, now=now, at=from_ms(now))
+    change = _change(learning, frozenset(node.id for node in draft.episodes))
+    return change, replace(run, items=(*run.items, *learning.items))
+
+
 def _is_same(shown: Node, now: Node | None) -> bool:
     return now is not None and now.content == shown.content
 

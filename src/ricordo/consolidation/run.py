@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from ricordo.clock import from_ms
+from ricordo.consolidation import accepting
 from ricordo.consolidation.judge import Accepted, Rules, joined, judge
 from ricordo.consolidation.learning import Compared, Draft, Terms, learn
 from ricordo.consolidation.lease import leased
@@ -349,12 +350,13 @@ async def summarise(house: House, session: str) -> str:
 
 
 async def replay(house: House, run: Run) -> Run:
-    """What a model makes of the conversations of a run now, beside what is known of them. Nothing is changed.
+    """What a model makes of the conversations of a run now, beside what is known of them. Nothing is changed; `accept`
+    takes it over.
 
     An item is "added" where nothing known says it, "repeated" where something does, "missing" where what the run made
     and is still known was not found again.
     """
-    spent, items = _Spent(), list[RunItem]()
+    spent, drafts, offers = _Spent(), list[Draft](), list[accepting.Offer]()
     made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
     again: set[str] = set()
     place = run.owner, run.chat
@@ -363,20 +365,42 @@ async def replay(house: House, run: Run) -> Run:
             await _check_budget(house)
             shown = await house.store.read(lambda tx, at=session: runs.session_episodes(tx, house.scope, place, at))  # type: ignore[misc]
             draft = await drafted(house, place, session, shown, spent, compares=False)
+            drafts.append(draft)
             for fact in draft.judged.facts:
                 same = next((id for id, item in made.items() if is_much_the_same(item.text, fact.content)), None)
                 again |= {same} if same else set()
                 evidence = tuple(node.id for node in fact.evidence)
                 what: RunItemKind = "repeated" if same else "added"
-                items.append(RunItem(what=what, id=same, text=fact.content, evidence=evidence))
-            items += [RunItem(what="refused", text=each.text, reason=each.reason) for each in draft.judged.refused]
+                offers.append((RunItem(what=what, id=same, text=fact.content, evidence=evidence), fact))
+            offers += [
+                (RunItem(what="refused", text=each.text, reason=each.reason), None) for each in draft.judged.refused
+            ]
     finally:
         await _note_use(house, spent)
-    items += [replace(item, what="missing", reason="") for id, item in made.items() if id not in again]
+    offers += [(replace(item, what="missing", reason=""), None) for id, item in made.items() if id not in again]
     now = from_ms(house.now())
     fresh = replace(
         run, id=new_id(house.now()), kind="replay", state="proposed", model=_name(house.model),
         prompt="" if house.model is None else VERSION,
-        started_at=now, ended_at=now, tokens_in=0, tokens_out=0, items=tuple(items), key=0,
+        started_at=now, ended_at=now, tokens_in=0, tokens_out=0, key=0,
+        items=tuple(item for item, _ in offers),
     )  # fmt: skip
-    return _paid(fresh, spent, house.limits)
+    found = _paid(fresh, spent, house.limits)
+    at = house.now()
+    await house.store.derive(lambda tx: accepting.keep(tx, house.scope, found, run.id, drafts, offers, now=at))
+    return found
+
+
+async def accept(house: House, run_id: str, numbers: Sequence[int] | None) -> Run:
+    """Take over what a replay found, or some items of it, as one change under its id.
+
+    Raises: as `accepting.accept`.
+    """
+    actor = house.scope.owner or house.scope.chat or ""
+    known = await house.store.read(lambda tx: accepting.whole_id(tx, house.scope, run_id))
+    reason = Reason(actor=actor, origin="accept", reason="accept", run_id=known)
+
+    def decide(tx: Snapshot) -> tuple[Change, Run]:
+        return accepting.accept(tx, house.scope, known, numbers, house.terms, now=house.now())
+
+    return await house.store.write(decide, scope=house.scope, reason=reason, at=from_ms(house.now()))

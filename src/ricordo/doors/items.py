@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 _PAGE = 1_000
-_MOST_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ class Items:
         known = await opened.nodes(self._memory, ids)
         fresh = [
             Message(
-                text=item.text[:_MOST_CHARS], role="assistant", origin="agent", id=id, attributes=self._fields(item)
+                text=item.text, role="assistant", origin="agent", id=id, attributes=self._fields(item)
             )
             for id, item in zip(ids, items, strict=True) if id not in known
         ]  # fmt: skip
@@ -66,7 +65,7 @@ class Items:
             if id in known:
                 if not known[id].is_live:
                     await self._memory.restore(id)
-                await self._memory.update(id, content=item.text[:_MOST_CHARS], attributes=self._fields(item))
+                await self._memory.update(id, content=item.text, attributes=self._fields(item))
 
     async def touch(self, node: Node, fields: Json) -> None:
         """Alter some fields of an item."""

@@ -46,6 +46,7 @@ __all__ = ["RicordoStore"]
 Namespace = tuple[str, ...]
 
 _MOST = 1_000
+_MOST_CHARS = 20_000
 
 
 class RicordoStore(BaseStore):
@@ -148,7 +149,8 @@ class RicordoStore(BaseStore):
         """What it is found by."""
         paths = op.index or self._fields
         found = [each for path in paths for each in get_text_at_path(op.value, path)] if paths else _texts(op.value)
-        return "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
+        text = "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
+        return text[:_MOST_CHARS]
 
     async def _get(self, op: GetOp) -> Item | None:
         found = await self._live(await self._items.get([[*op.namespace, op.key]]), refresh=op.refresh_ttl)

@@ -100,13 +100,20 @@ def _counted(run: Run) -> str:
 @verb("run", panel=_PANEL)
 async def run(
     door: Door,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="show (or diff), undo, or replay.")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="show (or diff), undo, replay, or accept.")],
     id: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the last 8 characters of it.")],
+    item: Annotated[
+        list[int] | None, typer.Option(metavar="N", help="With accept: only this item of the replay; repeatable.")
+    ] = None,
 ) -> Answer:
-    """Look at a run, take it back as one, or see what the model given would make of its conversations."""
-    if action not in _ACTIONS:
-        raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}")
+    """Look at a run, take it back as one, see what the model given would make of its conversations, and accept that."""
+    if action not in _ACTIONS and action != "accept":
+        raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}, accept")
+    if item and action != "accept":
+        raise InvalidError("item: only `accept` takes it")
     async with door.open(uses_model=action == "replay") as memory:
+        if action == "accept":
+            return await _accept(door, memory, id, item)
         whole = await _whole_run_id(memory, id)
         return await _ACTIONS[action](door, memory, whole)
 
@@ -123,9 +130,11 @@ async def _show(door: Door, memory: Memory, id: str) -> Answer:
 
 
 async def _undo(door: Door, memory: Memory, id: str) -> Answer:
+    is_replay = any(each.id == id and each.kind == "replay" for each in await memory.runs(_LATEST))
     commit = await memory.undo(id)
     await door.settle(memory)
-    done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; its conversations wait again.")
+    then = "what was known before it is known again." if is_replay else "its conversations wait again."
+    done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; {then}")
 
     def show(out: Console) -> None:
         out.print(done)
@@ -147,11 +156,28 @@ async def _replay(door: Door, memory: Memory, id: str) -> Answer:
         found = await memory.replay(id)
 
     def show(out: Console) -> None:
-        show_runs.items(out, found.items)
+        show_runs.items(out, found.items, numbered=True)
         out.print(dim(_cost(found)))
-        out.print(dim("Nothing is changed. `ricordo run undo` and `ricordo consolidate` have it done anew."))
+        handle = handle_of(found.id)
+        out.print(
+            dim(f"Nothing is changed. `ricordo run accept {handle}` takes it over, with `--item N` a part of it.")
+        )
 
     return Answer(data=found, show=show)
+
+
+async def _accept(door: Door, memory: Memory, id: str, numbers: list[int] | None) -> Answer:
+    done = await memory.accept(id, numbers or None)
+    await door.settle(memory)
+
+    def show(out: Console) -> None:
+        if not done.items:
+            out.print("There was nothing left to accept.")
+            return
+        show_runs.items(out, done.items)
+        out.print(dim(f"`ricordo run undo {handle_of(done.id)}` takes it back."))
+
+    return Answer(data=done, show=show)
 
 
 _ACTIONS = {"show": _show, "diff": _show, "undo": _undo, "replay": _replay}

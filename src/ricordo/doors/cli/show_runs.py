@@ -16,16 +16,19 @@ _MARKS = {
     "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
     "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
     "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
-    "left": ("~", "yellow"),
+    "left": ("~", "yellow"), "kept": ("=", "yellow"),
 }  # fmt: skip
 
 
-def items(out: Console, found: Sequence[RunItem]) -> None:
-    """A readable diff: what came, what went, what was not believed."""
+def items(out: Console, found: Sequence[RunItem], *, numbered: bool = False) -> None:
+    """A readable diff: what came, what went, what was not believed; with numbers where some of it can be chosen."""
     lines = Table.grid(padding=(0, 1))
-    for item in sorted(found, key=lambda each: each.what == "refused"):
+    for number, item in sorted(enumerate(found, start=1), key=lambda each: each[1].what == "refused"):
         mark, style = _MARKS[item.what]
         why = f"  {one_line(item.reason, most=160)}" if item.reason else ""
         text = one_line(item.text, most=200) or item.what
-        lines.add_row(Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim")))
+        which = (Text(str(number), style="dim"),) if numbered else ()
+        lines.add_row(
+            *which, Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim"))
+        )
     out.print(lines)

@@ -102,7 +102,7 @@ AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_p
 
 DERIVED: Final = frozenset((
     "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
-    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors",
+    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors", "proposals",
 ))  # fmt: skip
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
 

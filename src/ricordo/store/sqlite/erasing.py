@@ -32,7 +32,7 @@ REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
 
 BY_HAND = frozenset((
     "traits", "nodes_fts", "archive_fts", "history", "packs", "centres", "to_link", "relations_to_link", "off_record",
-    "floors",
+    "floors", "proposals",
 ))  # fmt: skip
 """Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
 
@@ -63,6 +63,7 @@ class Targets:
 
 def begin(snapshot: Snapshot, targets: Targets, *, at: int) -> int:
     """Write down what is to go; return the number of the erasure. An owner's memory cannot be found from then on."""
+    snapshot.rows("proposals_erase")
     erasing = int(snapshot.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
     rows = [(erasing, "nodes", key) for key in targets.nodes]
     rows += [(erasing, "entities", key) for key in targets.entities]
@@ -112,6 +113,7 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     snapshot.rows("relations_to_link_erase")
     snapshot.rows("to_link_erase")
     snapshot.rows("floors_erase")
+    snapshot.rows("proposals_erase")
     left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     seq = previous + 1

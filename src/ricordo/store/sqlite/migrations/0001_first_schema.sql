@@ -391,6 +391,14 @@ CREATE TABLE centres (
   PRIMARY KEY (model, space, shelf)
 ) STRICT, WITHOUT ROWID;
 
+-- Replays of runs, until somebody accepts them. What they say is erased with anything that is: no foreign key is needed.
+CREATE TABLE proposals (
+  id    TEXT PRIMARY KEY,        -- the run's that it becomes
+  space INTEGER NOT NULL,
+  at    INTEGER NOT NULL,        -- Unix milliseconds
+  body  TEXT NOT NULL            -- JSON
+) STRICT, WITHOUT ROWID;
+
 -- What chance reaches in what a caller sees, by the spaces they see and the embedder (0: words alone). Kept, so that every
 -- process goes by the same floor.
 CREATE TABLE floors (

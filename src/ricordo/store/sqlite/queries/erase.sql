@@ -79,6 +79,10 @@ DELETE FROM off_record WHERE owner = :owner AND chat = ''
 -- name: packs_erase
 DELETE FROM packs WHERE space IN (SELECT value FROM json_each(:spaces))
 
+-- name: proposals_erase
+-- What replays found may say what is gone now; it is asked for anew.
+DELETE FROM proposals
+
 -- name: floors_erase
 -- What was measured of memories that are gone now; it is measured again.
 DELETE FROM floors

@@ -68,6 +68,16 @@ SELECT sp.owner, sp.chat, ss.session_id, f.tries, f.at, f.reason
 FROM failures f JOIN spaces sp ON sp.key = f.space LEFT JOIN sessions ss ON ss.key = f.session
 WHERE f.space IN (SELECT value FROM json_each(:spaces)) ORDER BY f.at DESC
 
+-- name: proposal_put
+INSERT INTO proposals VALUES (:id, :space, :at, :body)
+
+-- name: proposal_by_id
+SELECT body FROM proposals
+WHERE (id = :id OR (length(:id) = 8 AND substr(id, -8) = :id)) AND space IN (SELECT value FROM json_each(:spaces))
+
+-- name: proposals_drop
+DELETE FROM proposals WHERE at < :before
+
 -- name: forgotten_like
 -- Facts of a type that somebody had forgotten, or decided against: those that say the same, or rest on the same messages.
 SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
