@@ -136,6 +136,16 @@ def test_the_environment_says_whose_memory_it_is(cli: Cli, monkeypatch: pytest.M
     assert not re.search("coffee", cli("list").out)
 
 
+@pytest.mark.parametrize("option", ["--store", "--owner", "--chat"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_a_variable_that_is_not_set_opens_nobodys_memory(cli: Cli, option: str, value: str) -> None:
+    cli("remember", "I like coffee")
+    for words in ([option, value, "list"], ["list", option, value]):
+        refused = cli(*words)
+        assert (refused.status, refused.out) == (2, "")
+        assert f"{option} is blank" in refused.err
+
+
 def test_what_is_held_is_shown_and_decided_on(cli: Cli, tmp_path: Path) -> None:
     asyncio.run(_hold(cli))
     listed = cli("quarantine")

@@ -83,7 +83,14 @@ def everywhere(
     ] = None,
     as_json: Annotated[bool, _option("--json", metavar="", text="Print one JSON document on standard output.")] = False,
 ) -> Given:
-    """The options of every command; their one description."""
+    """The options of every command; their one description.
+
+    Raises:
+        InvalidError: a name is blank, as of a variable that is not set: somebody else's memory would answer.
+    """
+    for name, value in (("store", store), ("owner", owner), ("chat", chat)):
+        if value is not None and not value.strip():
+            raise InvalidError(f"--{name} is blank", hint="give a name, or leave the option out")
     return Given(store=store, config=config, owner=owner, chat=chat, embedder=embedder, model=model, as_json=as_json)
 
 

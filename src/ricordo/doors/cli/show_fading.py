@@ -56,7 +56,7 @@ def _becomes(each: Weak) -> str:
 def report(out: Console, done: ArchiveReport, *, hint: Hint) -> None:
     """What went to the archive or would, by reason, and the first of it."""
     if not done.archived:
-        out.print(f"Nothing to do: {done.live:,} memories are known, and none of them is over.")
+        out.print(f"Nothing to do: none of what is known ({done.live:,}) is over.")
         _over(out, done)
         return
     goes = "would go" if done.dry_run else "went"
