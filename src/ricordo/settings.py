@@ -99,6 +99,12 @@ class Settings:
     conflict_min_confidence: float = _setting(
         0.8, "how sure a model must be that a fact no longer holds for a newer one to take its place", least=0, most=1
     )
+    extraction_enabled: bool = _setting(
+        False, "whether conversations are read as they go on, in the background, and not only when they are over"
+    )
+    extraction_wait_s: float = _setting(
+        20.0, "how long a conversation must pause before what is new in it is read, in seconds", least=0, most=86_400
+    )
     daily_tokens: int = _setting(
         0, "how many tokens language models may take in a day, in and out; 0: no limit", least=0, most=10**12
     )
@@ -120,8 +126,9 @@ class Settings:
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
         if self.decay_closes not in get_args(DecayCloses):
             raise InvalidError(f"decay_closes: {self.decay_closes!r} is unknown", hint="choose ephemeral or all")
-        if not isinstance(self.auto_gc, bool):
-            raise InvalidError(f"auto_gc: {self.auto_gc!r} is neither true nor false")
+        for name in ("auto_gc", "extraction_enabled"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidError(f"{name}: {getattr(self, name)!r} is neither true nor false")
         self.signals_left_out()
         zone_of(self.time_zone)
 
