@@ -114,6 +114,8 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), each.metadata["least"], each.metadata["most"])
+        if not isinstance(self.extraction_enabled, bool):
+            raise InvalidError(f"extraction_enabled: {self.extraction_enabled!r} is neither true nor false")
         if self.durability not in ("disk", "process"):
             raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
         if self.secrets not in ("redact", "refuse", "keep"):
@@ -126,9 +128,8 @@ class Settings:
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
         if self.decay_closes not in get_args(DecayCloses):
             raise InvalidError(f"decay_closes: {self.decay_closes!r} is unknown", hint="choose ephemeral or all")
-        for name in ("auto_gc", "extraction_enabled"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidError(f"{name}: {getattr(self, name)!r} is neither true nor false")
+        if not isinstance(self.auto_gc, bool):
+            raise InvalidError(f"auto_gc: {self.auto_gc!r} is neither true nor false")
         self.signals_left_out()
         zone_of(self.time_zone)
 
