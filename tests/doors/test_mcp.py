@@ -298,3 +298,32 @@ def test_the_process_binds_the_caller(tmp_path: Path) -> None:
     assert quick.options(["mcp", "install", "--client", "cursor"]) is None
     assert quick.options(["mcp", "--help"]) is None
     assert quick.options(["mcp", "--owner"]) is None
+
+
+def test_what_the_server_never_uses_is_not_loaded_and_there_when_it_is_asked_for() -> None:
+    program = """
+import asyncio, sys
+from ricordo.doors.calling import Caller, Calls
+from ricordo.doors.mcp import stdio
+from pydantic import BaseModel
+
+async def main():
+    calls = Calls(asyncio.sleep(0))
+    stdio._server(calls, Caller(), "core", asyncio.Event())
+    await calls._opening
+
+asyncio.run(main())
+unused = {"mcp.client.session", "mcp.server.mcpserver", "ricordo.memory", "numpy"} & set(sys.modules)
+assert not unused, unused
+assert "defer_build" not in BaseModel.model_config
+import mcp
+from mcp import Client
+from mcp.server import MCPServer
+assert mcp.Client is Client and mcp.server.MCPServer is MCPServer and type(mcp).__name__ == "module"
+try:
+    mcp.nothing
+except AttributeError:
+    print("as it should be")
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "as it should be\n", done.stderr
