@@ -33,7 +33,8 @@ def plain_value(value: object) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if is_dataclass(value):
-        return {name: plain_value(getattr(value, name)) for name in _names(type(value))}
+        kind: Any = type(value)
+        return {name: plain_value(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, Mapping):
         return {str(name): plain_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

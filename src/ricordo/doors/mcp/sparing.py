@@ -2,8 +2,7 @@
 
 Its packages bring in a client, a second kind of server and web servers for them, and pydantic builds a validator for
 each of some thousand models at once. Left out until somebody asks for them, that is a fifth of the work until the first
-answer. Both use public names only (`__path__`,
-`model_config`); where the SDK is loaded already, nothing is done.
+answer. Both use public names only (`__path__`, `model_config`); where the SDK is loaded already, nothing is done.
 """
 
 from __future__ import annotations
