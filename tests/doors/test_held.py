@@ -1,4 +1,4 @@
-"""What is held in quarantine reaches no agent: by no tool, no resource, and no route for a caller who is not the user."""
+"""What is held in quarantine reaches no agent: by no tool, no resource, no route for a caller who is not the user."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Ten thousand calls by callers who may not see, through every door: `python -m tests.leaks.doors --calls 10000 --out F`.
+"""Ten thousand calls by callers who may not see, through every door: `python -m tests.leaks.doors --calls 10000`.
 
 MCP over standard streams and over HTTP, REST, JSON-RPC over TCP and over a Unix socket, the command line: one store, in
-which ann's words, names, ids, sessions and labels are canaries. Every capability is called with them by eve, by eve from
-another chat, by a member of ann's team who may see the team's alone, and by ann from another chat. No canary that the
-caller did not write into its own call may stand in an answer.
+which ann's words, names, ids, sessions and labels are canaries. Every capability is called with them by eve, by eve
+from another chat, by a member of ann's team who may see the team's alone, and by ann from another chat. No canary that
+the caller did not write into its own call may stand in an answer.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _FIXED: Mapping[str, Any] = {
 }  # fmt: skip
 
 LEFT_OUT = frozenset(
-    ("at", "attributes", "before", "category", "confidence", "expires", "fix", "items", "kind", "protected", "reason", "role",
-     "type", "valid_until", "where")
+    ("at", "attributes", "before", "category", "confidence", "expires", "fix", "items", "kind", "protected", "reason",
+     "role", "type", "valid_until", "where")
 )  # fmt: skip
 """Parameters that name nothing of anybody's; `where` takes a label's value, which `tag` tries."""
 
@@ -212,7 +212,7 @@ async def _app(
     with listening(address) as (sockets, urls):
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
         running = asyncio.ensure_future(server.serve(sockets=sockets))
-        while not server.started:
+        while not server.started:  # noqa: ASYNC110  # uvicorn tells it in no other way
             await asyncio.sleep(0.01)
         try:
             yield urls, address.socket_path

@@ -1,5 +1,5 @@
-"""What is held in quarantine is told to its user, not to an agent: text that reads like an order must not reach one by an
-id or a review.
+"""What is held in quarantine is told to its user, not to an agent: text that reads like an order must not reach one by
+an id or a review.
 """
 
 from __future__ import annotations
