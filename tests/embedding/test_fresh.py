@@ -57,3 +57,33 @@ async def test_a_search_that_waited_in_vain_says_so_and_answers_from_words():
         results = await memory.search("who is allergic?")
         assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
         assert any("wait for their vector" in said for said in results.degraded)
+
+
+async def test_an_embedder_that_takes_all_of_the_deadline_leaves_time_to_look():
+    settings = Settings(durability="process", search_deadline_ms=50)
+    embedder = LoadedLate()
+    async with Memory.open(":memory:", embedder=embedder, settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic?")
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+        assert results.degraded == ("embedding: no answer within 0.05 s",)
+
+
+async def test_what_the_first_question_learns_of_chance_is_not_taken_from_the_time_to_look():
+    class Late(LoadedLate):
+        """Of more than one text it takes its time: of the generic prompts, by which chance is measured."""
+
+        async def embed_batch(self, texts, *, kind="passage"):
+            if kind == "query" or len(texts) > 1:
+                await asyncio.sleep(LOADING_S)
+            return [np.array([1.0, 0.1 * (len(text) % 7)], np.float32) for text in texts]
+
+        async def embed(self, text, *, kind="query"):
+            return np.array([1.0, 0.1], np.float32)
+
+    settings = Settings(durability="process", search_deadline_ms=int(LOADING_S * 500))
+    async with Memory.open(":memory:", embedder=Late(), settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic to peanuts?", only_relevant=True)
+        assert results.degraded == ()
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
