@@ -33,11 +33,13 @@ format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# Slow suites; their results are committed under benchmarks/results/.
+# Slow suites; their results are committed under benchmarks/results/. Folder stores also of a million lines, which takes
+# some minutes: make bench LINES_OF_FOLDER="100000 1000000".
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
+	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)
 
 # Ricordo beside others on the same documents: make peers FILE=conversations.jsonl. Installs them all, some GB, in a
 # temporary folder; a quarter of an hour.

@@ -248,3 +248,28 @@ async def test_a_wrong_line_holds_up_no_other(folder):
         assert "too sure" not in await facts(memory)
         assert len(caught(memory).notes) == 2
     assert b"too sure" in (folder / "memories.jsonl").read_bytes()
+
+
+WRONG_VALUES = {
+    "a value out of range": ("memories.jsonl", edited('"confidence":1.0', '"confidence":5.0')),
+    "half a closing": ("memories.jsonl", edited('"confidence"', '"archived_at":"2026-01-01T00:00:00","confidence"')),
+    "a value of another sort": ("memories.jsonl", edited('"type":"semantic"', '"type":"semantic","speaker":{"a":1}')),
+    "no time": ("memories.jsonl", edited('"created_at":"2', '"created_at":"two')),
+    "an id twice": ("memories.jsonl", lambda found: [*found, found[0].replace('"row":"1"', '"row":"77"')]),
+    "a commit twice": ("commits.jsonl", lambda found: [*found, found[0]]),
+    "a commit of nobody": ("commits.jsonl", lambda found: [found[0].replace('"actor":"me"', '"actor":null'), *found]),
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", WRONG_VALUES)
+async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
+    await filled(folder)
+    name, change = WRONG_VALUES[what]
+    rewritten(folder, name, lambda found: change(found[:1]) + found[1:])
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert {"Boris sold the bicycle", "Chiara plays chess", "hello there"} <= await facts(memory)
+        assert caught(memory).notes
+        await memory.remember("and life goes on")

@@ -16,18 +16,11 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.store.folder.files import lines_of, prefix_sum
+from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, MEMORY_FILES, PEOPLE, ROW_FILES, STORE, VECTORS
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, line_mark, parsed
-from ricordo.store.folder.rebuild import (
-    KnownKeys,
-    Loose,
-    Unused,
-    commit_row,
-    put_kept,
-    put_vector,
-    shape_of,
-    whole_image,
-)
+from ricordo.store.folder.putting import commit_row, put_kept, put_vector, shape_of, whole_image
+from ricordo.store.folder.rebuild import Loose, Unused
 from ricordo.store.folder.state import State
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
