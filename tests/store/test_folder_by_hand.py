@@ -213,6 +213,23 @@ async def test_an_index_that_is_behind_catches_up_to_the_byte(folder, tmp_path, 
     assert everything(folder) == before
 
 
+async def test_an_index_that_is_behind_learns_what_may_be_learnt_again(folder, tmp_path):
+    async with opened(folder) as memory:
+        tea = await memory.remember("Anna likes tea")
+    shutil.copy(folder / "index.db", tmp_path / "behind.db")
+    async with opened(folder) as memory:
+        await memory.forget(tea.id)
+        await memory.remember("Anna likes tea")  # said anew
+    before = everything(folder)
+    assert before["withheld"]
+    without_index(folder)
+    shutil.copy(tmp_path / "behind.db", folder / "index.db")
+    async with opened(folder):
+        pass
+    assert everything(folder)["withheld"] == before["withheld"]
+    assert everything(folder) == before
+
+
 async def test_an_index_on_a_full_disk_follows_later(folder):
     await filled(folder)
     refused = []

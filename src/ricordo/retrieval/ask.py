@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# An embedder may take all of the deadline; words are looked up in this much more.
-_GRACE_S = 0.25
+# What comes before may take all of the deadline: an embedder that is loaded, the floor of a store that has none yet, a
+# reader that is busy. The store itself is looked into for this much at least, so that words find what they find.
+_GRACE_S = 0.5
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -135,8 +136,9 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
         if not question.fits(snapshot):
             return None
         return find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
-        )
+            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, traced=traced,
+            until=max(until, time.monotonic() + _GRACE_S),
+        )  # fmt: skip
 
     answer = await asking.store.read(look)
     return None if answer is None else (answer, plan)

@@ -24,6 +24,7 @@ from ricordo.store.folder.layout import (
     HISTORY,
     PEOPLE,
     ROW_FILES,
+    SEQUENCE,
     SESSIONS,
     STORE,
     VECTORS,
@@ -62,6 +63,7 @@ _MANY_LINES = 2_000
 _IN_ORDER = (SESSIONS, *(name for name in ROW_FILES if name != SESSIONS))
 
 _LOT = 1_000
+_LARGEST_KEY = 1 << 62
 
 
 @dataclass(slots=True)
@@ -195,12 +197,22 @@ class _Builder:
     def _kept(self, *, before_rows: bool) -> None:
         """What stands in no commit. What refers to memories comes after them."""
         for offset, line in self._lines(STORE):
+            if before_rows and line.get("kind") == SEQUENCE:
+                self._given_out(offset, line)
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
             if shape is not None and before_rows == (shape.table.name not in AFTER_ROWS):
                 try:
                     put_kept(self._connection, shape, line, self._keys)
                 except (Unfit, apsw.Error) as error:
                     self._built.unused.note(STORE, offset, str(error))
+
+    def _given_out(self, offset: int, line: Line) -> None:
+        table, last = str(line.get("table")), line.get("last")
+        is_known = table in self._shapes.rows or table in self._shapes.kept
+        if is_known and isinstance(last, int) and 0 < last < _LARGEST_KEY:
+            self._raise_sequence(table, last)
+        else:
+            self._built.unused.note(STORE, offset, "it says of no table up to where its keys were given out")
 
     def _commit_rows(self) -> None:
         rows: list[Row] = []
