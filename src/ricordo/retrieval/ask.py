@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# What comes before may take all of the deadline: an embedder that is loaded, the floor of a store that has none yet, a
-# reader that is busy. The store itself is looked into for this much at least, so that words find what they find.
-_GRACE_S = 0.5
+# What comes before may take all of the deadline: an embedder that is loaded, what chance reaches in a store that has not
+# learnt it yet, a reader that is busy. Memories are looked up for this long whatever that took.
+_GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -103,7 +103,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf
     started = time.monotonic()
     question = await _embedded(asking, query, anew=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
-    until = started + asking.deadline_s + _GRACE_S
+    until = started + asking.deadline_s
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
     if got is None:  # somebody has just changed the embedder of the store
         question = replace(await _embedded(asking, query, anew=True), models=None)
