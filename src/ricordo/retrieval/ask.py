@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# What comes before may take all of the deadline: an embedder that is loaded, what chance reaches in a store that has not
-# learnt it yet, a reader that is busy. Memories are looked up for this long whatever that took.
+# What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
+# busy. Memories are looked up for this long whatever that took.
 _GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
