@@ -101,6 +101,7 @@ class Memory:
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
+        progress: Progress | None = None,
     ) -> Memory:
         """A store at a path, made if there is none.
 
@@ -117,6 +118,7 @@ class Memory:
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
+            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -125,8 +127,9 @@ class Memory:
 
         async def start() -> Engine:
             return await Engine.open(
-                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock
-            )
+                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock,
+                progress=progress,
+            )  # fmt: skip
 
         return cls(start, _checked(scope))
 

@@ -78,6 +78,7 @@ class Memory:
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
+        progress: Progress | None = None,
     ) -> Memory:
         """A store at a path, made if there is none.
 
@@ -94,6 +95,7 @@ class Memory:
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
+            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -104,7 +106,13 @@ class Memory:
             return cls(
                 portal.call(
                     AsyncMemory.open(
-                        location, embedder=embedder, model=model, settings=settings, scope=scope, clock=clock
+                        location,
+                        embedder=embedder,
+                        model=model,
+                        settings=settings,
+                        scope=scope,
+                        clock=clock,
+                        progress=progress,
                     ).__aenter__()
                 ),
                 portal,
