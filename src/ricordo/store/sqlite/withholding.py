@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ricordo.model import Node
 from ricordo.store.sqlite.fingerprints import fingerprint_key
+from ricordo.store.sqlite.graph import kinds
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words.sentences import Sentence, sentences
@@ -163,6 +164,8 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, str]:
     """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
+    if not kinds(snapshot).withheld:
+        return {}
     rows = snapshot.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
     spans: dict[int, list[tuple[int, int]]] = {}
     for node, start, length in rows:
