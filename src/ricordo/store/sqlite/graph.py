@@ -43,16 +43,13 @@ class Usage(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Whether a store knows any links of a kind: names, causes, associates, versions of one thing, facts told in a
-    line, and memories of which a part is withheld.
-    """
+    """Whether a store knows any of a kind: names, causes, associates, versions of one thing, facts told in a line."""
 
     names: bool
     causal: bool
     associates: bool
     versions: bool
     lines: bool
-    withheld: bool
 
 
 def kinds(snapshot: Snapshot) -> Kinds:

@@ -326,7 +326,10 @@ class Snapshot:
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """What is known of nodes beside their words, by key; what the caller may not see is left out."""
         rows = self.rows("weights_of", self._for(scope, keys=json.dumps(keys)))
-        return {row[0]: Weights(*row[1:6], trust=trust_of(row[6], row[7])) for row in rows}
+        return {
+            key: Weights(confidence, score, since, expires_at, is_live, trust_of(origin, role))
+            for key, confidence, score, since, expires_at, is_live, origin, role in rows
+        }
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ricordo.model import Node
 from ricordo.store.sqlite.fingerprints import fingerprint_key
-from ricordo.store.sqlite.graph import kinds
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.words.sentences import Sentence, sentences
@@ -164,7 +163,7 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, str]:
     """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
-    if not kinds(snapshot).withheld:
+    if not snapshot.rows_of_store("withheld_spans_any")[0][0]:
         return {}
     rows = snapshot.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
     spans: dict[int, list[tuple[int, int]]] = {}
