@@ -92,7 +92,8 @@ class Engine:
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
-                   clock: Clock | None, language: str | LanguageModel | None = None) -> Engine:  # fmt: skip
+                   clock: Clock | None, language: str | LanguageModel | None = None,
+                   progress: Progress | None = None) -> Engine:  # fmt: skip
         """Open a store and begin its background work.
 
         Raises:
@@ -102,7 +103,7 @@ class Engine:
         speaking = language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
-            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
+            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads, progress=progress,
         )  # fmt: skip
         try:
             await resume(store)

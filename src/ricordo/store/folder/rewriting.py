@@ -17,13 +17,21 @@ from pathlib import Path
 import apsw
 
 from ricordo.store.folder.files import Disk, added, line_sum, lines_of, set_aside, stamp_of
-from ricordo.store.folder.gathering import commit_line, commits_after, history_line, row_line, vector_lines
+from ricordo.store.folder.gathering import (
+    commit_line,
+    commits_after,
+    history_line,
+    row_line,
+    sequence_lines,
+    vector_lines,
+)
 from ricordo.store.folder.layout import (
     ARCHIVE,
     COMMITS,
     EPISODES,
     FILES,
     HISTORY,
+    INDEX,
     MEMORIES,
     PEOPLE,
     ROW_FILES,
@@ -100,6 +108,28 @@ def finish(folder: Path, disk: Disk) -> None:
     disk.sync_folder(folder)
 
 
+def put_in_place(folder: Path, fresh: Path, disk: Disk) -> None:
+    """Give a folder the files of another, all or none; those the other does not have go."""
+    names = [*FILES, PEOPLE]
+    for name in names:
+        new = folder / f"{name}{_NEW}"
+        if (fresh / name).exists():
+            (fresh / name).replace(new)
+        else:
+            disk.replace(new, iter(()))
+    faults.reached("folder: before the marker")
+    disk.replace(folder / _MARKER, iter([json.dumps(names).encode()]))
+    finish(folder, disk)
+
+
+def keep_aside(folder: Path, aside: Path) -> None:
+    """The files of a folder under a second name: what takes their place does not touch them."""
+    aside.mkdir(mode=0o700)
+    for path in sorted(folder.iterdir()):
+        if path.name in {*FILES, PEOPLE} or path.name.startswith((INDEX, "set-aside-")):
+            os.link(path, aside / path.name)
+
+
 def is_unfinished(folder: Path) -> bool:
     """Whether somebody ended in the middle of it."""
     return (folder / _MARKER).exists() or any(folder.glob(f"*{_NEW}"))
@@ -160,6 +190,7 @@ def _rows(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[by
 
 
 def _kept(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
+    yield from (line for _, line in sequence_lines(connection, shapes))
     for shape in shapes.kept.values():
         names = ", ".join(map(repr, SETTINGS))
         where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""
