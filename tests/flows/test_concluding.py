@@ -445,7 +445,7 @@ async def test_a_night_takes_its_steps_in_order(opened, tmp_path):  # noqa: F811
     assert [run.kind for run in await memory.runs()] == ["causes", "enrichment", "consolidation"]
     asked = len(memory.model.prompts)
     again = await memory.maintain()
-    assert {step.detail for step in again.steps} == {"nothing to do"}, again.steps
+    assert {step.detail for step in again.steps if step.name != "tidy"} == {"nothing to do"}, again.steps
     assert len(memory.model.prompts) == asked
 
 
