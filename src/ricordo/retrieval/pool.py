@@ -204,7 +204,7 @@ def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], ter
     order = np.argsort(keys)
     places = order[keys.searchsorted(holders, sorter=order)]
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
-        cosines = asked @ (held.astype(np.float32) / np.float32(127)).T
+        cosines = (asked / np.float32(127)) @ held.astype(np.float32).T
     best = np.maximum.reduceat(cosines, starts, axis=1)
     cells = np.ix_(np.array(with_vector), places)
     met[cells] = np.maximum(best, 0.0)

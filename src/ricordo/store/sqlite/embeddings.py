@@ -297,10 +297,10 @@ def word_vectors(snapshot: Snapshot, model: int, keys: Sequence[int], *, width: 
         The nodes that have any, int64[n]; the row each begins at, intp[n]; the vectors, int8[rows, width], 127 for 1.
     """
     rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
-    lengths = [len(vectors) for _, vectors in rows]
-    stacked = np.frombuffer(b"".join([vectors for _, vectors in rows]), np.int8).reshape(-1, width)
-    starts = np.cumsum([0, *lengths], dtype=np.intp)[:-1] // width
-    return np.array([node for node, _ in rows], np.int64), starts, stacked
+    nodes, vectors = zip(*rows, strict=True) if rows else ((), ())
+    stacked = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width)
+    starts = np.cumsum([0, *map(len, vectors)], dtype=np.intp)[:-1] // width
+    return np.array(nodes, np.int64), starts, stacked
 
 
 def recentre(snapshot: Snapshot, model: int, dimension: int) -> bool:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
     Codes = NDArray[np.uint32]
 
-KEPT_MOST = 50_000
-"""So many turns are kept by a process, about 10 MB; then it begins anew."""
+KEPT_MOST = 200_000
+"""So many turns are kept by a process, about 35 MB; then it begins anew."""
 
 WHOLE_MOST = 20_000
 """Up to so many memories a caller's turns are all read at once, when they ask a second time."""
@@ -236,7 +236,7 @@ class TurnTable:
         new = self._room(len(rows))
         for name, values in (
             ("key", ids), ("space", spaces), ("session", sessions), ("event_time", event_times),
-            ("speaker", [self._name(speaker) for speaker in speakers]), ("flags", codes[heads]),
+            ("speaker", self._named(speakers)), ("flags", codes[heads]),
             ("length", codes[heads + 1]), ("size", sizes - HEADER), ("start", self._codes_count + heads + HEADER),
         ):  # fmt: skip
             new[name] = values
@@ -264,11 +264,14 @@ class TurnTable:
         self._codes[self._codes_count : end] = codes
         self._codes_count = end
 
-    def _name(self, speaker: str | None) -> int:
-        place = self._known_names.setdefault(speaker, len(self._names))
-        if place == len(self._names):
-            self._names.append(speaker)
-        return place
+    def _named(self, speakers: Sequence[str | None]) -> list[int]:
+        """The place of each in `names`; those not met before come in at its end."""
+        known = self._known_names
+        for speaker in dict.fromkeys(speakers):
+            if speaker not in known:
+                known[speaker] = len(self._names)
+                self._names.append(speaker)
+        return [known[speaker] for speaker in speakers]
 
     def _read_order(self, snapshot: Snapshot, at: Places, reach: int) -> None:
         """Make sure of what stands around some turns, `reach` steps either way."""
