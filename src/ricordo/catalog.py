@@ -393,6 +393,8 @@ NOT_SHOWN: Mapping[str, str] = {
     "open": "a door opens the store",
     "close": "a door closes the store",
     "scoped": "a door binds the caller",
+    "verify_backup": "it is about no store that is open: at the command line",
+    "restore_backup": "it makes or replaces a store: for its user, at the command line",
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",
