@@ -156,16 +156,23 @@ def asks(pool: Pool, plan: Plan) -> Floats:
 
 
 def name(pool: Pool, plan: Plan) -> Floats:
-    """It names somebody or something: it is about a matter, where "that sounds great" is about none."""
-    return _holds(pool, NAME)
+    """It meets the question at all and names somebody or something: it is about a matter, where "that sounds great"
+    is about none.
+    """
+    return _holds(pool, NAME) * _meets(pool)
 
 
 def length(pool: Pool, plan: Plan) -> Floats:
-    """How much longer it is than the middle of the candidates, as a logarithm, between -1 and 1: what is said at some
-    length says something, and late interaction hears one word of thanks as loudly.
+    """How much longer than the middle of the candidates it is that meets the question at all, as a logarithm, between
+    -1 and 1: what is said at some length says something, and late interaction hears one word of thanks as loudly.
     """
     lengths = np.maximum(pool.turns.lengths[: pool.size], 1)
-    return np.asarray(np.clip(np.log(lengths / np.median(lengths)), -1, 1), np.float32)
+    return np.asarray(np.clip(np.log(lengths / np.median(lengths)), -1, 1) * _meets(pool), np.float32)
+
+
+def _meets(pool: Pool) -> NDArray[np.bool_]:
+    """Whether it meets any word of the question: what does not is no better for being long."""
+    return np.asarray((pool.strengths[:, : pool.size] > 0).any(axis=0))
 
 
 def entity(pool: Pool, plan: Plan) -> Floats:
