@@ -52,8 +52,10 @@ ablation: $(READY)
 	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
 crash: $(READY)
-	@$(BIN)/python -m tests.crash.kills --runs 300
-	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
+	@$(BIN)/python -m tests.crash.kills --runs 500
+	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder
+	@$(BIN)/python -m tests.crash.power --cuts 3000
+	@$(BIN)/python -m tests.crash.flips --flips 1000
 	@$(BIN)/python -m tests.crash.processes
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
