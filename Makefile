@@ -55,8 +55,8 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 500
 	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder
 	@$(BIN)/python -m tests.crash.power --cuts 3000
-	@$(BIN)/python -m tests.crash.flips --flips 1000
 	@$(BIN)/python -m tests.crash.processes
+	@$(BIN)/python -m tests.crash.flips --flips 1000
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
