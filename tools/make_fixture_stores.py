@@ -9,6 +9,7 @@ stands what they hold: a test opens a copy of each and compares.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import shutil
 import sys
@@ -18,9 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.store.canonical import canonical  # noqa: E402
-from tools.make_fixture_export import Clock, live  # noqa: E402
 
+from make_fixture_export import Clock, live  # noqa: E402
 from ricordo import Memory  # noqa: E402
 from ricordo.store.sqlite.schema import migrations  # noqa: E402
 
@@ -43,7 +43,8 @@ def main() -> None:
         shutil.copyfile(file, TARGET / f"{name}.db")
         shutil.rmtree(TARGET / name, ignore_errors=True)
         shutil.copytree(folder, TARGET / name, ignore=shutil.ignore_patterns("index.db*", ".lock"))
-        held = {table: [list(row) for row in rows] for table, rows in canonical(file).items()}
+        dump = importlib.import_module("tests.store.canonical").canonical(file)
+        held = {table: [list(row) for row in rows] for table, rows in dump.items()}
         (TARGET / f"{name}.json").write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
