@@ -53,6 +53,7 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
 	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
 	@$(BIN)/python -m tests.crash.processes
+	@$(BIN)/python -m tests.crash.bus_kills --runs 100
 
 # Generated requests on every HTTP route, two hundred each way; some minutes.
 fuzz-http: $(READY)
