@@ -47,8 +47,8 @@ command line reads them from `ricordo.toml` beside the store (or `--config FILE`
 environment."""
 
 _ABOUT_VARIABLES = """More variables say what is opened: `RICORDO_STORE`, the memory's file, and `RICORDO_EMBEDDER`,
-what finds by meaning (`none`: by words only). Keys of providers are read from the variables their own tools use (`OPENAI_API_KEY`,
-`ANTHROPIC_API_KEY`), and from nowhere else."""
+what finds by meaning (`none`: by words only). Keys of providers are read from the variables their own tools use
+(`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`), and from nowhere else."""
 
 
 def main(arguments: list[str]) -> int:
