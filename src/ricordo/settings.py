@@ -107,7 +107,7 @@ class Settings:
         "what turns conversations into knowledge at the command line and in servers, such as `ollama:qwen3`; empty or"
         " `none`: nothing does",
     )
-    chat_model: str = _setting("", "what answers in a chat; empty: the same model")
+    chat_model: str = _setting("", "what answers in `ricordo chat`; empty: the same model")
     session_timeout_s: float = _setting(
         1_800.0, "after how long a silence a chat's session is over, in seconds", least=1, most=86_400 * 30
     )
@@ -116,7 +116,7 @@ class Settings:
     )
     prune_at: str = _setting("0 4 * * *", "when a host looks whether what is known has grown too large")
     nightly: bool = _setting(
-        False, "whether `ricordo serve` and `ricordo mcp` do a night's work at its hour; a chat always does"
+        False, "whether `ricordo serve` and `ricordo mcp` do a night's work at its hour; `ricordo chat` always does"
     )
     model_price_in: float = _setting(0.0, "what a million tokens of prompt cost; 0: unknown", least=0, most=1e6)
     model_price_out: float = _setting(0.0, "what a million tokens of answer cost; 0: unknown", least=0, most=1e6)

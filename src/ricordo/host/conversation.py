@@ -46,7 +46,7 @@ class Conversation:
         self._turns: list[Turn] = []
         self.last: Exchange | None = None
 
-    async def say(self, text: str) -> AsyncIterator[str]:
+    async def say(self, text: str) -> AsyncGenerator[str, None]:
         """The answer to a message, piece by piece. Who stops reading ends it; what came until then is recorded.
 
         Raises:
