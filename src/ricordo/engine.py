@@ -272,8 +272,7 @@ class Engine:
         if self.embedder is None:
             return Question()
         degraded = []
-        if not await self.backlog.caught_up(self._fresh_wait_s()):
-            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
+        self.backlog.hurry()
         found: dict[int, Embedded] = {}
         if anew or self._models is None:
             self._models = await self.store.read(models.known_models)
@@ -293,6 +292,9 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
+        # Only now, when the embedder is loaded: a process's first question would else spend its patience on that.
+        if not await self.backlog.caught_up(self._fresh_wait_s()):
+            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
         return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:

@@ -63,7 +63,7 @@ UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
-    "own experience", "asks", "entity", "linked", "session",
+    "own experience", "asks", "name", "length", "entity", "linked", "session",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]

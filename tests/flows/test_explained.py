@@ -99,7 +99,7 @@ def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, f
 
 def test_every_signal_has_its_name_in_the_settings_and_they_are_weighed_as_one():
     assert (*SIGNALS, "session") == get_args(SignalName)  # this one is worked out from all others
-    assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 25 + 3  # with links
+    assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 26.25 + 3  # with links
 
 
 async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
@@ -110,7 +110,7 @@ async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
     assert shares
     for share in shares:
         assert share.rank is not None
-        weight = SIGNALS[share.strategy].weight / 25
+        weight = SIGNALS[share.strategy].weight / 26.25
         assert share.share == pytest.approx(weight * 61 / (60 + share.rank), rel=1e-6)
 
 

@@ -86,6 +86,11 @@ class Backlog:
         self._wake.set()
         self._urgent.set()
 
+    def hurry(self) -> None:
+        """What this process wrote is about to be asked for."""
+        if self.fresh and not self._closing:
+            self._begin()
+
     async def caught_up(self, timeout_s: float) -> bool:
         """Wait until what this process wrote is done, but not for long."""
         if self.fresh == 0 or self._closing:

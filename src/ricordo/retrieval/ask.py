@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# An embedder may take all of the deadline; words are looked up in this much more.
-_GRACE_S = 0.25
+# An embedder may take all of the deadline, and the first question of a store learns what chance reaches: memories are
+# looked up for this long whatever that took.
+_GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -102,7 +103,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf
     started = time.monotonic()
     question = await _embedded(asking, query, anew=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
-    until = started + asking.deadline_s + _GRACE_S
+    until = started + asking.deadline_s
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
     if got is None:  # somebody has just changed the embedder of the store
         question = replace(await _embedded(asking, query, anew=True), models=None)
@@ -130,6 +131,8 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
 
     if query.only_relevant:
         plan = replace(plan, floor=await _floor(asking, query, question))
+
+    until = max(until, time.monotonic() + _GRACE_S)
 
     def look(snapshot: Snapshot) -> Found | None:
         if not question.fits(snapshot):

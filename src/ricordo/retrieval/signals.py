@@ -152,6 +152,19 @@ def asks(pool: Pool, plan: Plan) -> Floats:
     return _holds(pool, ENDS_ASKING)
 
 
+def name(pool: Pool, plan: Plan) -> Floats:
+    """It names somebody or something: it is about a matter, where "that sounds great" is about none."""
+    return _holds(pool, NAME)
+
+
+def length(pool: Pool, plan: Plan) -> Floats:
+    """How much longer it is than the middle of the candidates, as a logarithm, between -1 and 1: what is said at some
+    length says something, and late interaction hears one word of thanks as loudly.
+    """
+    lengths = np.maximum(pool.turns.lengths[: pool.size], 1)
+    return np.asarray(np.clip(np.log(lengths / np.median(lengths)), -1, 1), np.float32)
+
+
 def entity(pool: Pool, plan: Plan) -> Floats:
     """It is about whom or what the question names, or names it."""
     return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named
@@ -186,10 +199,12 @@ _SAID: Mapping[SignalName, Signal] = {
     "meaning": Signal(weight=3.5, value=meaning),
     "person": Signal(weight=1, value=person),
     "kind of answer": Signal(weight=2, value=kind_of_answer),
-    "date": Signal(weight=3.5, value=date),
+    "date": Signal(weight=4, value=date),
     "replies": Signal(weight=0.5, value=replies),
     "own experience": Signal(weight=0.5, value=own_experience),
     "asks": Signal(weight=-0.5, value=asks),
+    "name": Signal(weight=0.5, value=name),
+    "length": Signal(weight=0.25, value=length),
 }
 
 _LINKED: Mapping[SignalName, Signal] = {
