@@ -300,8 +300,24 @@ _UPKEEP = (
         notes={"session": "Its id."},
     ),
     Capability(
+        method="reflect", tool="memory_reflect", effect="adds", access="write", is_idempotent=True,
+        summary="Look back on what was learnt in a span of time, by the memory's own language model, and keep what "
+        "several memories show together.",
+        notes={**_TIMES, "dry_run": "Say what it would keep."},
+    ),
+    Capability(
+        method="enrich", tool="memory_enrich", effect="changes", access="write", is_idempotent=True,
+        summary="Have the memory's own language model sum up who is named often and has no summary yet.",
+        notes={"dry_run": "Say what it would do."},
+    ),
+    Capability(
+        method="infer_causes", tool="memory_infer_causes", effect="adds", access="write", is_idempotent=True,
+        summary="Have the memory's own language model look for what led to what, where somebody said so.",
+        notes={"dry_run": "Say what it would do."},
+    ),
+    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
-        summary="The runs in which conversations became knowledge, the latest first.",
+        summary="The runs in which conversations became knowledge, or conclusions were drawn, the latest first.",
     ),
     Capability(
         method="run", tool="get_run", effect="reads", access="read", is_idempotent=True,
@@ -325,7 +341,7 @@ _UPKEEP = (
     ),
     Capability(
         method="maintain", tool="memory_maintain", effect="removes", access="admin", is_idempotent=True,
-        summary="A night's work: memory_gc, then memory_prune.",
+        summary="A night's work: memory_consolidate, memory_gc, memory_prune, memory_enrich, memory_infer_causes.",
         notes={"dry_run": "Say what would go, and leave it."},
     ),
     Capability(

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -174,3 +175,16 @@ def test_two_processes_with_other_hashes_answer_alike_to_the_last_bit(tmp_path: 
     ]  # fmt: skip
     assert answers[0] == answers[1]
     assert all(json.loads(answers[0]))
+
+
+@pytest.mark.parametrize("only_relevant", [False, True])
+async def test_words_are_found_although_the_time_was_over_before_anybody_looked(only_relevant):
+    options = Settings(durability="process", search_deadline_ms=50, reader_threads=1)
+    async with Memory.open(":memory:", embedder=None, settings=options) as memory:
+        known = await memory.remember("Anna likes tea")
+        store = memory._opened.store
+        busy = asyncio.create_task(store.read(lambda _: time.sleep(1.5)))
+        await asyncio.sleep(0.1)
+        results = await memory.search("tea", only_relevant=only_relevant)
+        assert (results.ids, results.degraded) == ([known.id], ())
+        await busy

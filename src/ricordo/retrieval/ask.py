@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# An embedder may take all of the deadline, and the first question of a store learns what chance reaches: memories are
-# looked up for this long whatever that took.
+# What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
+# busy. Memories are looked up for this long whatever that took.
 _GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
@@ -132,14 +132,13 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
     if query.only_relevant:
         plan = replace(plan, floor=await _floor(asking, query, question))
 
-    until = max(until, time.monotonic() + _GRACE_S)
-
     def look(snapshot: Snapshot) -> Found | None:
         if not question.fits(snapshot):
             return None
         return find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
-        )
+            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, traced=traced,
+            until=max(until, time.monotonic() + _GRACE_S),
+        )  # fmt: skip
 
     answer = await asking.store.read(look)
     return None if answer is None else (answer, plan)
