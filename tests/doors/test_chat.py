@@ -32,14 +32,14 @@ from ricordo.store.sqlite import faults
 if os.environ.get("DIES_AT"):
     faults.install(lambda point: os._exit(9) if point == os.environ["DIES_AT"] and CALLS else None)
 CALLS = []
-import ricordo.consolidation.run as running
-asked = running.ask
+from ricordo.language.openai import OpenAIModel
+complete = OpenAIModel.complete
 async def noted(*given, **named):
     CALLS.append(1)
     if os.environ.get("DIES_AT") == "asking":
         os._exit(9)
-    return await asked(*given, **named)
-running.ask = noted
+    return await complete(*given, **named)
+OpenAIModel.complete = noted
 from ricordo.doors.cli import run
 sys.exit(run())
 """
