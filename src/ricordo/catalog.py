@@ -74,12 +74,16 @@ _RECALL = (
         summary="Look something up in long-term memory: what the user said, prefers, plans, or what is known about "
         "people and things. Ask in a few words or a whole question, in any language. Results come best first; each "
         "has an id. An empty result means that nothing is known.",
-        shown=("text", "entity", "type", "category", "tag", "after", "before", "as_of", "archived", "limit"),
+        shown=(
+            "text", "entity", "type", "category", "tag", "after", "before", "as_of", "archived", "only_relevant",
+            "limit",
+        ),
         renamed={"text": "query"},
         notes={
             "text": "What you want to know.", "entity": "Only what is linked to this person or thing.",
             "category": "Only of this kind.", "tag": "Only with this label.", "limit": "The most results, 1 to 1,000.",
             "archived": "Look among what was forgotten or replaced, instead.", "as_of": _AS_OF, **_TIMES,
+            "only_relevant": "Leave out what may have nothing to do with it: then the result may be empty.",
         },
     ),
     Capability(
@@ -389,6 +393,8 @@ NOT_SHOWN: Mapping[str, str] = {
     "open": "a door opens the store",
     "close": "a door closes the store",
     "scoped": "a door binds the caller",
+    "verify_backup": "it is about no store that is open: at the command line",
+    "restore_backup": "it makes or replaces a store: for its user, at the command line",
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",

@@ -53,6 +53,15 @@ class Portal:
             self._thread.join()
 
 
+def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end what belongs to no opened memory."""
+    portal = Portal()
+    try:
+        return portal.call(work)
+    finally:
+        portal.close()
+
+
 async def _end_rest() -> None:
     """End what nobody waits for any more: a program may stop without closing its memory."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}

@@ -76,6 +76,7 @@ NOT_TRIED = {
     "serve": "likewise", "token": "makes a key for a server; shows no memory",
     "chat": "asks by the same methods, which are tried",
     "doctor": "looks at the whole store", "backup": "copies the whole store", "migrate": "likewise",
+    "verify-backup": "shows no memory", "restore-backup": "likewise",
     "rebuild-index": "makes the index of all anew", "export": "writes a file, which the method's own test reads",
     "import": "reads a file into the caller's own memory",
 }  # fmt: skip

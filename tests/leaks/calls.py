@@ -192,6 +192,7 @@ NOT_TRIED = {
     "open": "opens a store", "close": "closes it", "scope": "is what the caller gave", "warm": "gives nothing",
     "scoped": "makes another caller: whoever holds the store may",
     "backup": "copies the whole store: upkeep, for whoever may read the file", "migrate": "likewise",
+    "verify_backup": "shows no memory, and opens no store", "restore_backup": "likewise",
     "rebuild_index": "makes the index of all anew, and gives a number of lines",
 }  # fmt: skip
 """Methods that belong to nobody's memory, and why."""
