@@ -7,11 +7,8 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from ricordo.doors.calling import Caller, Calls, Place
-<<<<<<< HEAD
 from ricordo.doors.housekeeping import keeping_house
-=======
 from ricordo.doors.mcp.sparing import built_when_used, spare_packages
->>>>>>> 7bf48ac250f2c41102e835bb9d148b060b18eaed
 from ricordo.errors import UnavailableError
 
 if TYPE_CHECKING:
