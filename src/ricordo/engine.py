@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.exchanges import Exchanges
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
@@ -70,6 +72,7 @@ class Engine:
             store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
             is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
         )  # fmt: skip
+        self.exchanges = Exchanges(self._extract, wait_s=settings.extraction_wait_s)
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -119,6 +122,7 @@ class Engine:
     async def close(self) -> None:
         """Finish the batch at hand, write what is queued, let go of the file."""
         try:
+            await self.exchanges.close()
             await self.backlog.close()
             await self._usage.close()
         finally:
@@ -212,6 +216,30 @@ class Engine:
         run = await running.consolidate(self.house(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS)
         self.backlog.note(len(run.items))
         return run
+
+    def said(self, scope: Scope, sessions: Iterable[str | None]) -> None:
+        """Messages were added to some conversations: what they tell is taken from them once there is a pause."""
+        if self.settings.extraction_enabled:
+            self.exchanges.note(scope, sessions)
+
+    async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
+        """Read what is new in a conversation."""
+        from ricordo.consolidation.extraction import extract_one
+
+        owner, chat = place
+        run = await extract_one(self.house(Scope(owner=owner, chat=chat or None)), place, session)
+        self.backlog.note(len(run.items))
+        return run
+
+    async def settle(self, timeout_s: float | None) -> None:
+        """Wait until conversations are read, and until what is there is embedded and linked.
+
+        Raises:
+            UnavailableError: not done in time; it goes on.
+        """
+        began = time.monotonic()
+        await self.exchanges.settle(timeout_s)
+        await self.backlog.settle(None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began)))
 
     async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
         """Draw conclusions of a kind from what is known to a scope."""

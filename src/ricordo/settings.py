@@ -98,6 +98,12 @@ class Settings:
     conflict_min_confidence: float = _setting(
         0.8, "how sure a model must be that a fact no longer holds for a newer one to take its place", least=0, most=1
     )
+    extraction_enabled: bool = _setting(
+        False, "whether conversations are read as they go on, in the background, and not only when they are over"
+    )
+    extraction_wait_s: float = _setting(
+        20.0, "how long a conversation must pause before what is new in it is read, in seconds", least=0, most=86_400
+    )
     daily_tokens: int = _setting(
         0, "how many tokens language models may take in a day, in and out; 0: no limit", least=0, most=10**12
     )
@@ -123,6 +129,8 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), each.metadata["least"], each.metadata["most"])
+        if not isinstance(self.extraction_enabled, bool):
+            raise InvalidError(f"extraction_enabled: {self.extraction_enabled!r} is neither true nor false")
         if self.durability not in ("disk", "process"):
             raise InvalidError(f"durability: {self.durability!r} is unknown", hint="choose disk or process")
         if self.secrets not in ("redact", "refuse", "keep"):
