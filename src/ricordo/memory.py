@@ -239,6 +239,7 @@ class Memory:
             scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
+        self._opened.said(scope, [session])
         return node.id
 
     async def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -254,6 +255,7 @@ class Memory:
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
+        self._opened.said(scope, [each.session for each in messages])
         await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
@@ -284,12 +286,13 @@ class Memory:
         await self._opened.store.derive(lambda tx: sessions.go_on_record(tx, self._scope, session))
 
     async def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking) is done, at most `timeout` seconds.
+        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
+        at most `timeout` seconds.
 
         Raises:
             UnavailableError: it is not done in time; it goes on.
         """
-        await self._opened.backlog.settle(timeout)
+        await self._opened.settle(timeout)
 
     async def warm(self) -> None:
         """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
@@ -811,7 +814,28 @@ class Memory:
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
         check_may_alter(self._scope.trust)
+        await self._opened.exchanges.leave(self._scope, session)
         run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
+        self._opened.backlog.note(len(run.items))
+        return run
+
+    async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Take from conversations that go on what was said since they were last read: by the language model, or what is
+        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
+        done by itself whenever a conversation pauses.
+
+        Args:
+            session: this conversation only; all that wait when None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        from ricordo.consolidation import extraction
+
+        check_may_alter(self._scope.trust)
+        run = await extraction.extract(self._opened.house(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 

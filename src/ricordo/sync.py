@@ -207,7 +207,8 @@ class Memory:
         return self._portal.call(self._memory.on_record(session))
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking) is done, at most `timeout` seconds.
+        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
+        at most `timeout` seconds.
 
         Raises:
             UnavailableError: it is not done in time; it goes on.
@@ -662,6 +663,21 @@ class Memory:
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
+
+    def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Take from conversations that go on what was said since they were last read: by the language model, or what is
+        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
+        done by itself whenever a conversation pauses.
+
+        Args:
+            session: this conversation only; all that wait when None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        return self._portal.call(self._memory.extract(session, dry_run=dry_run))
 
     def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
         """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,

@@ -131,6 +131,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
+        "extract": (Call(kind="sessions", ask=_simple("extract")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "reflect": (_all(lambda memory, _: memory.reflect(after="10 years ago", dry_run=True)),),
         "undo": (
