@@ -3,10 +3,11 @@ that it runs without a key.
 """
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
-import httpx
+import httpx2
 from anthropic import AsyncAnthropic
 
 from ricordo import Memory
@@ -18,12 +19,12 @@ SCRIPT: list[dict[str, Any]] = [
     {"command": "str_replace", "path": NOTE, "old_str": "peanuts", "new_str": "peanuts and figs"},
     {"command": "view", "path": NOTE},
 ]
+ASKED = itertools.count()
 
 
-def server(request: httpx.Request) -> httpx.Response:
+def server(request: httpx2.Request) -> httpx2.Response:
     """Calls the tool as scripted, then says what the last call showed."""
-    messages = json.loads(request.content)["messages"]
-    done = sum(message["role"] == "assistant" for message in messages)
+    messages, done = json.loads(request.content)["messages"], next(ASKED)
     if done < len(SCRIPT):
         content = [{"type": "tool_use", "id": f"t{done}", "name": "memory", "input": SCRIPT[done]}]
     else:
@@ -33,11 +34,11 @@ def server(request: httpx.Request) -> httpx.Response:
         "stop_reason": "tool_use" if done < len(SCRIPT) else "end_turn", "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
     }  # fmt: skip
-    return httpx.Response(200, json=message)
+    return httpx2.Response(200, json=message)
 
 
 async def main() -> None:
-    web = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    web = httpx2.AsyncClient(transport=httpx2.MockTransport(server))
     async with Memory.open("agent.db") as memory, AsyncAnthropic(api_key="none", http_client=web) as client:
         runner = client.beta.messages.tool_runner(
             model="stub", max_tokens=1_000, tools=[RicordoMemoryTool(memory)],

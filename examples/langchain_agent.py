@@ -27,7 +27,7 @@ class Stub(BaseChatModel):
     def _said(self, messages: list[BaseMessage]) -> AIMessage:
         last = messages[-1]
         if isinstance(last, ToolMessage):
-            return AIMessage("No peanuts for Ann." if "Anything" not in messages[0].text else f"I know: {last.text}")
+            return AIMessage(f"I know: {last.text}" if messages[0].text.endswith("?") else "I will remember.")
         asks = last.text.endswith("?")
         name, key = ("search_memory", "query") if asks else ("remember_fact", "content")
         return AIMessage("", tool_calls=[{"name": name, "args": {key: last.text}, "id": "c1", "type": "tool_call"}])
