@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench leaks peers ablation crash fuzz clean fuzz-http load adapters
+.PHONY: demo test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -33,11 +33,13 @@ format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# Slow suites; their results are committed under benchmarks/results/.
+# Slow suites; their results are committed under benchmarks/results/. Folder stores also of a million lines, which takes
+# some minutes: make bench LINES_OF_FOLDER="100000 1000000".
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
+	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)
 
 # Ricordo beside others on the same documents: make peers FILE=conversations.jsonl. Installs them all, some GB, in a
 # temporary folder; a quarter of an hour.
@@ -53,6 +55,11 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
 	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
 	@$(BIN)/python -m tests.crash.processes
+	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
+
+# Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
+lives: $(READY)
+	@$(BIN)/python -m tests.store.lives --runs 500 --steps 50
 
 # Generated requests on every HTTP route, two hundred each way; some minutes.
 fuzz-http: $(READY)

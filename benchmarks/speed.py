@@ -38,19 +38,19 @@ def words(count: int = 30_000) -> list[str]:
     return list(dict.fromkeys("".join(chance.choices(parts, k=chance.randint(2, 4))) for _ in range(count * 2)))[:count]
 
 
-def talk(count: int, *, seed: int = 5) -> Iterator[str]:
+def talk(count: int, *, seed: int = 5, vocabulary: list[str] | None = None) -> Iterator[str]:
     """Turns of 6 to 25 words, each as frequent as its rank says (Zipf's law): the first in two thirds of all turns."""
     chance = random.Random(seed)
-    vocabulary = words()
+    vocabulary = vocabulary or words()
     for _ in range(count):
         ranks = (int(len(vocabulary) ** chance.random()) - 1 for _ in range(chance.randint(6, 25)))
         yield " ".join(vocabulary[rank] for rank in ranks)
 
 
-def questions(*, seed: int = 77) -> list[str]:
+def questions(*, seed: int = 77, vocabulary: list[str] | None = None) -> list[str]:
     """Of 5 to 8 words as frequent as in talk, but for the hundred commonest: function words leave a question anyway."""
     chance = random.Random(seed)
-    vocabulary = words()
+    vocabulary = vocabulary or words()
     rarer = len(vocabulary) / FUNCTION_WORDS
     return [
         " ".join(vocabulary[int(FUNCTION_WORDS * rarer ** chance.random()) - 1] for _ in range(chance.randint(5, 8)))

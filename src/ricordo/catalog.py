@@ -74,12 +74,16 @@ _RECALL = (
         summary="Look something up in long-term memory: what the user said, prefers, plans, or what is known about "
         "people and things. Ask in a few words or a whole question, in any language. Results come best first; each "
         "has an id. An empty result means that nothing is known.",
-        shown=("text", "entity", "type", "category", "tag", "after", "before", "as_of", "archived", "limit"),
+        shown=(
+            "text", "entity", "type", "category", "tag", "after", "before", "as_of", "archived", "only_relevant",
+            "limit",
+        ),
         renamed={"text": "query"},
         notes={
             "text": "What you want to know.", "entity": "Only what is linked to this person or thing.",
             "category": "Only of this kind.", "tag": "Only with this label.", "limit": "The most results, 1 to 1,000.",
             "archived": "Look among what was forgotten or replaced, instead.", "as_of": _AS_OF, **_TIMES,
+            "only_relevant": "Leave out what may have nothing to do with it: then the result may be empty.",
         },
     ),
     Capability(
@@ -300,8 +304,24 @@ _UPKEEP = (
         notes={"session": "Its id."},
     ),
     Capability(
+        method="reflect", tool="memory_reflect", effect="adds", access="write", is_idempotent=True,
+        summary="Look back on what was learnt in a span of time, by the memory's own language model, and keep what "
+        "several memories show together.",
+        notes={**_TIMES, "dry_run": "Say what it would keep."},
+    ),
+    Capability(
+        method="enrich", tool="memory_enrich", effect="changes", access="write", is_idempotent=True,
+        summary="Have the memory's own language model sum up who is named often and has no summary yet.",
+        notes={"dry_run": "Say what it would do."},
+    ),
+    Capability(
+        method="infer_causes", tool="memory_infer_causes", effect="adds", access="write", is_idempotent=True,
+        summary="Have the memory's own language model look for what led to what, where somebody said so.",
+        notes={"dry_run": "Say what it would do."},
+    ),
+    Capability(
         method="runs", tool="list_runs", effect="reads", access="read", is_idempotent=True,
-        summary="The runs in which conversations became knowledge, the latest first.",
+        summary="The runs in which conversations became knowledge, or conclusions were drawn, the latest first.",
     ),
     Capability(
         method="run", tool="get_run", effect="reads", access="read", is_idempotent=True,
@@ -325,7 +345,7 @@ _UPKEEP = (
     ),
     Capability(
         method="maintain", tool="memory_maintain", effect="removes", access="admin", is_idempotent=True,
-        summary="A night's work: memory_gc, then memory_prune.",
+        summary="A night's work: memory_consolidate, memory_gc, memory_prune, memory_enrich, memory_infer_causes.",
         notes={"dry_run": "Say what would go, and leave it."},
     ),
     Capability(

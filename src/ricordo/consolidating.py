@@ -7,12 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ricordo.consolidation.causes import infer_causes, looked
+from ricordo.consolidation.enriching import enrich, to_enrich
+from ricordo.consolidation.house import House, Limits
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.learning import Terms
-from ricordo.consolidation.run import House, Limits
 from ricordo.consolidation.withheld import is_withheld
 from ricordo.encoding.acquaint import acquaint
 from ricordo.encoding.secrets import redact
+from ricordo.forgetting.keeping import Concluded, Conclusion
 from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval import ask
 from ricordo.retrieval.context import EstimatedTokens
@@ -48,6 +51,18 @@ def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out
         ),
     )  # fmt: skip
+
+
+async def conclude(engine: Engine, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
+    """A night's step that draws conclusions from what is known; without a model, and in a dry run, how much waits."""
+    house = house_of(engine, scope)
+    waited = len(await to_enrich(house)) if kind == "enrich" else len((await looked(house)).pairs)
+    if not waited or dry_run or house.model is None:
+        return Concluded(waited=waited, needs_model=house.model is None)
+    run = await (enrich(house) if kind == "enrich" else infer_causes(house))
+    engine.backlog.note(len(run.items))
+    made = sum(item.what in ("added", "cause") for item in run.items)
+    return Concluded(waited=waited, made=made, failed=run.reason if run.state == "failed" else "")
 
 
 async def _similar(engine: Engine, scope: Scope, text: str, kind: str, about: Sequence[str]) -> Sequence[Node]:

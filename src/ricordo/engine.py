@@ -18,7 +18,7 @@ from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
-from ricordo.forgetting.keeping import Keeping, Rules, single_scopes
+from ricordo.forgetting.keeping import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
@@ -32,7 +32,7 @@ from ricordo.store.sqlite import lives, models
 from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
-    from ricordo.consolidation.run import House
+    from ricordo.consolidation.house import House
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
@@ -89,7 +89,8 @@ class Engine:
 
     @classmethod
     async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
-                   clock: Clock | None, language: str | LanguageModel | None = None) -> Engine:  # fmt: skip
+                   clock: Clock | None, language: str | LanguageModel | None = None,
+                   progress: Progress | None = None) -> Engine:  # fmt: skip
         """Open a store and begin its background work.
 
         Raises:
@@ -99,7 +100,7 @@ class Engine:
         speaking = language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
-            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads,
+            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads, progress=progress,
         )  # fmt: skip
         try:
             await resume(store)
@@ -192,7 +193,7 @@ class Engine:
         return Keeping(
             store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
             dry_run=dry_run, progress=progress,
-            consolidate=self._consolidate_what_is_over,
+            consolidate=self._consolidate_what_is_over, conclude=self._conclude,
         )  # fmt: skip
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
@@ -211,6 +212,12 @@ class Engine:
         run = await running.consolidate(self.house(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS)
         self.backlog.note(len(run.items))
         return run
+
+    async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
+        """Draw conclusions of a kind from what is known to a scope."""
+        from ricordo.consolidating import conclude
+
+        return await conclude(self, kind, scope, dry_run)
 
     def _warm(self, scope: Scope) -> None:
         """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.
@@ -272,8 +279,7 @@ class Engine:
         if self.embedder is None:
             return Question()
         degraded = []
-        if not await self.backlog.caught_up(self._fresh_wait_s()):
-            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
+        self.backlog.hurry()
         found: dict[int, Embedded] = {}
         if anew or self._models is None:
             self._models = await self.store.read(models.known_models)
@@ -293,6 +299,9 @@ class Engine:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
+        # Only now, when the embedder is loaded: a process's first question would else spend its patience on that.
+        if not await self.backlog.caught_up(self._fresh_wait_s()):
+            degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
         return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:

@@ -98,6 +98,7 @@ class Memory:
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
+        progress: Progress | None = None,
     ) -> Memory:
         """A store at a path, made if there is none.
 
@@ -114,6 +115,7 @@ class Memory:
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
+            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -122,8 +124,9 @@ class Memory:
 
         async def start() -> Engine:
             return await Engine.open(
-                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock
-            )
+                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock,
+                progress=progress,
+            )  # fmt: skip
 
         return cls(start, _checked(scope))
 
@@ -500,8 +503,8 @@ class Memory:
         return await self._noted("resolve", decide)
 
     async def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer, with the sentences it came from, and do not learn it from them again. It
-        goes to the archive, and `restore` brings it back; so does saying it anew.
+        """Take a memory out of every answer, with the sentences it came from and what was concluded from it, and do not
+        learn it from them again. It goes to the archive, and `restore` brings it back; so does saying it anew.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -509,7 +512,8 @@ class Memory:
         at = from_ms(self._opened.now())
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
-            return forget.forget(forget.found(tx, self._scope, id), at=at), None
+            node = forget.found(tx, self._scope, id)
+            return forget.with_conclusions(tx, self._scope, node, forget.forget(node, at=at), at=at), None
 
         await self._write("forget", decide, said=reason)
 
@@ -858,6 +862,53 @@ class Memory:
         check_may_alter(self._scope.trust)
         return await running.summarise(self._opened.house(self._scope), session)
 
+    async def reflect(
+        self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
+    ) -> Run:
+        """Have the language model look back on what was learnt in a span of time: what several memories show together
+        is kept as memories of the category "reflection", with what each rests on. `undo` of the run takes it back.
+
+        Args:
+            after, before: the span, as in `search`; until now when `before` is None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            InvalidError: a time cannot be read.
+            UnavailableError: no model is chosen.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        from ricordo.consolidation import reflecting
+
+        check_may_alter(self._scope.trust)
+        engine = self._opened
+        start = engine.instant(after, "after")
+        end = engine.now() + 1 if before is None else engine.instant(before, "before")
+        run = await reflecting.reflect(engine.house(self._scope), after=start, before=end, dry_run=dry_run)
+        engine.backlog.note(len(run.items))
+        return run
+
+    async def enrich(self, *, dry_run: bool = False) -> Run:
+        """Have the language model say in a sentence or two who somebody is, for those who are named in at least three
+        memories and have no summary yet. It is a memory of its own, too. `maintain` does so every night; arguments and
+        errors are those of `reflect`.
+        """
+        from ricordo.consolidation import enriching
+
+        check_may_alter(self._scope.trust)
+        run = await enriching.enrich(self._opened.house(self._scope), dry_run=dry_run)
+        self._opened.backlog.note(len(run.items))
+        return run
+
+    async def infer_causes(self, *, dry_run: bool = False) -> Run:
+        """Have the language model look for what led to what, among messages that follow one another, where somebody
+        says so in words: at most 50 pairs, the next run goes on. `maintain` does so every night; arguments and errors
+        are those of `reflect`.
+        """
+        from ricordo.consolidation import causes
+
+        check_may_alter(self._scope.trust)
+        return await causes.infer_causes(self._opened.house(self._scope), dry_run=dry_run)
+
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
 
@@ -1013,8 +1064,9 @@ class Memory:
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: conversations that are over become knowledge (where there is a model), then
-        `gc`, `prune` and tidying up inside. Arguments and errors are those of `gc`; a step that fails says so.
+        """A night's work, step by step: conversations that are over become knowledge, then `gc` and `prune`, `enrich`
+        and `infer_causes` (where there is a model), then tidying up inside. Arguments and errors are those of `gc`; a
+        step that fails says so.
         """
         return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
 

@@ -35,7 +35,7 @@ ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned"
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
-RunKind = Literal["consolidation", "replay"]
+RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes"]
 RunState = Literal["done", "failed", "proposed", "dry"]
 RunItemKind = Literal[
     "added",
@@ -52,6 +52,7 @@ RunItemKind = Literal[
     "failed",
     "left",
     "kept",
+    "looked",
 ]
 Durability = Literal["disk", "process"]
 Fading = Literal["never", "sinks", "closes"]
@@ -63,7 +64,7 @@ UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
     "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
-    "own experience", "asks", "entity", "linked", "session",
+    "own experience", "asks", "name", "length", "entity", "linked", "session",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]
@@ -334,7 +335,8 @@ class RunItem:
     """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
     place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
     messages it rests on. What is "left" is a conversation that somebody else is just taking in; what is "kept"
-    was not found again, and had been touched since.
+    was not found again, and had been touched since. "looked" says how far a run has come, or what it was shown: what
+    it need not be shown again.
     """
 
     what: RunItemKind
@@ -345,13 +347,17 @@ class RunItem:
     evidence: tuple[str, ...] = ()
 
 
+SUMMARY_MEMORY = "summary_memory"
+"""Among an entity's attributes, the id of the memory that is its summary, where a model made it."""
+
 BY_RULE = "rules"
 """What stands in a run where a model's name would, when there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Conversations that became knowledge, as one unit: what it did, by which model and prompt, and what that took.
+    """What a model, or the rules, made of conversations or of memories, as one unit: what it did, by which model and
+    prompt, and what that took.
 
     `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
     A run of state "dry" or "failed" left nothing behind.

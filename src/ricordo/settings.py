@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -181,6 +180,8 @@ def load(*, environment: Mapping[str, str] | None = None, file: Path | None = No
 
 
 def _from_file(file: Path, known: set[str]) -> dict[str, Any]:
+    import tomllib  # most programs have no such file
+
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

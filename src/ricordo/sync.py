@@ -76,6 +76,7 @@ class Memory:
         settings: Settings | None = None,
         scope: Scope = Scope(owner="me"),
         clock: Clock | None = None,
+        progress: Progress | None = None,
     ) -> Memory:
         """A store at a path, made if there is none.
 
@@ -92,6 +93,7 @@ class Memory:
             settings: how the store is used.
             scope: whose memory this is.
             clock: where "now" comes from; the machine's by default.
+            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
 
         Raises:
             InvalidError: an argument does not fit.
@@ -102,7 +104,13 @@ class Memory:
             return cls(
                 portal.call(
                     AsyncMemory.open(
-                        location, embedder=embedder, model=model, settings=settings, scope=scope, clock=clock
+                        location,
+                        embedder=embedder,
+                        model=model,
+                        settings=settings,
+                        scope=scope,
+                        clock=clock,
+                        progress=progress,
                     ).__aenter__()
                 ),
                 portal,
@@ -350,8 +358,8 @@ class Memory:
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
     def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer, with the sentences it came from, and do not learn it from them again. It
-        goes to the archive, and `restore` brings it back; so does saying it anew.
+        """Take a memory out of every answer, with the sentences it came from and what was concluded from it, and do not
+        learn it from them again. It goes to the archive, and `restore` brings it back; so does saying it anew.
 
         Raises:
             NotFoundError: there is none of that id.
@@ -691,6 +699,37 @@ class Memory:
         """
         return self._portal.call(self._memory.summarise(session))
 
+    def reflect(
+        self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
+    ) -> Run:
+        """Have the language model look back on what was learnt in a span of time: what several memories show together
+        is kept as memories of the category "reflection", with what each rests on. `undo` of the run takes it back.
+
+        Args:
+            after, before: the span, as in `search`; until now when `before` is None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            InvalidError: a time cannot be read.
+            UnavailableError: no model is chosen.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        return self._portal.call(self._memory.reflect(after=after, before=before, dry_run=dry_run))
+
+    def enrich(self, *, dry_run: bool = False) -> Run:
+        """Have the language model say in a sentence or two who somebody is, for those who are named in at least three
+        memories and have no summary yet. It is a memory of its own, too. `maintain` does so every night; arguments and
+        errors are those of `reflect`.
+        """
+        return self._portal.call(self._memory.enrich(dry_run=dry_run))
+
+    def infer_causes(self, *, dry_run: bool = False) -> Run:
+        """Have the language model look for what led to what, among messages that follow one another, where somebody
+        says so in words: at most 50 pairs, the next run goes on. `maintain` does so every night; arguments and errors
+        are those of `reflect`.
+        """
+        return self._portal.call(self._memory.infer_causes(dry_run=dry_run))
+
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
 
@@ -822,8 +861,9 @@ class Memory:
     def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: conversations that are over become knowledge (where there is a model), then
-        `gc`, `prune` and tidying up inside. Arguments and errors are those of `gc`; a step that fails says so.
+        """A night's work, step by step: conversations that are over become knowledge, then `gc` and `prune`, `enrich`
+        and `infer_causes` (where there is a model), then tidying up inside. Arguments and errors are those of `gc`; a
+        step that fails says so.
         """
         return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 

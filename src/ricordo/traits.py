@@ -31,6 +31,7 @@ HEADER = 2
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 _INSIDE_WORDS = re.compile(r"[0-9']")
+_MIXED = re.compile(r"[0-9'](?:(?=[A-Za-z])|(?<=[A-Za-z].))")
 _NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
 QUESTION_MARKS = ("?", "？")
 
@@ -84,7 +85,7 @@ def _flags(text: str, words: Sequence[str] | None) -> int:
     # Words are runs of letters, but for those with figures or apostrophes inside; most texts have neither.
     is_plain = text.isascii() and _INSIDE_WORDS.search(text) is None
     has_digits = not is_plain and _DIGIT.search(text) is not None
-    letters = words if words is not None and is_plain else _LETTERS.findall(text.lower())
+    letters = _runs_of_letters(text, words, is_plain=is_plain)
     flags = 0
     if "?" in text or "？" in text:
         flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
@@ -97,3 +98,12 @@ def _flags(text: str, words: Sequence[str] | None) -> int:
     if mentions_time(text, letters, has_digits=has_digits):
         flags |= TIME
     return flags
+
+
+def _runs_of_letters(text: str, words: Sequence[str] | None, *, is_plain: bool) -> Sequence[str]:
+    """Those of a text, in lower case and any order; the words themselves where they are known and no figure or
+    apostrophe touches a letter, for that is quicker. A number among them is no word anybody looks for.
+    """
+    if words is None or not (is_plain or (text.isascii() and _MIXED.search(text) is None)):
+        return _LETTERS.findall(text.lower())
+    return words

@@ -207,8 +207,9 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
         node = await memory.get(id_)
         if node.content != said.texts[id_] or sorted(node.about) != sorted(said.about[id_]):
             wrong.append(f"get({id_}) differs")
-        if node.is_live and (await memory.query(node.content.split()[0])).ids[:1] != [id_]:
-            wrong.append(f"search does not find {id_}")
+        found = await memory.query(node.content.split()[0])
+        if node.is_live and found.ids[:1] != [id_]:
+            wrong.append(f"search does not find {id_}" + "".join(f" ({late})" for late in found.degraded))
     known = await memory._opened.store.read(
         lambda tx: {id_ for (id_,) in tx.connection.execute("SELECT id FROM entities")}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -44,8 +45,9 @@ def test_a_program_in_the_documents_runs(program: str, tmp_path: Path) -> None:
         if find_spec(LIBRARIES.get(adapter, "ricordo")) is None:
             pytest.skip(f"{LIBRARIES[adapter]} is not installed: make adapters")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "RICORDO_FRESH_WAIT_MS": "60000"},  # the default embedder may take long to load here
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 

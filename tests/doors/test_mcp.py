@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -246,9 +246,17 @@ def _filled(tool: str, text: str, listed: Any) -> dict[str, Any]:
     return filled
 
 
+def _worked_s(pid: int) -> float:
+    """The processor time a process has had so far, which a busy machine stretches less than the clock; 0 if unknown."""
+    try:
+        parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_path: Path) -> None:
     program = _program(tmp_path / "me.db")
-    begun = time.perf_counter()
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     messages = (
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
@@ -265,7 +273,7 @@ def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_pa
             process.stdin.flush()
         first = json.loads(process.stdout.readline())
         assert first["result"]["serverInfo"]["name"] == "ricordo"
-        assert time.perf_counter() - begun < 15  # a loaded machine; benchmarks/doors.py measures it
+        assert _worked_s(process.pid) < 6  # benchmarks/doors.py measures it
         assert json.loads(process.stdout.readline())["id"] == 2
         process.stdin.close()
         assert process.stdout.read() == b""
@@ -298,3 +306,32 @@ def test_the_process_binds_the_caller(tmp_path: Path) -> None:
     assert quick.options(["mcp", "install", "--client", "cursor"]) is None
     assert quick.options(["mcp", "--help"]) is None
     assert quick.options(["mcp", "--owner"]) is None
+
+
+def test_what_the_server_never_uses_is_not_loaded_and_there_when_it_is_asked_for() -> None:
+    program = """
+import asyncio, sys
+from ricordo.doors.calling import Caller, Calls
+from ricordo.doors.mcp import stdio
+from pydantic import BaseModel
+
+async def main():
+    calls = Calls(asyncio.sleep(0))
+    stdio._server(calls, Caller(), "core", asyncio.Event())
+    await calls._opening
+
+asyncio.run(main())
+unused = {"mcp.client.session", "mcp.server.mcpserver", "ricordo.memory", "numpy"} & set(sys.modules)
+assert not unused, unused
+assert "defer_build" not in BaseModel.model_config
+import mcp
+from mcp import Client
+from mcp.server import MCPServer
+assert mcp.Client is Client and mcp.server.MCPServer is MCPServer and type(mcp).__name__ == "module"
+try:
+    mcp.nothing
+except AttributeError:
+    print("as it should be")
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "as it should be\n", done.stderr

@@ -67,6 +67,8 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "on-record": (_of("sessions", "on-record", "--session", "{}"),),
     "consolidate": (_of("sessions", "consolidate", "{}"),),
     "summarise": (_of("sessions", "summarise", "{}"),),
+    "reflect": (_of("texts", "reflect", "--after", "2020-01-01"),),
+    **{name: (_of("texts", name),) for name in ("enrich", "infer-causes")},
 }  # fmt: skip
 
 NOT_TRIED = {
@@ -77,7 +79,7 @@ NOT_TRIED = {
     "import": "reads a file into the caller's own memory",
 }  # fmt: skip
 
-MAY_REFUSE = ("erase", "consolidate", "summarise", "split", "merge", "entity-add")
+MAY_REFUSE = ("erase", "consolidate", "summarise", "reflect", "enrich", "infer-causes", "split", "merge", "entity-add")
 """What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
 
 CALLERS = {

@@ -18,6 +18,7 @@ from tests.doors.test_mcp import connected
 
 from ricordo import Memory
 from ricordo.doors.cli.json_text import plain_value
+from ricordo.errors import NotFoundError
 
 Do = Callable[..., Awaitable[Any]]
 
@@ -36,7 +37,7 @@ async def in_python(store: Path) -> AsyncIterator[Do]:
 async def over_mcp(store: Path) -> AsyncIterator[Do]:
     named = {
         "remember": "remember_one", "search": "search_memory", "explain": "explain_fact", "forget": "forget_memory",
-        "correct": "correct_fact", "restore": "restore_memory", "history": "memory_history",
+        "correct": "correct_fact", "restore": "restore_memory", "history": "memory_history", "erase": "erase_memory",
     }  # fmt: skip
     async with connected(store, profile="full") as client:
 
@@ -91,7 +92,8 @@ async def on_the_command_line(store: Path) -> AsyncIterator[Do]:
         about = [part for name in arguments.get("about", ()) for part in ("--about", name)]
         given = [arguments[name] for name in ("id", "text", "content") if name in arguments]
         command = [sys.executable, "-c", RUN, "--store", str(store), "--embedder", "hashing", "--json", method]
-        done = await asyncio.to_thread(_output, [*command, *given, *about])
+        sure = ["--yes"] if method == "erase" else []
+        done = await asyncio.to_thread(_output, [*command, *given, *about, *sure])
         return json.loads(done)
 
     yield do
@@ -103,7 +105,7 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_remember_contradict_search_explain_forget(tmp_path: Path, door: str) -> None:
+async def test_remember_contradict_search_explain_forget_erase(tmp_path: Path, door: str) -> None:
     async with DOORS[door](tmp_path / "me.db") as do:
         told = await _story(do)
     assert told == {
@@ -115,6 +117,10 @@ async def test_remember_contradict_search_explain_forget(tmp_path: Path, door: s
         "corrected replaced": ["Anna lives in Lisbon", "Anna lives in Rome"],
         "forgotten": [],
         "restored": ["Anna lives in Porto"],
+        "erased": {"semantic": 3, "entity": 1},
+        "is done": True,
+        "after that": [],
+        "cannot be explained": True,
         "about": ["Anna"],
         "category": "identity",
     }
@@ -140,6 +146,13 @@ async def _story(do: Do) -> dict[str, Any]:
     told["forgotten"] = await found()
     await do("restore", id=porto["id"])
     told["restored"] = await found()
+    report = await do("erase", id=porto["id"])
+    told["erased"] = {each["kind"]: each["count"] for each in report["erased"]}
+    told |= {"is done": report["is_done"], "after that": await found()}
+    try:
+        await do("explain", id=porto["id"])
+    except (NotFoundError, AssertionError, subprocess.CalledProcessError):
+        told["cannot be explained"] = True
     return told
 
 

@@ -214,3 +214,49 @@ def test_the_hashing_embedder_finds_shared_words_and_stems():
     hashing = resolve("hashing")
     query, same, stem, other = many(hashing, ["paint a sunrise", "the sunrise", "painting", "quarterly taxes"])
     assert query @ same > query @ other + 0.1 and query @ stem > query @ other + 0.1
+
+
+def test_single_texts_that_wait_are_run_together():
+    runs: list[list[str]] = []
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def run(model: object, texts: list[str]) -> list[str]:
+        runs.append(texts)
+        begun.set()
+        may_go_on.wait(10)
+        if "bad" in texts:
+            raise ValueError(texts)
+        return [text.upper() for text in texts]
+
+    async def story() -> list[object]:
+        lanes = Lanes("waiting", object)
+        ask = [asyncio.ensure_future(lanes.single("first", run, alike="a"))]
+        await asyncio.to_thread(begun.wait, 10)
+        ask += [asyncio.ensure_future(lanes.single(f"{n}", run, alike="a")) for n in range(9)]
+        ask += [asyncio.ensure_future(lanes.single(text, run, alike=alike)) for text, alike in
+                (("other", "b"), ("alone", None), ("x" * 3_000, "b"), ("bad", "c"))]  # fmt: skip
+        await asyncio.sleep(0.05)
+        ask[1].cancel()
+        await asyncio.sleep(0.01)
+        may_go_on.set()
+        return await asyncio.gather(*ask, return_exceptions=True)
+
+    said = asyncio.run(story())
+    assert runs[:3] == [["first"], [f"{n}" for n in range(1, 8)], ["8"]]
+    assert runs[3:] == [["other"], ["alone"], ["x" * 3_000], ["bad"]]
+    assert isinstance(said[1], asyncio.CancelledError) and isinstance(said[-1], ValueError)
+    assert said[2:10] == [f"{n}" for n in range(1, 9)]
+
+
+def test_what_is_embedded_together_is_as_if_alone():
+    default = resolve("default")
+    texts = ["Where does Anna live?", "tea", "Где живёт Анна?", "The ship leaves at nine in the morning"]
+
+    async def story() -> None:
+        alone = [(await default.embed_with_words([text], kind="query"))[0] for text in texts]
+        together = await asyncio.gather(*(default.embed_with_words([text], kind="query") for text in texts))
+        for one, (other,) in zip(alone, together, strict=True):
+            assert np.allclose(one.vector, other.vector, atol=1e-5)
+            assert one.pieces == other.pieces and np.allclose(one.words, other.words, atol=1e-5)
+
+    asyncio.run(story())

@@ -414,20 +414,32 @@ async def test_what_was_forgotten_is_learnt_again_only_when_it_is_said_anew(open
     memory = await opened(
         rome, proposal(fact("Anna has her home in Rome", "e1", about=["Anna"])), rome, {"verdicts": []}
     )
-    await memory.add("Anna lives in Rome.", session="s1")
+    await memory.add("Anna lives in Rome. The bridge is closed.", session="s1")
     run = await memory.consolidate("s1")
-    node = next(iter((await memory.list(type="semantic")).nodes))
     await memory.undo(run.id)
     clock.ms += 1_000
     again = await memory.remember("Anna lives in Rome", about=["Anna"])
     await memory.forget(again.id)
     clock.ms += 1_000
-    assert node.content == again.content
     run = await memory.consolidate("s1")
-    assert await contents(memory) == {"Anna has her home in Rome"}, "other words from messages it did not rest on"
+    assert not await contents(memory), "the model was not shown it, and what it says all the same rests on nothing"
+    assert refusals(run) == {"Anna has her home in Rome": "says nothing of what its evidence says"}
+    shown = memory.model.prompts[-1][1].text
+    assert "Rome" not in shown and "The bridge is closed." in shown
     await memory.add("Anna lives in Rome, I tell you.", session="s2")
     await memory.consolidate("s2")
-    assert "Anna lives in Rome" in await contents(memory)
+    assert await contents(memory) == {"Anna lives in Rome"}
+
+
+async def test_a_message_of_which_all_was_forgotten_is_shown_to_no_model(opened, clock):
+    memory = await opened({"summary": "Bridges."})
+    await memory.add("Anna lives in Rome.", session="s1")
+    await memory.add("The bridge is closed.", session="s1")
+    node = await memory.remember("Anna lives in Rome", about=["Anna"])
+    clock.ms += 1_000
+    await memory.forget(node.id)
+    await memory.summarise("s1")
+    assert "Rome" not in memory.model.prompts[-1][1].text and "bridge" in memory.model.prompts[-1][1].text
 
 
 async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):

@@ -15,7 +15,7 @@ from tests.flows.conftest import DAY, HandClock
 
 @pytest.fixture
 async def memory(tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
-    settings = Settings(durability="process", time_zone="Europe/Berlin")
+    settings = Settings(durability="process", time_zone="Europe/Berlin", fresh_wait_ms=60_000)
     async with ricordo.Memory.open(tmp_path / "me.db", clock=clock, settings=settings) as opened:
         yield opened
 

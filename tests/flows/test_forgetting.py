@@ -295,7 +295,7 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(tmp_path: Path, 
         await memory.remember("Call the plumber", category="task")
         clock.ms += 20 * DAY
         report = await memory.maintain()
-        assert (report.ok, [step.ok for step in report.steps]) == (False, [False, True, True, True])
+        assert (report.ok, [step.ok for step in report.steps]) == (False, [False, *[True] * 5])
         assert "the model is down" in report.steps[0].detail
         assert report.steps[1].report.archived == {"expired": 1}
 
@@ -398,7 +398,7 @@ async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, c
     assert (await group.gc(dry_run=True)).archived == {"expired": 2}
     assert (await ann.stats()).last_decay is None
     report = await memory.maintain(all_owners=True)
-    assert [step.name for step in report.steps] == ["sessions", "gc", "prune", "tidy"]
+    assert [step.name for step in report.steps] == ["sessions", "gc", "prune", "enrich", "causes", "tidy"]
     assert report.steps[1].report.archived == {"expired": 2}
     changes = [(commit.actor, commit.reason) for commit in await ann.log()]
     # Where the truth lies in files, writing them anew is a change, too.

@@ -68,3 +68,22 @@ async def test_a_nights_work_keeps_what_is_over(memory: Any, clock: HandClock) -
     report = await memory.maintain()
     assert report.steps[0].detail == "2 plain statements kept by rule; conversations wait for a language model"
     assert len(await facts(memory)) == 2
+
+
+async def test_who_and_what_is_named_plainly_is_made_known_once(memory: Any) -> None:
+    await memory.add_many(
+        [
+            Message(text="I had lunch with Marta Solberg, she works at Hollow Lab.", session="s1"),
+            Message(text="We live in Lisbon. Paris said no.", session="s1"),
+            Message(text="Tom Alder told me so.", role="assistant", session="s1"),
+            Message(text="Nina Fields from the Hollow Road Trust wrote this.", role="tool", session="s1"),
+        ]
+    )
+    run = await memory.consolidate()
+    made = [item.text for item in run.items if item.what == "entity"]
+    known = {name: (await memory.entity(name)).type for name in made}
+    assert known == {"Marta Solberg": "person", "Hollow Lab": "organization", "Lisbon": "place"}
+    assert [each.name for each in await memory.people()] == ["Marta Solberg"]
+    assert not any(item.what == "entity" for item in (await memory.consolidate()).items)
+    await memory.undo(run.id)
+    assert [*(await memory.people())] == []

@@ -86,7 +86,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
                           "runs")}  # fmt: skip
     upkeep = {
         name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
-        for name in ("gc", "prune", "maintain")
+        for name in ("gc", "prune", "maintain", "enrich", "infer_causes")
     }
     return {
         **ids, **whole, **upkeep,
@@ -132,6 +132,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
+        "reflect": (_all(lambda memory, _: memory.reflect(after="10 years ago", dry_run=True)),),
         "undo": (
             Call(kind="runs", ask=_simple("undo")),
             Call(kind="commits", ask=_simple("undo")),

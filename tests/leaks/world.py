@@ -14,9 +14,18 @@ from ricordo.ports import Turn
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 
 
-def extracted(turns: Sequence[Turn], _: Mapping[str, Any]) -> object:
-    """What the scripted model makes of a conversation: one fact with a word of it, resting on its first message."""
+def extracted(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+    """What the scripted model makes of a conversation: one fact with a word of it, resting on its first message; and
+    of memories: that they are as they are.
+    """
     words = re.findall("zq[a-z]+7", turns[-1].text)
+    said = f"About {' '.join(words[:20])}"
+    if schema["title"] == "Reflections":
+        return {"reflections": [{"text": said, "about": [], "evidence": ["m1", "m2"], "confidence": 0.9}]}
+    if schema["title"] == "Summaries":
+        return {"summaries": [{"entity": "p1", "text": said, "evidence": ["m1"]}]}
+    if schema["title"] == "Causes":
+        return {"causes": [{"pair": "p1", "cause": "first", "confidence": 0.9}]}
     return {
         "facts": [{"text": f"The user likes {words[0]}", "evidence": ["1"], "kind": "fact", "category": "preference",
                    "about": [], "slot": "", "said": True, "confidence": 0.9}],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ricordo.retrieval.signals import asks_for_a_list
 from ricordo.traits import FIRST_PERSON, NAME, NUMBER, TIME, traits_of
+from ricordo.words import raw_words
 
 
 def holds(text: str, trait: int) -> bool:
@@ -53,3 +56,13 @@ def test_a_question_for_several_things_is_known(question: str) -> None:
 )
 def test_a_question_for_one_thing_is_none_for_a_list(question: str) -> None:
     assert not asks_for_a_list(question)
+
+
+_PIECES = st.sampled_from(
+    ("I", "m", "'", "’", "2", "1999", "12.5.2024", " ", "seven", "Monday", "ten", "_", "я", "?", "x")
+)
+
+
+@given(st.lists(_PIECES, max_size=8).map("".join))
+def test_words_that_are_known_already_change_nothing(text: str) -> None:
+    assert traits_of(text, [], raw_words(text)) == traits_of(text, [])

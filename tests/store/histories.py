@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,21 @@ class HandClock:
 class History:
     """A memory to which random things happen. `ids` are all memories there ever were."""
 
-    def __init__(self, memory: AsyncMemory, clock: HandClock, path: Path, *, seed: int) -> None:
+    def __init__(
+        self, memory: AsyncMemory, clock: HandClock, path: Path, *, seed: int, acts: Sequence[Choice] | None = None
+    ) -> None:
         self.memory: Any = memory
         self.clock = clock
         self.path = path
         self.dice = random.Random(seed)
+        self.acts = ACTS if acts is None else acts
         self.ids: list[str] = []
         self.entities: list[str] = []
 
     async def step(self) -> str:
         """Let something happen; returns what. Refused is fine: then nothing did."""
         self.clock.ms += self.dice.choice((0, 1, HOUR, 30 * HOUR, -2 * HOUR, -1))
-        acts = [act for act in ACTS if act[0] is None or hasattr(self.memory, act[0])]
+        acts = [act for act in self.acts if act[0] is None or hasattr(self.memory, act[0])]
         _, act = self.dice.choice(acts)
         try:
             await act(self)
@@ -69,6 +72,7 @@ class History:
 
 
 Act = Callable[[History], Awaitable[None]]
+Choice = tuple[str | None, Act]
 
 
 async def add(at: History) -> None:
@@ -173,7 +177,7 @@ async def resolve(at: History) -> None:
     await at.memory.resolve(at.dice.choice(open_reviews), decision=decision)
 
 
-ACTS: tuple[tuple[str | None, Act], ...] = (
+ACTS: tuple[Choice, ...] = (
     (None, add), (None, add), (None, add_many), (None, remember), (None, remember), (None, forget), (None, forget),
     (None, restore), (None, add_entity), (None, end_session), ("undo", undo), ("correct", correct),
     ("update", update), ("confirm", confirm), ("reinforce", reinforce), ("demote", demote), ("merge", merge),

@@ -213,6 +213,23 @@ async def test_an_index_that_is_behind_catches_up_to_the_byte(folder, tmp_path, 
     assert everything(folder) == before
 
 
+async def test_an_index_that_is_behind_learns_what_may_be_learnt_again(folder, tmp_path):
+    async with opened(folder) as memory:
+        tea = await memory.remember("Anna likes tea")
+    shutil.copy(folder / "index.db", tmp_path / "behind.db")
+    async with opened(folder) as memory:
+        await memory.forget(tea.id)
+        await memory.remember("Anna likes tea")  # said anew
+    before = everything(folder)
+    assert before["withheld"]
+    without_index(folder)
+    shutil.copy(tmp_path / "behind.db", folder / "index.db")
+    async with opened(folder):
+        pass
+    assert everything(folder)["withheld"] == before["withheld"]
+    assert everything(folder) == before
+
+
 async def test_an_index_on_a_full_disk_follows_later(folder):
     await filled(folder)
     refused = []
@@ -248,3 +265,28 @@ async def test_a_wrong_line_holds_up_no_other(folder):
         assert "too sure" not in await facts(memory)
         assert len(caught(memory).notes) == 2
     assert b"too sure" in (folder / "memories.jsonl").read_bytes()
+
+
+WRONG_VALUES = {
+    "a value out of range": ("memories.jsonl", edited('"confidence":1.0', '"confidence":5.0')),
+    "half a closing": ("memories.jsonl", edited('"confidence"', '"archived_at":"2026-01-01T00:00:00","confidence"')),
+    "a value of another sort": ("memories.jsonl", edited('"type":"semantic"', '"type":"semantic","speaker":{"a":1}')),
+    "no time": ("memories.jsonl", edited('"created_at":"2', '"created_at":"two')),
+    "an id twice": ("memories.jsonl", lambda found: [*found, found[0].replace('"row":"1"', '"row":"77"')]),
+    "a commit twice": ("commits.jsonl", lambda found: [*found, found[0]]),
+    "a commit of nobody": ("commits.jsonl", lambda found: [found[0].replace('"actor":"me"', '"actor":null'), *found]),
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", WRONG_VALUES)
+async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
+    await filled(folder)
+    name, change = WRONG_VALUES[what]
+    rewritten(folder, name, lambda found: change(found[:1]) + found[1:])
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert {"Boris sold the bicycle", "Chiara plays chess", "hello there"} <= await facts(memory)
+        assert caught(memory).notes
+        await memory.remember("and life goes on")

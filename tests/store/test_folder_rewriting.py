@@ -137,3 +137,16 @@ async def test_an_erasure_names_a_git_history_beside(folder):
         node = (await memory.list(limit=1)).nodes[0]
         report = await memory.erase(id=node.id)
     assert any(".git" in place for place in report.out_of_reach)
+
+
+async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made_anew(folder):
+    """What is withheld, and what a run did, goes by it."""
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        secret = await memory.remember("Boris hides the key")
+        await memory.erase(id=secret.id)
+        assert [line["last"] for line in lines(folder, "store.jsonl") if line.get("table") == "nodes"] == [2]
+    without_index(folder)
+    async with opened(folder) as memory:
+        await memory.remember("Chiara plays chess")
+    assert [line["row"] for line in lines(folder, "memories.jsonl")] == ["1", "3"]

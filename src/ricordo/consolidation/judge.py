@@ -32,7 +32,8 @@ CONCLUDED = 0.6
 """How sure what a model extracted is: said outright, or concluded. What a user states himself is 1."""
 
 _CAUSAL = re.compile(
-    r"\b(?:because|since|so that|so|therefore|due to|thanks to|that'?s why|as a result|caused?|led to|hence|owing to|"
+    r"\b(?:because|since|so that|so|therefore|due to|thanks to|that(?:'?s| is| was) why|as a result|caused?|led to|"
+    r"hence|owing to|"
     r"потому|поэтому|из-за|так как|благодаря|вследствие|привел[оаи]?|оттого|в результате|чтобы)\b",
     re.IGNORECASE,
 )
@@ -166,15 +167,13 @@ class _Court:
             return "is no short statement"
         if not self._rules.min_confidence <= given.confidence <= 1:
             return "is not sure enough"
-        if not _has_in_common(text, evidence):
+        if not has_in_common(text, evidence):
             return "says nothing of what its evidence says"
         return self.objection(text)
 
     def objection(self, text: str) -> str:
         """Why a text may not be kept at all, "" where it may."""
-        if self._rules.has_credential(text):
-            return "holds a credential"
-        return "is an instruction" if self._rules.is_instruction(text) else ""
+        return objection(text, self._rules)
 
     def entity(self, given: ProposedEntity) -> Introduction | None:
         """Somebody who is named on this page, by the names used there."""
@@ -208,7 +207,7 @@ class _Court:
         if not pair[0] or not pair[1]:
             return None
         (first,), (second,) = pair[0], pair[1]
-        is_said = any(_CAUSAL.search(node.content) for node in (first, second))
+        is_said = any(says_why(node.content) for node in (first, second))
         return (first, second) if is_said and first.id != second.id else None
 
     def _evidence(self, handles: Sequence[str]) -> tuple[Node, ...] | None:
@@ -233,7 +232,19 @@ def _ids(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.id for node in nodes)
 
 
-def _has_in_common(text: str, evidence: Sequence[Node]) -> bool:
+def has_in_common(text: str, evidence: Sequence[Node]) -> bool:
     """Whether a statement holds at least one telling word of what it is said to rest on."""
     said = {term for node in evidence for term in index_terms(f"{node.speaker or ''} {own_words(node)}")}
     return not said.isdisjoint(question_terms(text) or index_terms(text))
+
+
+def objection(text: str, rules: Rules) -> str:
+    """Why a text may not be kept at all, "" where it may."""
+    if rules.has_credential(text):
+        return "holds a credential"
+    return "is an instruction" if rules.is_instruction(text) else ""
+
+
+def says_why(text: str) -> bool:
+    """Whether a text says in words that one thing led to another."""
+    return _CAUSAL.search(text) is not None

@@ -49,7 +49,8 @@ SURE = "extraction_confidence"
 """Attributes of a derived memory: what it gives the value of, and how sure the model was."""
 
 _LEAST_CONFIDENCE, _FADING = 0.3, 0.5
-_CAUSAL_CONFIDENCE = 0.7
+CAUSAL_CONFIDENCE = 0.7
+"""How sure a causal edge is: less than what anybody stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,8 @@ class Compared:
 class Draft:
     """What a conversation is to leave behind, before it is held against the store as it is at that moment.
 
-    `episodes` are the messages that were shown; `place` is (owner, chat). `waits_on` where a model is still to read it.
+    `episodes` are the messages that were shown; `place` is (owner, chat). `waits_on` where a model is still to read it
+    as a whole, `is_verbatim` where its facts are the very words of whoever said them.
     """
 
     place: tuple[str, str]
@@ -75,6 +77,7 @@ class Draft:
     judged: Judged
     compared: tuple[Compared, ...] = ()
     waits_on: bool = False
+    is_verbatim: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -224,15 +227,25 @@ def _rests_on(fact: Accepted, sound: Collection[str], learning: _Learning) -> bo
 
 
 def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
-    """Whether a conversation that waits on gave this fact to an earlier run already."""
-    if not learning.draft.waits_on:
-        return False
+    """Whether an earlier run has this fact from these very messages: they are no repetition of themselves.
+
+    A conversation that waits on is read again and again, and each time says nothing of what it gave before.
+    """
+    draft = learning.draft
     values = {
         "content": fact.content, "line": statement_line(fact.content),
-        "space": learning.snapshot.space(*learning.draft.place),
+        "space": learning.snapshot.space(*draft.place),
         "evidence": json.dumps([node.id for node in fact.evidence]),
+        "least": 1 if draft.waits_on else len(fact.evidence),
     }  # fmt: skip
-    return bool(learning.snapshot.rows("learnt_already", values))
+    found = learning.snapshot.rows("learnt_already", values)
+    if found and not draft.waits_on:
+        node_id, is_live = found[0]
+        evidence = tuple(node.id for node in fact.evidence)
+        told = RunItem(what="repeated", id=node_id, text=fact.content, reason="was learnt before", evidence=evidence)
+        ended = RunItem(what="refused", text=fact.content, reason="was learnt before, and has ended since")
+        learning.items.append(told if is_live else ended)
+    return bool(found)
 
 
 def _is_withheld(learning: _Learning, node: Node, fact: Accepted) -> bool:
@@ -258,7 +271,7 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
         # What a rule kept are the very words of whoever said them; what a model made of them is the model's.
-        origin=last.origin if draft.waits_on else capped("extraction", "user", caller=tier_of(fact.evidence)),
+        origin=last.origin if draft.is_verbatim else capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
         event_time=last.event_time,
@@ -304,12 +317,19 @@ def _without_same(learning: _Learning, change: Change, facts: Facts) -> tuple[Ch
             old = _present(learning, verdict.old)
             if old is None or set(old.about) != set(node.about) or verdict.confidence < learning.terms.min_conflict:
                 continue
-            learning.put[old.id] = repeated(old, replace(node, attributes={}), at=learning.at)
+            if not _rests_on_all(learning, old, facts[node.id][1]):
+                learning.put[old.id] = repeated(old, replace(node, attributes={}), at=learning.at)
             same[node.id] = old.id
             break
     kept = tuple(node for node in change.add if node.id not in same)
     subjects = tuple(pair for pair in change.subjects if pair[0] not in same)
     return replace(change, add=kept, subjects=subjects), same
+
+
+def _rests_on_all(learning: _Learning, old: Node, fact: Accepted) -> bool:
+    """Whether a memory has all the evidence of a fact that says the same: then it was not said again."""
+    values = {"node": old.key, "evidence": json.dumps([node.id for node in fact.evidence])}
+    return bool(learning.snapshot.value("rests_on_count", values) >= len(fact.evidence))
 
 
 def _verdicts(learning: _Learning, place: int, says: Relationship) -> list[Compared]:
@@ -401,7 +421,7 @@ def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
     pairs = [(cause.id, effect.id), *_learnt_from(learning, cause, effect)]
     for source, target in pairs:
         edge = Edge(
-            source=source, target=target, type="causal", predicate="led to", confidence=_CAUSAL_CONFIDENCE,
+            source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE,
             evidence=(cause.id, effect.id),
         )  # fmt: skip
         learning.link(edge)

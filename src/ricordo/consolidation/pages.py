@@ -55,6 +55,11 @@ def pages(episodes: Sequence[Node], *, room: int, tokens: TokenCounter) -> list[
     return found
 
 
+def lines_of(episodes: Sequence[Node]) -> tuple[str, ...]:
+    """The last few messages as lines that are to be understood and not to be used."""
+    return tuple(f"{who(node)}: {one_line(own_words(node))}"[:_BEFORE_CHARS] for node in episodes[-_BEFORE:])
+
+
 def _page(lines: list[str], held: dict[str, Node], earlier: Sequence[Page]) -> Page:
     last = earlier[-1].lines[-_BEFORE:] if earlier else ()
     before = tuple(line.partition(" ")[2][:_BEFORE_CHARS] for line in last)

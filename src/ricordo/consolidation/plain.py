@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ricordo.categories import infer_category
-from ricordo.consolidation.pages import Page
+from ricordo.consolidation.named import plainly_named
+from ricordo.consolidation.pages import Page, own_words
 from ricordo.consolidation.plain_cues import CUES, DOUBTFUL, LEAD, TOLD, UNLIKELY, VAGUE, WILL, Kind
-from ricordo.consolidation.proposal import MOST_ITEMS, Proposal, ProposedFact
+from ricordo.consolidation.proposal import MOST_ITEMS, Proposal, ProposedEntity, ProposedFact
 from ricordo.model import Category
 from ricordo.times import mentions_time
-
-MAX_CHARS = 5_000
-"""What is said plainly is said early; the rest of a document is not looked at."""
+from ricordo.trust import trust_of
+from ricordo.words.spoken import MAX_CHARS, SENTENCE
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 _OPENING = 9
@@ -53,7 +53,25 @@ def proposed(page: Page) -> Proposal:
                 about=[], slot="", evidence=[handle], said=True, confidence=1.0,
             )  # fmt: skip
             facts.setdefault((node.id, said.text), fact)
-    return Proposal(facts=list(facts.values())[:MOST_ITEMS])
+    return Proposal(facts=list(facts.values())[:MOST_ITEMS], entities=_named(page)[:MOST_ITEMS])
+
+
+def _named(page: Page) -> list[ProposedEntity]:
+    """Who and what the people of a page name plainly. Of a page or a tool that somebody quotes nobody is made."""
+    told = [
+        (handle, own_words(node)) for handle, node in page.episodes.items()
+        if node.role == "user" and trust_of(node.origin, node.role) == "user"
+    ]  # fmt: skip
+    return [
+        ProposedEntity(
+            name=found.name,
+            type=found.type,
+            aliases=[],
+            relation="",
+            evidence=[told[place][0] for place in found.texts],
+        )
+        for found in plainly_named([text for _, text in told])
+    ]
 
 
 _KINDS: Mapping[Kind, str] = {
@@ -82,14 +100,11 @@ def _kept(kind: Kind, said: str) -> Plain | None:
     return Plain(kind=kind, text=said[0].upper() + said[1:])
 
 
-_SENTENCE = re.compile(
-    r"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-ZА-Я])\.|(?<=\b(?:Dr|Mr|Ms|St|vs|No))\.|(?<=\b(?:Mrs|e\.g))\.)+[.!?…]*"
-)
 _QUOTED = re.compile(r"^\s*[\"«“„>]|[\"“”„]")
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for part in _SENTENCE.finditer(text):
+    for part in SENTENCE.finditer(text):
         sentence = part.group().strip()
         if not (sentence.endswith("?") or _QUOTED.search(sentence) or DOUBTFUL.search(sentence)):
             yield sentence.rstrip(".!… ")

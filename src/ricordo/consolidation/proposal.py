@@ -76,4 +76,41 @@ class Verdicts(BaseModel, extra="ignore"):
     verdicts: list[Verdict] = Field(max_length=MOST_ITEMS)
 
 
+class SaidCause(BaseModel, extra="ignore"):
+    pair: str
+    cause: str = _choice("first", "then")
+    confidence: float
+
+
+class Causes(BaseModel, extra="ignore"):
+    """Pairs of messages of which one led to the other."""
+
+    causes: list[SaidCause] = Field(max_length=MOST_ITEMS)
+
+
+class ProposedSummary(BaseModel, extra="ignore"):
+    entity: str
+    text: str
+    evidence: list[str]
+
+
+class Summaries(BaseModel, extra="ignore"):
+    """Who or what some people and things are."""
+
+    summaries: list[ProposedSummary] = Field(max_length=MOST_ITEMS)
+
+
+class ProposedReflection(BaseModel, extra="ignore"):
+    text: str
+    about: list[str]
+    evidence: list[str]
+    confidence: float
+
+
+class Reflections(BaseModel, extra="ignore"):
+    """What some memories show together."""
+
+    reflections: list[ProposedReflection] = Field(max_length=MOST_ITEMS)
+
+
 Relationship = Literal["same", "contradicts"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ricordo.clock import to_ms
 from ricordo.model import Node
@@ -36,6 +37,15 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
         told_at <= closed_at and (is_same or is_much_the_same(content, fact.content))
         for content, closed_at, is_same in snapshot.rows("forgotten_like", values)
     )
+
+
+def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Messages and memories as a model is shown them: without the sentences that were forgotten, and those that say
+    nothing else not at all.
+    """
+    cut = withholding.shown(snapshot, {node.key: node for node in nodes})
+    kept = (replace(node, content=cut[node.key]) if node.key in cut else node for node in nodes)
+    return tuple(node for node in kept if node.content)
 
 
 def is_much_the_same(one: str, other: str) -> bool:

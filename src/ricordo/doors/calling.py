@@ -23,6 +23,8 @@ Trust = Literal["user", "agent", "tool", "web"]
 
 _ORIGINS: Mapping[Trust, Origin] = {"user": "user", "agent": "agent", "tool": "tool_result", "web": "web"}
 _SPOKEN: Mapping[Trust, Origin] = {**_ORIGINS, "user": "conversation", "agent": "conversation"}
+_MAY_HOLD = frozenset({"get", "history", "explain", "review", "resolve"})
+"""Methods that also tell of what is held in quarantine; search, lists and figures never do."""
 _ALL: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 
 
@@ -126,8 +128,15 @@ class Calls:
             arguments["progress"] = progress
         bound = {name: _bound(value, capability, caller) for name, value in arguments.items()}
         answer = await work(memory, **bound)
+        if as_tool or caller.trust != "user":
+            answer = self._without_held(capability, answer)
         self._handles.note(caller.scope, answer)
         return answer
+
+    def _without_held(self, capability: Capability, answer: Any) -> Any:
+        from ricordo.doors.held import withheld
+
+        return withheld(answer) if capability.method in _MAY_HOLD else answer
 
     async def _whole(self, memory: Memory, id: str, as_of: str | int | None) -> str:
         """An id may be given by its end, as answers show it; anything else is left to the method."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
 
 from ricordo.ids import handle_of
 from ricordo.model import Hit, Node, Scope
@@ -39,4 +41,13 @@ def _ids(value: object, *, depth: int = 0) -> list[str]:
     if not is_dataclass(value) or isinstance(value, type) or depth > 4:
         return []
     own = [value.id] if isinstance(value, Node | Hit) else []
-    return own + [id for each in fields(value) for id in _ids(getattr(value, each.name), depth=depth + 1)]
+    parts = (getattr(value, name) for name in _names(type(value)))
+    return own + [id for part in parts if not isinstance(part, _SIMPLE) for id in _ids(part, depth=depth + 1)]
+
+
+_SIMPLE = (str, int, float, type(None))
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))

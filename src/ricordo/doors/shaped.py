@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ricordo.doors.held import withheld
 from ricordo.memory import Memory
 from ricordo.model import Category, Fact, Node, NodeType, Origin
 
@@ -70,7 +71,7 @@ async def search(memory: Memory, query: str) -> FoundList:
 
 async def fetch(memory: Memory, id: str) -> Document:
     """A memory's whole text."""
-    node = await memory.get(id)
+    node = withheld(await memory.get(id))
     known = {
         "type": node.type, "category": node.category, "event_time": node.event_time.isoformat(),
         "origin": node.origin, "about": ", ".join(node.about),

@@ -66,6 +66,10 @@ class Backlog:
         self._loop = asyncio.get_running_loop()
         self.fresh = 0
         """How many memories this process wrote since the backlog was last empty."""
+        self._noted = self._done = 0
+        """How many memories were noted since the start, and up to which of them all is done."""
+        self._is_cut = False
+        self._step = asyncio.Condition()
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
     @property
@@ -76,6 +80,7 @@ class Backlog:
     def note(self, count: int) -> None:
         """Something was written. Callable from any thread."""
         was_idle, self.fresh = self.fresh == 0, self.fresh + count
+        self._noted += count
         if was_idle:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the next opening finds the work
                 self._loop.call_soon_threadsafe(self._wake.set)
@@ -86,12 +91,23 @@ class Backlog:
         self._wake.set()
         self._urgent.set()
 
+    def hurry(self) -> None:
+        """What this process wrote is about to be asked for."""
+        if self.fresh and not self._closing:
+            self._begin()
+
     async def caught_up(self, timeout_s: float) -> bool:
-        """Wait until what this process wrote is done, but not for long."""
-        if self.fresh == 0 or self._closing:
-            return self.fresh == 0
+        """Wait until what this process wrote so far is done, but not for long, nor for what others write meanwhile."""
+        if self.fresh == 0 or self._closing or self._done >= self._noted:
+            return self.fresh == 0 or self._done >= self._noted
+        so_far = self._noted
         self._begin()
-        return await self._wait(timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s), self._step:
+                await self._step.wait_for(lambda: self._done >= so_far or self._closing)
+        except TimeoutError:
+            return False
+        return self._done >= so_far
 
     async def settle(self, timeout_s: float | None) -> None:
         """Wait until nothing is left to do, in the whole store.
@@ -141,7 +157,7 @@ class Backlog:
         while not self._closing:
             self._wake.clear()
             self._urgent.clear()
-            noted = self.fresh
+            noted, so_far, self._is_cut = self.fresh, self._noted, False
             try:
                 busy = await self._hold() and await self._pass()
             except RicordoError as error:
@@ -150,6 +166,8 @@ class Backlog:
             except Exception:  # noqa: BLE001 - a dead task would leave `settle` waiting for ever
                 _log.exception("background work failed; it is tried again")
                 busy = False
+            if not self._is_cut:
+                await self._tell_done(so_far)
             pause = 0 if busy else min(pause + 1, 10)
             if busy:
                 continue
@@ -158,7 +176,14 @@ class Backlog:
                 self._idle.set()
                 await self._rest(_POLL_S[0] if pause < 10 else _POLL_S[1])
         self._idle.set()
+        await self._tell_done(self._done)
         await self._let_go()
+
+    async def _tell_done(self, through: int) -> None:
+        """Searches that wait for no more than that need wait no longer."""
+        async with self._step:
+            self._done = through
+            self._step.notify_all()
 
     async def _let_go(self) -> None:
         """Give the lease back; where that cannot be written, it runs out."""
@@ -221,7 +246,7 @@ class Backlog:
         for space in await self._store.read(linking.spaces_with_names):
             texts = await self._store.read(lambda tx, space=space: linking.unlinked(tx, space, _LINK_BATCH))  # type: ignore[misc]
             if texts:
-                found = True
+                found, self._is_cut = True, self._is_cut or len(texts) == _LINK_BATCH
                 await self._link_texts(space, texts, through=texts[-1].key)
         return found
 
@@ -231,6 +256,7 @@ class Backlog:
         for space in spaces:
             noted = await self._store.read(lambda tx, space=space: linking.to_link(tx, space, _LINK_BATCH))  # type: ignore[misc]
             notes, keys = [note for note, _ in noted], sorted({key for _, key in noted})
+            self._is_cut = self._is_cut or len(noted) == _LINK_BATCH
             pairs = await self._store.read(lambda tx, space=space, keys=keys: links(tx, space, keys))  # type: ignore[misc]
             await self._store.derive(
                 lambda tx, notes=notes, keys=keys, pairs=pairs: linking.put_links_again(tx, notes, keys, pairs)  # type: ignore[misc]
@@ -290,6 +316,7 @@ class Backlog:
         if cursor is None:
             return False
         cursor.is_behind = bool(rows)
+        self._is_cut = self._is_cut or len(rows) == self._batch
         if not rows:
             await self._note_progress()
             return False

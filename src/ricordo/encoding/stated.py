@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from ricordo.words import function_words
 from ricordo.words.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
+from ricordo.words.lists import words_of
 
 MAX_CHARS = 5_000
 """What is said outright is said in a few words; the rest of a document is not looked at."""
@@ -145,7 +145,7 @@ def _name(written: str, *, case: Case | None) -> str | None:
 def _is_name(word: str) -> bool:
     lower = word.lower()
     is_shouted = len(word) > 1 and word.isupper()
-    known = function_words("en") | function_words("ru") | _not_names()
+    known = function_words("en") | function_words("ru") | words_of("not_names")
     return len(word) > 1 and not is_shouted and lower not in known and not lower.endswith("'s")
 
 
@@ -180,24 +180,7 @@ _ABSTRACT = re.compile(r"(?:ing|ness|tion|sion|ity|ment|ism|ость|ение|а
 
 def _is_thing(name: str) -> bool:
     first = name.split()[0].lower()
-    return first in _things() or bool(_ABSTRACT.search(first))
-
-
-@cache
-def _not_names() -> frozenset[str]:
-    """Words that are capitalised without being anybody's name."""
-    return _words("not_names")
-
-
-@cache
-def _things() -> frozenset[str]:
-    return _words("things")
-
-
-def _words(name: str) -> frozenset[str]:
-    path = files("ricordo.words") / "people" / f"{name}.txt"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    return first in words_of("things") or bool(_ABSTRACT.search(first))
 
 
 # Whom a plain statement is about: a name at its very beginning with a verb behind it, and nothing possessive.

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import ConflictError
-from ricordo.model import Change, Closing, Node, Scope
+from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
 from ricordo.store import Snapshot
+from ricordo.store.sqlite import people
 
 _BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 
@@ -28,6 +29,31 @@ def forget(node: Node, *, at: datetime) -> Change:
     if not node.is_live:
         return Change()
     return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
+
+
+def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Change, *, at: datetime) -> Change:
+    """The change, with what was concluded from a memory that is forgotten: reflections end, and nobody's summary tells
+    of it any more. They may be drawn anew from what is left.
+    """
+    if change.is_empty:
+        return change
+    keys = [key for (key,) in snapshot.rows("concluded_from", {"node": node.key})]
+    ended = [each for each in snapshot.nodes(scope, keys).values() if each.id != node.id]
+    summaries = [each for each in (node, *ended) if each.category == "summary"]
+    entities = {
+        entity.id: entity for each in summaries for entity_id in snapshot.subjects(each.key)
+        if (entity := people.by_id(snapshot, scope, entity_id)) is not None
+        and entity.attributes.get(SUMMARY_MEMORY) == each.id
+    }  # fmt: skip
+    closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
+    return replace(
+        change, close=(*change.close, *closings), put_entities=tuple(_unsummed(each) for each in entities.values())
+    )
+
+
+def _unsummed(entity: Entity) -> Entity:
+    attributes = {name: value for name, value in entity.attributes.items() if name != SUMMARY_MEMORY}
+    return replace(entity, summary=None, attributes=attributes)
 
 
 def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:

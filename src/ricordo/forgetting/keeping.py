@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
@@ -47,10 +47,26 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Concluded:
+    """What a night's step with a language model came to: how many things waited for it, and how many it made.
+
+    `failed` says why it could not be done; `needs_model` that none is chosen.
+    """
+
+    waited: int = 0
+    made: int = 0
+    failed: str = ""
+    needs_model: bool = False
+
+
+Conclusion = Literal["enrich", "causes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
     """All that upkeep needs of the house. `scopes` has one space each, so that nobody's commit holds another's rows;
     `now` is in Unix milliseconds; `actor` is who stands in the log. `consolidate` makes knowledge of the conversations
-    of a scope that are over.
+    of a scope that are over, `conclude` draws conclusions of a kind from what is known in it, or counts what waits.
     """
 
     store: Store
@@ -62,6 +78,7 @@ class Keeping:
     dry_run: bool = False
     progress: Progress | None = None
     consolidate: Callable[[Scope], Awaitable[Run]]
+    conclude: Callable[[Conclusion, Scope, bool], Awaitable[Concluded]]
 
     def day(self, at: int) -> str:
         """The day of an instant on the user's calendar."""

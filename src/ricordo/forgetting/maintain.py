@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc
-from ricordo.forgetting.keeping import Keeping
+from ricordo.forgetting.keeping import Conclusion, Keeping
 from ricordo.forgetting.prune import prune
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
 from ricordo.store.sqlite.models import drop_removals
@@ -39,14 +39,44 @@ async def _prune(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
     return told(report), report
 
 
+async def _enrich(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    """Who is named often and has no summary yet gets one."""
+    return await _concluded(keeping, "enrich", "people and things")
+
+
+async def _causes(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
+    """What led to what, where somebody said so."""
+    return await _concluded(keeping, "causes", "pairs of messages")
+
+
+async def _concluded(keeping: Keeping, kind: Conclusion, things: str) -> tuple[str, ArchiveReport | None]:
+    """A dry run counts what would be asked about, and asks nobody."""
+    found = [await keeping.conclude(kind, scope, keeping.dry_run) for scope in keeping.scopes]
+    waited, made = sum(each.waited for each in found), sum(each.made for each in found)
+    if failed := next((each.failed for each in found if each.failed), ""):
+        raise UnavailableError(f"{waited:,} {things} wait: {failed}")
+    if not waited:
+        return "nothing to do", None
+    if any(each.needs_model for each in found):
+        return f"{waited:,} {things} wait for a language model", None
+    if keeping.dry_run:
+        return f"{waited:,} {things} would be looked at", None
+    return f"{waited:,} {things} looked at, {made:,} {_MADE[kind]}", None
+
+
+_MADE: Mapping[Conclusion, str] = {"enrich": "summed up", "causes": "causes found"}
+
+
 async def _tidy(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
     """Let go of rows of the store's own that nobody needs any more. They are nobody's, and hold no text."""
     gone = 0 if keeping.dry_run else await keeping.store.derive(drop_removals)
     return (f"{gone:,} rows that nothing needs any more" if gone else "nothing to do"), None
 
 
-STEPS: Mapping[str, Work] = {"sessions": _sessions, "gc": _gc, "prune": _prune, "tidy": _tidy}
-"""By name, in order. What links facts to their causes and reflects on them has its place before the last."""
+STEPS: Mapping[str, Work] = {
+    "sessions": _sessions, "gc": _gc, "prune": _prune, "enrich": _enrich, "causes": _causes, "tidy": _tidy,
+}  # fmt: skip
+"""By name, in order."""
 
 
 async def maintain(keeping: Keeping) -> MaintenanceReport:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
 
-# An embedder may take all of the deadline; words are looked up in this much more.
-_GRACE_S = 0.25
+# What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
+# busy. Memories are looked up for this long whatever that took.
+_GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
 
@@ -102,7 +103,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf
     started = time.monotonic()
     question = await _embedded(asking, query, anew=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
-    until = started + asking.deadline_s + _GRACE_S
+    until = started + asking.deadline_s
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
     if got is None:  # somebody has just changed the embedder of the store
         question = replace(await _embedded(asking, query, anew=True), models=None)
@@ -135,8 +136,9 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
         if not question.fits(snapshot):
             return None
         return find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, until=until, traced=traced
-        )
+            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, traced=traced,
+            until=max(until, time.monotonic() + _GRACE_S),
+        )  # fmt: skip
 
     answer = await asking.store.read(look)
     return None if answer is None else (answer, plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
@@ -134,8 +134,11 @@ def drafted(hits: Sequence[Hit], beside: Beside, *, session: str | None, now: in
     shown = {hit.id for hit in hits}
     other = [node for node in beside.sources if node.id not in shown and (session is None or node.session != session)]
     before = {id: quoted[0].excerpt for id, node in beside.before.items() if (quoted := quotable([node]))}
+    said_above = {hit.content for hit in hits}
     who = [
-        _person(each, quotable([node for node in each.facts if node.id not in shown]), now=now, zone=zone)
+        _person(
+            each, quotable([node for node in each.facts if node.id not in shown]), said=said_above, now=now, zone=zone
+        )
         for each in beside.profiles
     ]
     listed = [(each.name, each.relation) for each in beside.people]
@@ -149,9 +152,9 @@ def drafted(hits: Sequence[Hit], beside: Beside, *, session: str | None, now: in
     }
 
 
-def _person(found: Profile, others: Sequence[Hit], *, now: int, zone: ZoneInfo) -> ContextLine:
-    """Who somebody is, and what is known of them that the facts above do not say."""
-    facts = [found.summary] if found.summary else []
+def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
+    """Who somebody is, and what is known of them that the facts above (`said`) do not say."""
+    facts = [found.summary] if found.summary and found.summary not in said else []
     facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from ricordo.model import Entity, Profile, Scope
+from ricordo.model import SUMMARY_MEMORY, Entity, Profile, Scope
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
 from ricordo.store import Snapshot
@@ -26,6 +26,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     entity = entity_meant(snapshot, scope, name)
     about = people.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
     named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    summary = _summary(snapshot, scope, entity)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
     nodes = told(snapshot, snapshot.nodes(scope, [*best, *rest]))
@@ -33,12 +34,25 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     first, last = people.span(snapshot, entity)
     return Profile(
         id=entity.id, type=entity.type, name=entity.name, aliases=entity.aliases, relation=entity.relation,
-        relations=people.relations(snapshot, entity.key), summary=entity.summary, protected=entity.protected,
+        relations=people.relations(snapshot, entity.key), summary=summary, protected=entity.protected,
         attributes=entity.attributes, first_seen=first, last_seen=last, mention_count=entity.mention_count,
-        facts=tuple(nodes[key] for key in best if key in nodes),
+        facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
         related=people.named_together(snapshot, entity.key, both, most=_RELATED),
     )  # fmt: skip
+
+
+def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
+    """Who somebody is in short; of what a model made of it only what still holds, and as it was corrected."""
+    made = entity.attributes.get(SUMMARY_MEMORY)
+    node = snapshot.node(scope, made) if made else None
+    if node is None:
+        return entity.summary
+    latest = snapshot.successor(node.key)
+    node = None if latest is None else snapshot.nodes(scope, [latest]).get(latest)
+    if node is None or (node.id == made and snapshot.value("rests_on_ended", {"node": node.key})):
+        return None
+    return node.content
 
 
 def _worth(fact: people.Sketch) -> float:

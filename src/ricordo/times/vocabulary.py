@@ -157,7 +157,8 @@ def _read_table() -> Iterator[tuple[str, tuple[str, int]]]:
 _WORDS = dict(_read_table())
 # No question asks about a time without one of these words or figures; all others only qualify them.
 _ANCHORS = frozenset(word for word, (kind, _) in _WORDS.items() if kind in "MVWSUZGRk")
-_FIGURES = re.compile(r"(?:19|20)\d\d|\d{4}[-/]\d\d|\d\.\d\d?\.\d{4}")
+# A year, a date from its year on, one up to its year; begins with a figure, so that the search can leap to it.
+_FIGURES = re.compile(r"\d(?:(?<=1)9\d\d|(?<=2)0\d\d|\d{3}[-/]\d\d|\.\d\d?\.\d{4})")
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -37,9 +37,35 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
 def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
     """What new statements are to older ones. `pairs` are (handle, new, old)."""
     lines = [f"{handle} new: {one_line(new)}\n{handle} old: {one_line(old)}" for handle, new, old in pairs]
+    return _asking("verify.1", lines)
+
+
+def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
+    """Which of two messages led to the other. `pairs` are (handle, what was said first, what was said then)."""
+    return _asking("causes.1", [f"{handle} first: {first}\n{handle} then: {then}" for handle, first, then in pairs])
+
+
+def enrichment(known: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> list[Turn]:
+    """Who somebody is. `known` are (handle, name and what it is, (handle, text) of what is known of it)."""
+    lines = [
+        line
+        for handle, name, memories in known
+        for line in (f"{handle} {one_line(name)}", *(f"{each} {one_line(text)}" for each, text in memories))
+    ]
+    return _asking("enrich.1", lines)
+
+
+def reflection(memories: Sequence[tuple[str, str, str]], *, span: str) -> list[Turn]:
+    """What a span of time has taught. `memories` are (handle, day, text)."""
+    lines = [f"{handle} ({day}) {one_line(text)}" for handle, day, text in memories]
+    return _asking("reflect.1", lines, before=f"Learnt {span}.")
+
+
+def _asking(name: str, lines: Sequence[str], *, before: str = "") -> list[Turn]:
+    """Instructions, and lines of data between two marks."""
     mark = _mark(lines)
-    fenced = "\n".join((f"<<<{mark}", *lines, f"{mark}>>>"))
-    return [Turn(role="system", text=instructions("verify.1")), Turn(role="user", text=fenced)]
+    fenced = "\n".join((*([before] if before else []), f"<<<{mark}", *lines, f"{mark}>>>"))
+    return [Turn(role="system", text=instructions(name)), Turn(role="user", text=fenced)]
 
 
 def one_line(text: str) -> str:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.console import Console
 
+from ricordo.doors.cli.progress import progress_bar_once_told
 from ricordo.doors.cli.screen import dim, notices_console, results_console, shown
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
 from ricordo.settings import (
@@ -154,10 +155,12 @@ class Door:
             self.notice(f"There is no memory at {location} yet; `ricordo remember TEXT` begins it.")
             location = ":memory:"
         scope = Scope(owner=self.given.owner or default_owner(), chat=self.given.chat or default_chat())
-        async with Memory.open(
-            location, embedder=self.embedder, model=self.model if uses_model else None, settings=settings, scope=scope
-        ) as memory:
-            yield memory
+        with progress_bar_once_told(self.err, "Making the index anew") as progress:
+            async with Memory.open(
+                location, embedder=self.embedder, model=self.model if uses_model else None, settings=settings,
+                scope=scope, progress=progress,
+            ) as memory:  # fmt: skip
+                yield memory
 
     def must_exist(self) -> None:
         """Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -28,6 +28,25 @@ def progress_bar(console: Console, doing: str) -> Iterator[Told]:
 
         def told(done: int, total: int) -> None:
             bars.update(bar, completed=done, total=total)
+
+        yield told
+
+
+@contextmanager
+def progress_bar_once_told(console: Console, doing: str) -> Iterator[Told]:
+    """A bar for what is seldom to do: it is there from when it is told of something until that is done."""
+    with ExitStack() as bars:
+        bar: Told | None = None
+
+        def told(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None and done < total:
+                bar = bars.enter_context(progress_bar(console, doing))
+            if bar is not None:
+                bar(done, total)
+            if done >= total:
+                bar = None
+                bars.close()
 
         yield told
 

@@ -15,7 +15,7 @@ from ricordo.doors.cli.show_nodes import minute, plain_table
 from ricordo.doors.cli.verb import verb
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.ids import handle_of
-from ricordo.model import BY_RULE, Run
+from ricordo.model import Run
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -51,29 +51,18 @@ def _show_made(out: Console, run: Run) -> None:
     show_runs.items(out, run.items)
     if all(item.what == "left" for item in run.items):
         return
-    out.print(dim(_cost(run)))
+    out.print(dim(show_runs.cost(run)))
     if run.state == "done":
         out.print(dim(f"`ricordo run undo {handle_of(run.id)}` takes it back."))
     elif run.state == "dry":
         out.print(dim("This was a dry run: nothing is changed."))
 
 
-def _cost(run: Run) -> str:
-    paid = "" if run.cost is None else f", {run.cost:.4f}"
-    count = len(run.sessions)
-    if run.model == BY_RULE:
-        return "Kept by rule, without a language model; the conversations wait for one."
-    return (
-        f"{count} conversation{'' if count == 1 else 's'}, {run.model}, {run.tokens_in:,} tokens in and"
-        f" {run.tokens_out:,} out{paid}, prompts {run.prompt}"
-    )
-
-
 @verb("runs", panel=_PANEL)
 async def runs(
     door: Door, limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20
 ) -> Answer:
-    """List the runs in which conversations became knowledge."""
+    """List the runs in which conversations became knowledge, or conclusions were drawn."""
     async with door.open() as memory:
         found = await memory.runs(limit)
 
@@ -93,8 +82,9 @@ async def runs(
 def _counted(run: Run) -> str:
     kinds = dict.fromkeys(item.what for item in run.items)
     counts = {kind: sum(item.what == kind for item in run.items) for kind in kinds}
-    names = one_line(", ".join(run.sessions), most=60)
-    return f"{names}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    names = one_line(", ".join(run.sessions), most=60) or run.kind
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "looked")
+    return f"{names}: {told or 'nothing'}"
 
 
 @verb("run", panel=_PANEL)
@@ -124,16 +114,22 @@ async def _show(door: Door, memory: Memory, id: str) -> Answer:
     def show(out: Console) -> None:
         out.print(Text(f"{minute(found.started_at, door.zone)}  {', '.join(found.sessions)}", style="bold"))
         show_runs.items(out, found.items)
-        out.print(dim(_cost(found)))
+        out.print(dim(show_runs.cost(found)))
 
     return Answer(data=found, show=show)
 
 
+_AFTER_UNDOING = {
+    "consolidation": "its conversations wait again.", "extraction": "its conversations wait again.",
+    None: "its conversations wait again.",
+}  # fmt: skip
+
+
 async def _undo(door: Door, memory: Memory, id: str) -> Answer:
-    is_replay = any(each.id == id and each.kind == "replay" for each in await memory.runs(_LATEST))
+    kind = next((each.kind for each in await memory.runs(_LATEST) if each.id == id), None)
     commit = await memory.undo(id)
     await door.settle(memory)
-    then = "what was known before it is known again." if is_replay else "its conversations wait again."
+    then = _AFTER_UNDOING.get(kind, "what was known before it is known again.")
     done = Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; {then}")
 
     def show(out: Console) -> None:
@@ -157,7 +153,7 @@ async def _replay(door: Door, memory: Memory, id: str) -> Answer:
 
     def show(out: Console) -> None:
         show_runs.items(out, found.items, numbered=True)
-        out.print(dim(_cost(found)))
+        out.print(dim(show_runs.cost(found)))
         handle = handle_of(found.id)
         out.print(
             dim(f"Nothing is changed. `ricordo run accept {handle}` takes it over, with `--item N` a part of it.")

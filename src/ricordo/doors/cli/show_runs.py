@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.doors.cli.screen import one_line
-from ricordo.model import RunItem
+from ricordo.model import BY_RULE, Run, RunItem
 
 _MARKS = {
     "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
     "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
     "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
     "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
-    "left": ("~", "yellow"), "kept": ("=", "yellow"),
+    "left": ("~", "yellow"), "kept": ("=", "yellow"), "looked": ("·", "dim"),
 }  # fmt: skip
 
 
@@ -32,3 +32,13 @@ def items(out: Console, found: Sequence[RunItem], *, numbered: bool = False) -> 
             *which, Text(mark, style=style), Text.assemble((text, style if style != "dim" else ""), (why, "dim"))
         )
     out.print(lines)
+
+
+def cost(run: Run) -> str:
+    """What a run was made by, and what that took."""
+    if run.model == BY_RULE:
+        return "Kept by rule, without a language model; the conversations wait for one."
+    paid = "" if run.cost is None else f", {run.cost:.4f}"
+    count = len(run.sessions)
+    read = f"{count} conversation{'' if count == 1 else 's'}, " if count else ""
+    return f"{read}{run.model}, {run.tokens_in:,} tokens in and {run.tokens_out:,} out{paid}, prompts {run.prompt}"

@@ -7,6 +7,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from ricordo.doors.calling import Caller, Calls, Place
+from ricordo.doors.mcp.sparing import built_when_used, spare_packages
 from ricordo.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def _server(calls: Calls, caller: Caller, profile: str, begun: asyncio.Event) ->
     try:
         # The SDK makes some thousand classes: looking for garbage among them takes a sixth of the time.
         gc.disable()
-        from ricordo.doors.mcp.server import build
+        spare_packages()
+        with built_when_used():
+            from ricordo.doors.mcp.server import build
     except ImportError as error:
         raise UnavailableError(_MISSING, hint=_REMEDY) from error
     finally:

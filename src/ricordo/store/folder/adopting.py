@@ -9,9 +9,10 @@ import apsw
 
 from ricordo.ids import new_id
 from ricordo.model import Category, Origin, RowId, RowState
+from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import ARCHIVE, EPISODES
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, encode, line_mark, milliseconds
-from ricordo.store.folder.rebuild import KnownKeys, Loose, Unused
+from ricordo.store.folder.rebuild import Loose, Unused
 from ricordo.store.sqlite.truth import Image, content
 from ricordo.words import name_key, same_name_key
 

@@ -16,18 +16,21 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.store.folder.files import lines_of, prefix_sum
-from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, MEMORY_FILES, PEOPLE, ROW_FILES, STORE, VECTORS
-from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, line_mark, parsed
-from ricordo.store.folder.rebuild import (
-    KnownKeys,
-    Loose,
-    Unused,
-    commit_row,
-    put_kept,
-    put_vector,
-    shape_of,
-    whole_image,
+from ricordo.store.folder.keys import KnownKeys
+from ricordo.store.folder.layout import (
+    COMMITS,
+    HISTORY,
+    MEMORIES,
+    MEMORY_FILES,
+    PEOPLE,
+    ROW_FILES,
+    SETTLED,
+    STORE,
+    VECTORS,
 )
+from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, line_mark, parsed
+from ricordo.store.folder.putting import commit_row, put_kept, put_vector, shape_of, whole_image
+from ricordo.store.folder.rebuild import Loose, Unused
 from ricordo.store.folder.state import State
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
@@ -82,6 +85,7 @@ class Following:
         self._found = Found()
         self._batches: dict[int, _Batch] = {}
         self._adopted: set[str] = set()
+        self._settled: list[tuple[Shape, Line]] = []
         self._last = int(connection.execute(sql("commit_last_seq")).get or 0)
 
     def run(self, names: list[str]) -> Found:
@@ -104,6 +108,9 @@ class Following:
         self._read_history(HISTORY in grown)
         for seq in sorted(self._batches):
             self._replay(self._batches[seq])
+        if self._batches:
+            for shape, line in self._settled:
+                put_kept(self._connection, shape, line, self._keys)
         if VECTORS in grown:
             self._read_vectors()
         self._compare(altered)
@@ -156,6 +163,8 @@ class Following:
                 if shape is None:
                     raise Unfit("no such kind of line")
                 put_kept(self._connection, shape, line, self._keys)
+                if shape.table.name in SETTLED:
+                    self._settled.append((shape, line))
             except (Unfit, apsw.Error) as error:
                 # It may refer to what comes with a commit: a rebuild reads in another order.
                 raise Outrun(f"{STORE} at byte {offset}: {error}") from None

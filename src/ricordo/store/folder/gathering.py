@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, SETTINGS, VECTORS, file_of
+from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, SEQUENCE, SETTINGS, STORE, VECTORS, file_of
 from ricordo.store.folder.lines import Line, Shape, Shapes, content_hash, data, iso
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
@@ -138,6 +138,13 @@ def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tupl
     if row is None:
         return shape.form.file, data({"kind": shape.form.kind, "row": key, "removed": True})
     return kept_row_line(shape, row)
+
+
+def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
+    """(file, line) of up to where keys were given out, of the tables that have lines."""
+    found = Snapshot(connection).rows("sequences")
+    return [(STORE, data({"kind": SEQUENCE, "table": table, "last": last}))
+            for table, last in found if table in shapes.rows or table in shapes.kept]  # fmt: skip
 
 
 def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> tuple[str, bytes]:

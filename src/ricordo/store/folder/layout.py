@@ -97,8 +97,16 @@ KEPT: Final[Mapping[str, Form]] = {
 SETTINGS: Final = ("fingerprint_key",)
 """What of `meta` is kept; the rest are marks of how far background work has come."""
 
+SEQUENCE: Final = "sequence"
+"""A line of `store.jsonl` that says up to where keys of a table were given out: they are not given out again once their
+rows have been erased, since what is withheld and what a run did go by them.
+"""
+
 AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_prints", "withheld_spans"))
 """Kept tables that refer to others."""
+
+SETTLED: Final = frozenset(("withheld",))
+"""Kept tables that triggers of rows change as well: what their lines say was settled after that."""
 
 DERIVED: Final = frozenset((
     "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",

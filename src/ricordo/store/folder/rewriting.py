@@ -17,7 +17,14 @@ from pathlib import Path
 import apsw
 
 from ricordo.store.folder.files import Disk, added, line_sum, lines_of, set_aside, stamp_of
-from ricordo.store.folder.gathering import commit_line, commits_after, history_line, row_line, vector_lines
+from ricordo.store.folder.gathering import (
+    commit_line,
+    commits_after,
+    history_line,
+    row_line,
+    sequence_lines,
+    vector_lines,
+)
 from ricordo.store.folder.layout import (
     ARCHIVE,
     COMMITS,
@@ -160,6 +167,7 @@ def _rows(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[by
 
 
 def _kept(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
+    yield from (line for _, line in sequence_lines(connection, shapes))
     for shape in shapes.kept.values():
         names = ", ".join(map(repr, SETTINGS))
         where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from ricordo.model import Scope
 from ricordo.ports import Progress
-from ricordo.store.folder.gathering import commit_line, history_line, kept_row_line, row_line, vector_lines
+from ricordo.store.folder.gathering import (
+    commit_line,
+    history_line,
+    kept_row_line,
+    row_line,
+    sequence_lines,
+    vector_lines,
+)
 from ricordo.store.folder.layout import AFTER_ROWS, COMMITS, HISTORY, SETTINGS
 from ricordo.store.folder.lines import Shape, Shapes, shapes_of
 from ricordo.store.folder.rebuild import Built, build, fill
@@ -51,6 +58,8 @@ class Whole:
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
         """(file, line): what is kept beside the truth first, the commits last."""
+        if self.is_all:
+            yield from sequence_lines(self._connection, self._shapes)
         yield from self._kept(before_rows=True)
         for shape in self._shapes.rows.values():
             yield from self._rows(shape)

@@ -63,7 +63,7 @@ class Store:
     @classmethod
     def open(cls, location: str | Path, *, durability: Durability = "disk", patience_s: float = 30.0,
              queue_limit: int = 10_000, reader_threads: int = 2,
-             steps: tuple[Migration, ...] | None = None) -> Store:  # fmt: skip
+             steps: tuple[Migration, ...] | None = None, progress: Progress | None = None) -> Store:  # fmt: skip
         """Open the store at a path, making it if there is none.
 
         Args:
@@ -71,13 +71,14 @@ class Store:
                 when it is closed.
             patience_s: how long a write waits for other processes, in seconds.
             queue_limit: how many writes may wait in this process.
+            progress: told of the lines of a folder whose index has to be made anew.
 
         Raises:
             InvalidError: the location is of a kind this version cannot open.
             StoreError: the file is another program's, newer, damaged, or out of reach.
         """
         if _is_folder(location):
-            folder = _opened_folder(location, durability, patience_s, steps or migrations())
+            folder = _opened_folder(location, durability, patience_s, steps or migrations(), progress)
             return cls(folder.index, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
                        reader_threads=reader_threads, throw_away=False, folder=folder)  # fmt: skip
         path, throw_away = _place(location)
@@ -340,8 +341,9 @@ def _is_folder(location: str | Path) -> bool:
 
 
 def _opened_folder(
-    location: str | Path, durability: Durability, patience_s: float, steps: tuple[Migration, ...]
-) -> Folder:
+    location: str | Path, durability: Durability, patience_s: float, steps: tuple[Migration, ...],
+    progress: Progress | None = None,
+) -> Folder:  # fmt: skip
     from ricordo.store.folder.opening import (  # not needed for a single file, and built upon this package
         Folder,
         check_is_ours,
@@ -351,7 +353,7 @@ def _opened_folder(
     try:
         _make_folder(path)
         check_is_ours(path)
-        return Folder(path, durability=durability, patience_s=patience_s, steps=steps)
+        return Folder(path, durability=durability, patience_s=patience_s, steps=steps, progress=progress)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
 

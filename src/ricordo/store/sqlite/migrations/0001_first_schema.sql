@@ -220,7 +220,8 @@ CREATE TABLE runs (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
   space      INTEGER NOT NULL REFERENCES spaces,
-  kind       TEXT NOT NULL CHECK (kind IN ('consolidation', 'replay')),
+  kind       TEXT NOT NULL CHECK (kind IN ('consolidation', 'replay', 'extraction', 'reflection', 'enrichment',
+               'causes')),
   model      TEXT NOT NULL,
   prompt     TEXT NOT NULL,      -- which version of the prompts
   sessions   TEXT NOT NULL,      -- JSON: their keys

@@ -41,6 +41,10 @@ UPDATE sqlite_sequence SET seq = max(seq, :key) WHERE name = :table
 INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
 
+-- name: sequences
+-- Up to where keys were given out.
+SELECT name, seq FROM sqlite_sequence WHERE seq > 0 ORDER BY name
+
 -- name: relations_to_link_forget
 DELETE FROM relations_to_link
 

@@ -98,8 +98,84 @@ WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'd
 ORDER BY e.source, n.event_time, n.key
 
 -- name: learnt_already
--- Whether a memory, closed ones included, says the same and rests on one of some messages.
-SELECT 1 FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from' JOIN nodes n ON n.key = e.source
+-- The memory, closed ones included, that says the same and rests on so many of some messages; a live one first.
+SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
+  JOIN nodes n ON n.key = e.source
 WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
   AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line))
-LIMIT 1
+GROUP BY n.key HAVING count(DISTINCT m.key) >= :least ORDER BY n.closed_at IS NULL DESC, n.key LIMIT 1
+
+-- name: rests_on_count
+-- On how many of some messages a memory rests.
+SELECT count(*) FROM edges e JOIN nodes m ON m.key = e.target
+WHERE e.source = :node AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
+  AND m.id IN (SELECT value FROM json_each(:evidence))
+
+-- name: resting_on
+-- Live memories that rest on one of some messages, the oldest first.
+SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
+  JOIN live_nodes n ON n.key = e.source
+WHERE m.id IN (SELECT value FROM json_each(:evidence)) AND e.closed_at IS NULL ORDER BY n.key LIMIT :most
+
+-- name: run_items_last
+-- What the latest run of a kind in a space did.
+SELECT items FROM runs WHERE space = :space AND kind = :kind ORDER BY key DESC LIMIT 1
+
+-- name: pairs_to_look_at
+-- What a person said, and what a person said just before in the same conversation, the earliest recorded first.
+SELECT p.key, n.key FROM (SELECT key, session, event_time FROM live_nodes
+    WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
+    ORDER BY key LIMIT :most) AS n
+  JOIN nodes p ON p.key = (SELECT b.key FROM live_nodes b
+    WHERE b.session = n.session AND b.closed_at IS NULL AND b.type = 'episodic' AND b.source_role = 'user'
+      AND (b.event_time, b.key) < (n.event_time, n.key) ORDER BY b.event_time DESC, b.key DESC LIMIT 1)
+ORDER BY n.key
+
+-- name: messages_after
+-- The last of so many messages of people recorded after one: how far a look at `pairs_to_look_at` went.
+SELECT max(key) FROM (SELECT key FROM live_nodes
+  WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
+  ORDER BY key LIMIT :most)
+
+-- name: causal_between
+SELECT 1 FROM edges WHERE relation_type = 'causal' AND closed_at IS NULL
+  AND ((source = :one AND target = :other) OR (source = :other AND target = :one)) LIMIT 1
+
+-- name: entities_to_enrich
+-- Who is named often enough and has no summary, or one that a model made and that rests on what holds no more; the most
+-- often named first. Whoever corrected or forgot a summary has the last word.
+SELECT e.key FROM live_entities e LEFT JOIN nodes n ON n.id = e.attributes ->> '$.summary_memory'
+WHERE e.space = :space AND (SELECT coalesce(sum(nodes), 0) FROM entity_counts
+    WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) >= :least
+  AND (e.summary IS NULL OR (n.content = e.summary AND n.closed_at IS NULL AND EXISTS (SELECT 1 FROM edges d
+    JOIN nodes t ON t.key = d.target WHERE d.source = n.key AND d.relation_type = 'derived_from' AND t.closed_at IS NOT NULL))
+    OR (n.content = e.summary AND n.closed_reason IN ('expired', 'decayed', 'pruned', 'evicted')))
+  AND NOT EXISTS (SELECT 1 FROM subjects s JOIN nodes f ON f.key = s.node
+    WHERE s.entity = e.key AND f.category = 'summary' AND f.closed_reason IN ('forgotten', 'retracted'))
+ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
+  WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
+LIMIT :most
+
+-- name: rests_on_ended
+-- Whether something that a memory rests on has ended.
+SELECT EXISTS (SELECT 1 FROM edges d JOIN nodes t ON t.key = d.target
+  WHERE d.source = :node AND d.relation_type = 'derived_from' AND t.closed_at IS NOT NULL)
+
+-- name: concluded_from
+-- Live reflections and summaries that rest on a memory.
+SELECT n.key FROM edges e JOIN live_nodes n ON n.key = e.source
+WHERE e.target = :node AND e.relation_type = 'derived_from' AND n.category IN ('reflection', 'summary') ORDER BY n.key
+
+-- name: learnt_between
+-- What was learnt of a span of time, the latest last: knowledge that is no conclusion itself.
+SELECT key FROM (SELECT key, event_time FROM live_nodes
+  WHERE space = :space AND type != 'episodic' AND event_time >= :after AND event_time < :before
+    AND (category IS NULL OR category NOT IN ('reflection', 'summary'))
+    AND (expires_at IS NULL OR expires_at > :now)
+  ORDER BY event_time DESC, key DESC LIMIT :most) ORDER BY event_time, key
+
+-- name: reflections_on
+-- The live reflections that rest on one of some memories.
+SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
+  JOIN live_nodes n ON n.key = e.source
+WHERE m.key IN (SELECT value FROM json_each(:nodes)) AND n.category = 'reflection' ORDER BY n.key

@@ -1,0 +1,70 @@
+"""A store of English words with the default embedder's kind of vectors, filled in minutes.
+
+The real models read a question for as long as it has word pieces, so made-up words, of four or five pieces each, would
+tell of another load. Stored vectors cost a search the same whatever they say: they are sums of one random vector a word
+here, where the models would take an hour and more for 100,000 turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ricordo.embedding
+from ricordo.embedding import default
+from ricordo.embedding.local import Worded
+from ricordo.embedding.minilm import WORD_DIMENSION
+from ricordo.ports import Kind
+
+Floats = NDArray[np.float32]
+
+_VOCABULARY = Path(ricordo.embedding.__file__).parent / "data/bert_uncased_vocab.txt"
+
+
+def english() -> list[str]:
+    """Some 20,000 words, the most frequent first: whole words of MiniLM's vocabulary, which stands in that order."""
+    pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
+    return [each for each in pieces if len(each) > 1 and each.isascii() and each.isalpha()]
+
+
+class StandIn:
+    """Takes the default embedder's place while a store is filled; whoever opens the store next has the real one."""
+
+    name = default.NAME
+    dimension = default.DIMENSION
+
+    async def embed(self, text: str, *, kind: Kind = "query") -> Floats:
+        return _vector(text)
+
+    async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Floats]:
+        return [_vector(text) for text in texts]
+
+    async def embed_with_words(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Worded]:
+        """As the default embedder: the vector of each text, its words and float32[words, 64]."""
+        split = [text.split() for text in texts]
+        return [
+            Worded(_vector(text), words, np.stack([_of_word(word)[1] for word in words]))
+            for text, words in zip(texts, split, strict=True)
+        ]
+
+
+def _vector(text: str) -> Floats:
+    total: Floats = np.sum([_of_word(word)[0] for word in text.split()], axis=0, dtype=np.float32)
+    return _unit(total)
+
+
+@cache
+def _of_word(word: str) -> tuple[Floats, Floats]:
+    chance = np.random.default_rng(crc32(word.encode()))
+    made = chance.standard_normal(default.DIMENSION + WORD_DIMENSION).astype(np.float32)
+    return _unit(made[: default.DIMENSION]), _unit(made[default.DIMENSION :])
+
+
+def _unit(vector: Floats) -> Floats:
+    result: Floats = vector / np.linalg.norm(vector)
+    return result

@@ -1,0 +1,139 @@
+"""Lines become rows of an index, table by table."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import apsw
+
+from ricordo.store.folder.gathering import where_key
+from ricordo.store.folder.keys import KnownKeys
+from ricordo.store.folder.layout import MEMORY_FILES
+from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, milliseconds
+from ricordo.store.sqlite.queries import sql
+
+# So many rows of one statement take two thirds of the time that they take one by one.
+_AT_ONCE = 25
+
+Row = tuple[Any, ...]
+
+
+def shape_of(shapes: Shapes, file: str, line: Line) -> Shape | None:
+    """What sort of row a line of a file is; a memory may be in three files."""
+    kind = str(line.get("kind", ""))
+    if not kind and file in MEMORY_FILES:
+        return shapes.rows["nodes"]
+    return shapes.by_kind.get((file, kind))
+
+
+def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> None:
+    """Take rows out of a table whose references lead nowhere. Names come from the schema."""
+    for reference in shapes.truth.references:
+        if reference.table == table:
+            connection.execute(
+                f'DELETE FROM "{table}" WHERE "{reference.column}" IS NOT NULL AND NOT EXISTS '
+                f'(SELECT 1 FROM "{reference.target}" AS o WHERE o.rowid = "{table}"."{reference.column}")'
+            )
+
+
+class Inserting:
+    """New rows of a table, many at a time. Names come from the schema, so the statements are put together."""
+
+    def __init__(self, connection: apsw.Connection, table: str, columns: Sequence[str]) -> None:
+        names = ", ".join(f'"{name}"' for name in columns)
+        marks = f"({', '.join('?' * len(columns))})"
+        self._connection = connection
+        self._one = f'INSERT INTO "{table}" ({names}) VALUES {marks}'
+        self._many = f"{self._one}{f', {marks}' * (_AT_ONCE - 1)}"
+
+    def all(self, rows: Sequence[Row]) -> None:
+        """Raises apsw.Error where one of them cannot be; then some of the others may be there."""
+        whole = len(rows) - len(rows) % _AT_ONCE
+        lots = (tuple(chain.from_iterable(rows[at : at + _AT_ONCE])) for at in range(0, whole, _AT_ONCE))
+        self._connection.executemany(self._many, lots)
+        self._connection.executemany(self._one, rows[whole:])
+
+    def possible(self, rows: Sequence[Row]) -> list[str | None]:
+        """Put in all that can be. Why not, for each; None where it was."""
+        self._connection.execute("SAVEPOINT inserting")
+        try:
+            self.all(rows)
+            found: list[str | None] = [None] * len(rows)
+        except (apsw.ConstraintError, apsw.MismatchError):
+            self._connection.execute("ROLLBACK TO inserting")
+            found = list(self._one_by_one(rows))
+        self._connection.execute("RELEASE inserting")
+        return found
+
+    def _one_by_one(self, rows: Sequence[Row]) -> Iterator[str | None]:
+        for row in rows:
+            try:
+                self._connection.execute(self._one, row)
+            except (apsw.ConstraintError, apsw.MismatchError) as error:
+                yield str(error)
+            else:
+                yield None
+
+
+def whole_image(shape: Shape, line: Line, keys: KnownKeys) -> dict[str, Any]:
+    """A row from a line that a commit wrote. Raises Unfit."""
+    return dict(zip(shape.table.columns, shape.whole(line, keys), strict=True))
+
+
+COMMIT_COLUMNS = ("seq", "space", "at", "actor", "origin", "reason", "run_id", "seal", "digest", "hash")
+
+
+def commit_row(line: Line, keys: KnownKeys) -> Row:
+    """`COMMIT_COLUMNS` of the line of a commit. Raises Unfit."""
+    try:
+        return (
+            int(line["commit"]), keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
+            milliseconds(line["at"]), line["actor"], line["origin"], line["reason"], line.get("run_id"),
+            bytes.fromhex(line["seal"]), bytes.fromhex(line["digest"]), bytes.fromhex(line["hash"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unfit(f"no commit: {error}") from None
+
+
+def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownKeys) -> None:
+    """Bring a row outside the truth to what its line says. Names come from the schema. Raises Unfit."""
+    table = shape.table
+    if line.get("removed"):
+        connection.execute(f'DELETE FROM "{table.name}" WHERE {where_key(shape)}', line["row"])
+        return
+    image = shape.image(line, keys)
+    if table.key == ("key",):
+        image["key"] = int(line["row"])
+    named, marks = ", ".join(f'"{name}"' for name in table.columns), ", ".join("?" * len(table.columns))
+    values = [image[name] for name in table.columns]
+    updates = ", ".join(f'"{name}" = excluded."{name}"' for name in table.columns if name not in table.key)
+    then = f"DO UPDATE SET {updates}" if updates else "DO NOTHING"
+    key = ", ".join(f'"{name}"' for name in table.key)
+    connection.execute(f'INSERT INTO "{table.name}" ({named}) VALUES ({marks}) ON CONFLICT ({key}) {then}', values)
+
+
+def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple[Any, Any], int],
+               made_from: Mapping[str, tuple[int, str]]) -> None:  # fmt: skip
+    """Write the vector of a line, if it was made from what the memory says now, and by a model still in use.
+
+    Raises:
+        Unfit: the line holds no vector.
+    """
+    model = models.get((line.get("model"), line.get("dimension")))
+    key, wanted = made_from.get(str(line.get("memory")), (0, ""))
+    if model is None or wanted != line.get("made_from"):
+        return
+    try:
+        vector, pieces = b64decode(line["vector"], validate=True), line.get("pieces")
+        words = None if pieces is None else b64decode(line["words"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        raise Unfit("no vector") from None
+    if len(vector) != line["dimension"] + 4:
+        raise Unfit("a vector of another length")
+    embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
+    if embedding is not None and words is not None:
+        values = {"embedding": embedding, "pieces": pieces, "vectors": words}
+        connection.execute(sql("word_vectors_insert"), values)

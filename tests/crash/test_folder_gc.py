@@ -1,0 +1,12 @@
+"""Several processes share a folder, one of which writes its files anew all the time."""
+
+from __future__ import annotations
+
+from tests.crash.folder_gc import is_well, together
+
+
+def test_two_processes_append_while_a_third_runs_gc_and_every_line_is_there(tmp_path):
+    result = together(tmp_path / "memories", 4)
+    assert is_well(result), result
+    assert result["acknowledged"] > 0
+    assert result["rewritten"] > 0

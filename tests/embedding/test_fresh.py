@@ -1,0 +1,89 @@
+"""What was written a moment ago and has no vector yet, when somebody asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+
+from ricordo import Memory, Settings
+
+LOADING_S = 0.4
+
+
+class LoadedLate:
+    """An embedder that takes its time before its first answer, as one does that is read from disk."""
+
+    name = "loaded-late"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self._loaded = asyncio.Lock()
+        self._is_loaded = False
+
+    async def embed(self, text, *, kind="query"):
+        return (await self.embed_batch([text]))[0]
+
+    async def embed_batch(self, texts, *, kind="passage"):
+        async with self._loaded:
+            if not self._is_loaded:
+                await asyncio.sleep(LOADING_S)
+                self._is_loaded = True
+        return [np.array([1.0, 0.1], np.float32) for _ in texts]
+
+
+async def test_the_time_an_embedder_takes_to_load_is_not_taken_from_the_wait_for_new_vectors():
+    settings = Settings(durability="process", fresh_wait_ms=int(LOADING_S * 500))
+    async with Memory.open(":memory:", embedder=LoadedLate(), settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("what must she not eat?")
+        assert results.degraded == ()
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+
+
+async def test_a_search_that_waited_in_vain_says_so_and_answers_from_words():
+    class Slow(LoadedLate):
+        async def embed_batch(self, texts, *, kind="passage"):
+            if kind == "passage":
+                await asyncio.sleep(1)
+            return [np.array([1.0, 0.1], np.float32) for _ in texts]
+
+        async def embed(self, text, *, kind="query"):
+            return (await self.embed_batch([text], kind=kind))[0]
+
+    settings = Settings(durability="process", fresh_wait_ms=50)
+    async with Memory.open(":memory:", embedder=Slow(), settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic?")
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+        assert any("wait for their vector" in said for said in results.degraded)
+
+
+async def test_an_embedder_that_takes_all_of_the_deadline_leaves_time_to_look():
+    settings = Settings(durability="process", search_deadline_ms=50)
+    embedder = LoadedLate()
+    async with Memory.open(":memory:", embedder=embedder, settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic?")
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+        assert results.degraded == ("embedding: no answer within 0.05 s",)
+
+
+async def test_what_the_first_question_learns_of_chance_is_not_taken_from_the_time_to_look():
+    class Late(LoadedLate):
+        """Of more than one text it takes its time: of the generic prompts, by which chance is measured."""
+
+        async def embed_batch(self, texts, *, kind="passage"):
+            if kind == "query" or len(texts) > 1:
+                await asyncio.sleep(LOADING_S)
+            return [np.array([1.0, 0.1 * (len(text) % 7)], np.float32) for text in texts]
+
+        async def embed(self, text, *, kind="query"):
+            return np.array([1.0, 0.1], np.float32)
+
+    settings = Settings(durability="process", search_deadline_ms=int(LOADING_S * 500))
+    async with Memory.open(":memory:", embedder=Late(), settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic to peanuts?", only_relevant=True)
+        assert results.degraded == ()
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]

@@ -1,0 +1,113 @@
+"""Who and what is named so plainly that no model is needed, and what only looks so."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.consolidation.named import plainly_named
+from ricordo.words.lists import is_deed, is_ordinary
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "kind"),
+    [
+        ("I had dinner with Marta Solberg last night.", "Marta Solberg", "person"),
+        ("Our gardener, Tobias, is on holiday until May.", "Tobias", "person"),
+        ("My doctor, Helen Voss, wants me to walk more.", "Helen Voss", "person"),
+        ("Elena told me that the boiler is broken", "Elena", "person"),
+        ("Ravi and I are learning to climb.", "Ravi", "person"),
+        ("Yesterday Oscar called from the airport.", "Oscar", "person"),
+        ("Mira Aldous from the Hollow Road Trust rang.", "Mira Aldous", "person"),
+        ("The Hollow Road Trust gave us a grant.", "Hollow Road Trust", "organization"),
+        ("I work at Brightwater as a data engineer.", "Brightwater", "organization"),
+        ("She studied at the University of Leeds", "University of Leeds", "organization"),
+        ("We started the Lighthouse project in March.", "Lighthouse", "project"),
+        ("I grew up in Ennistymon.", "Ennistymon", "place"),
+        ("I've been in Berlin for years", "Berlin", "place"),
+        ("Наш садовник Тимур уехал до мая.", "Тимур", "person"),
+        ("Лена рассказала, что сломался котёл.", "Лена", "person"),
+        ("Мы с Игнатом учимся лазать по скалам.", "Игнат", "person"),
+        ("Встретился с Мариной возле метро.", "Марина", "person"),
+        ("Мой врач, Елена Фосс, советует больше ходить.", "Елена Фосс", "person"),
+        ("Я работаю в компании «Ромашка» бухгалтером.", "Ромашка", "organization"),
+        ("В марте мы начали проект «Маяк».", "Маяк", "project"),
+        ("Живу в Зеленограде с родителями.", "Зеленоград", "place"),
+        ("Мой брат живёт в Лиссабоне.", "Лиссабон", "place"),
+        ("Я родом из Самары.", "Самара", "place"),
+    ],
+)
+def test_what_is_named_plainly_is_known_by_the_words_beside_it(said: str, name: str, kind: str) -> None:
+    assert (name, kind) in [(found.name, found.type) for found in plainly_named([said])]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Paris said no to the plan.",
+        "London told us to wait.",
+        "Moscow called.",
+        "Customers want a dark theme.",
+        "Mum said dinner is at eight.",
+        "Dancing helps me a lot.",
+        "Yeah, a buddy of mine adopted last year.",
+        "Thankfully, my son is fine.",
+        "Simple stretching helps.",
+        "Netflix told me to pay.",
+        "Kubernetes and I are no friends",
+        "I love Mondays in October.",
+        "I believe in Santa.",
+        "The new iPhone works with Bluetooth and Wi-Fi.",
+        "Reading War and Peace on the train.",
+        "I prefer Python to Java for scripts.",
+        "Do you know Anna Bell from Hollow Lab?",
+        "If I lived in Rome I would eat gelato every day.",
+        "Imagine Anna lives in Atlantis.",
+        'She said "Tom Alder lives in Rome".',
+        "The Book Club meets at noon.",
+        "Our dog, Rex, is at the vet.",
+        "MY BOSS TOLD ME OFF",
+        "Москва сказала нет.",
+        "Клиенты хотят тёмную тему.",
+        "Мама сказала, что ужин в восемь.",
+        "Вчера обсудили план.",
+        "Дождь закончился только вечером.",
+        "Ты знаешь Анну Белову?",
+        "Если бы я жил в Риме, я бы ел мороженое.",
+        "Читаю Толстого в поезде.",
+        "Я ездила к Марку.",
+        "我和安娜住在巴黎",
+        "Ich wohne mit Anna in Köln",
+        "",
+    ],
+)
+def test_of_what_may_be_something_else_nobody_is_made(said: str) -> None:
+    assert plainly_named([said]) == ()
+
+
+def test_two_kinds_of_one_name_make_nobody() -> None:
+    assert plainly_named(["I had lunch with Ennis.", "I grew up in Ennis."]) == ()
+
+
+def test_a_first_name_alone_is_who_is_named_whole() -> None:
+    found = plainly_named(["I met with Iset Karrow.", "Iset told me about bees."])
+    assert [(each.name, each.texts) for each in found] == [("Iset Karrow", (0,))]
+
+
+def test_a_word_that_is_used_as_one_is_no_name() -> None:
+    assert plainly_named(["Bramble told me off."]) != ()
+    assert plainly_named(["Bramble told me off.", "The bramble is in flower."]) == ()
+
+
+def test_forms_are_known_by_their_bases() -> None:
+    assert is_ordinary("tracing")
+    assert is_ordinary("stories")
+    assert not is_ordinary("solas")
+    assert is_deed("нарисовала")
+    assert is_deed("whistled")
+    assert not is_deed("whistle")
+    assert not is_deed("закончился")
+
+
+def test_a_long_text_costs_no_more_than_its_beginning() -> None:
+    assert len(plainly_named(["I met with Marta Solberg. " + "Word " * 200_000])) == 1
+    assert plainly_named(["A" * 1_000_000]) == ()
