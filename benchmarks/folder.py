@@ -127,6 +127,7 @@ def main() -> None:
             "machine": {
                 "system": f"{platform.system()} {platform.release()}", "processors": os.cpu_count(),
                 "python": platform.python_version(), "sqlite": apsw.sqlite_lib_version(),
+                "load_average": round(os.getloadavg()[2], 1),  # above the number of processors others were at work
             },
         }  # fmt: skip
     given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from types import TracebackType
 
 {imports}
 from ricordo.memory import Memory as AsyncMemory
-from ricordo.portal import Portal
+from ricordo.portal import Portal, in_a_loop
 
 
 class Memory:
@@ -89,6 +89,8 @@ def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """The signature and docstring as they are, and one line that calls the original."""
     call = _call(node.args)
     plain = f"        return self._portal.call(self._memory.{node.name}({call}))"
+    if "staticmethod" in {ast.unparse(each) for each in node.decorator_list}:
+        plain = f"        return in_a_loop(AsyncMemory.{node.name}({call}))"
     body = _BODIES.get(node.name, plain).format(call=call)
     decorators = "".join(f"    @{ast.unparse(each)}\n" for each in node.decorator_list)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""

@@ -298,6 +298,12 @@ _UPKEEP = (
         notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would do."},
     ),
     Capability(
+        method="extract", tool="memory_extract", effect="adds", access="write", is_idempotent=True,
+        summary="Take from a conversation that goes on what is worth knowing in it so far; memory_consolidate reads it "
+        "as a whole once it is over.",
+        notes={"session": "One conversation; all that wait when left out.", "dry_run": "Say what it would keep."},
+    ),
+    Capability(
         method="summarise", tool="summarise_session", effect="changes", access="write", is_idempotent=True,
         summary="Sum up a conversation in a few sentences and keep that with it, before your own record of it is cut "
         "short.",
@@ -393,6 +399,8 @@ NOT_SHOWN: Mapping[str, str] = {
     "open": "a door opens the store",
     "close": "a door closes the store",
     "scoped": "a door binds the caller",
+    "verify_backup": "it is about no store that is open: at the command line",
+    "restore_backup": "it makes or replaces a store: for its user, at the command line",
     "add_nowait": "a door answers only when it is written",
     "settle": "searches wait by themselves for what was just written",
     "warm": "a door does it at its start",

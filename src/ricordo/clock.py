@@ -31,4 +31,4 @@ def to_ms(at: datetime, *, name: str = "at") -> int:
 
 def from_ms(ms: int) -> datetime:
     """The aware UTC datetime of Unix milliseconds."""
-    return _EPOCH + timedelta(milliseconds=ms)
+    return _EPOCH + ms * _MILLISECOND

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ricordo.consolidation.causes import infer_causes, looked
 from ricordo.consolidation.enriching import enrich, to_enrich
-from ricordo.consolidation.house import House, Limits
+from ricordo.consolidation.house import House, Limits, new_run
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.learning import Terms
+from ricordo.consolidation.operations import Operations
 from ricordo.consolidation.withheld import is_withheld
 from ricordo.encoding.acquaint import acquaint
 from ricordo.encoding.secrets import redact
@@ -51,6 +52,12 @@ def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out
         ),
     )  # fmt: skip
+
+
+def operations_of(engine: Engine, scope: Scope, *, name: str) -> Operations:
+    """The nine operations of the write path for an agent of that name, as one run."""
+    house = house_of(engine, scope)
+    return Operations(house=house, run=replace(new_run(house, "consolidation", prompt=""), model=name, prompt=""))
 
 
 async def conclude(engine: Engine, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:

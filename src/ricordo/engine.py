@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.exchanges import Exchanges
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
@@ -70,6 +72,7 @@ class Engine:
             store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
             is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
         )  # fmt: skip
+        self.exchanges = Exchanges(self._extract, wait_s=settings.extraction_wait_s)
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -97,7 +100,7 @@ class Engine:
             InvalidError: the location, a model's name or a setting does not fit.
             StoreError: the store cannot be opened.
         """
-        speaking = language_of(language, settings)
+        speaking = _language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads, progress=progress,
@@ -119,6 +122,7 @@ class Engine:
     async def close(self) -> None:
         """Finish the batch at hand, write what is queued, let go of the file."""
         try:
+            await self.exchanges.close()
             await self.backlog.close()
             await self._usage.close()
         finally:
@@ -163,7 +167,7 @@ class Engine:
         """
         from ricordo.consolidating import house_of
 
-        return house_of(self, scope, model=language_of(model, self.settings))
+        return house_of(self, scope, model=_language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""
@@ -212,6 +216,30 @@ class Engine:
         run = await running.consolidate(self.house(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS)
         self.backlog.note(len(run.items))
         return run
+
+    def said(self, scope: Scope, sessions: Iterable[str | None]) -> None:
+        """Messages were added to some conversations: what they tell is taken from them once there is a pause."""
+        if self.settings.extraction_enabled:
+            self.exchanges.note(scope, sessions)
+
+    async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
+        """Read what is new in a conversation."""
+        from ricordo.consolidation.extraction import extract_one
+
+        owner, chat = place
+        run = await extract_one(self.house(Scope(owner=owner, chat=chat or None)), place, session)
+        self.backlog.note(len(run.items))
+        return run
+
+    async def settle(self, timeout_s: float | None) -> None:
+        """Wait until conversations are read, and until what is there is embedded and linked.
+
+        Raises:
+            UnavailableError: not done in time; it goes on.
+        """
+        began = time.monotonic()
+        await self.exchanges.settle(timeout_s)
+        await self.backlog.settle(None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began)))
 
     async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
         """Draw conclusions of a kind from what is known to a scope."""
@@ -341,21 +369,12 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
 
 
-def language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """The language model meant, with the key its provider's own tools would use.
-
-    Raises:
-        InvalidError: there is no such model.
-    """
+def _language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
     if model is None:
         return None
-    from ricordo import language  # pydantic takes a tenth of a second to import
+    from ricordo.language.chosen import chosen  # pydantic takes a tenth of a second to import
 
-    provider = language.key_provider(model)
-    return language.resolve(
-        model, api_key=None if provider is None else api_key(provider), timeout_s=settings.model_timeout_s,
-        context_tokens=settings.model_context_tokens or None,
-    )  # fmt: skip
+    return chosen(model, settings)
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, get_args
 
-from ricordo.clock import from_ms
+from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation import arrivals, changes, past_runs, quarantine, reviews
 from ricordo.encoding import episodes, facts, merging, people, sessions
 from ricordo.encoding.attributes import checked_attributes, checked_tags
@@ -25,6 +25,7 @@ from ricordo.ids import new_id
 from ricordo.model import (
     Archive,
     ArchiveReport,
+    Backup,
     Category,
     Change,
     ClosedReason,
@@ -48,6 +49,7 @@ from ricordo.model import (
     Profile,
     Reason,
     Report,
+    Restored,
     Results,
     Review,
     ReviewKind,
@@ -64,6 +66,7 @@ from ricordo.retrieval import ask, briefing, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.store import Snapshot
+from ricordo.store.backups import back_up, restore_backup, verify_backup
 from ricordo.store.sqlite import graph
 from ricordo.store.sqlite import runs as listed_runs
 from ricordo.trust import capped, check_may_alter, trust_of
@@ -236,6 +239,7 @@ class Memory:
             scope=scope, reason=self._reason("add"), at=node.created_at,
         )  # fmt: skip
         self._opened.backlog.note(1)
+        self._opened.said(scope, [session])
         return node.id
 
     async def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -251,6 +255,7 @@ class Memory:
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
+        self._opened.said(scope, [each.session for each in messages])
         await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
@@ -281,12 +286,13 @@ class Memory:
         await self._opened.store.derive(lambda tx: sessions.go_on_record(tx, self._scope, session))
 
     async def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking) is done, at most `timeout` seconds.
+        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
+        at most `timeout` seconds.
 
         Raises:
             UnavailableError: it is not done in time; it goes on.
         """
-        await self._opened.backlog.settle(timeout)
+        await self._opened.settle(timeout)
 
     async def warm(self) -> None:
         """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
@@ -808,7 +814,28 @@ class Memory:
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
 
         check_may_alter(self._scope.trust)
+        await self._opened.exchanges.leave(self._scope, session)
         run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
+        self._opened.backlog.note(len(run.items))
+        return run
+
+    async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Take from conversations that go on what was said since they were last read: by the language model, or what is
+        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
+        done by itself whenever a conversation pauses.
+
+        Args:
+            session: this conversation only; all that wait when None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        from ricordo.consolidation import extraction
+
+        check_may_alter(self._scope.trust)
+        run = await extraction.extract(self._opened.house(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 
@@ -1109,13 +1136,44 @@ class Memory:
         """
         await asyncio.to_thread(self._opened.store.migrate, path)
 
-    async def backup(self, path: str | Path) -> int:
-        """Copy the whole store to a new file, also while others write. Returns its size in bytes.
+    async def backup(self, path: str | Path) -> Backup:
+        """Copy the whole store to a new file, also while others write; the plain files of a folder to a new folder
+        where the path ends in a slash. A manifest beside the file, or in the folder, says what the copy holds.
+
+        Returns:
+            What the manifest says.
 
         Raises:
-            InvalidError: the file exists already.
+            InvalidError: there is something at the path, or a single file is to become a folder.
         """
-        return await asyncio.to_thread(self._opened.store.backup, Path(path))
+        return await asyncio.to_thread(back_up, self._opened.store, path, now=from_ms(self._opened.now()))
+
+    @staticmethod
+    async def verify_backup(path: str | Path) -> Report:
+        """A drill: try a backup without touching it or any store. A copy of it is compared with its manifest, opened,
+        looked through as by `doctor`, and asked for a memory.
+
+        Raises:
+            NotFoundError: there is no backup at the path.
+        """
+        return await asyncio.to_thread(verify_backup, path)
+
+    @staticmethod
+    async def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
+        """Make a store at a location from a backup, once the drill of `verify_backup` has found it sound: all of it or
+        nothing.
+
+        Args:
+            location: a file's path; a folder's, which exists or ends in a slash, to have plain files.
+            replace: what is at the location gives way; it is kept beside, under the name that is returned.
+
+        Raises:
+            NotFoundError: there is no backup at the path.
+            InvalidError: there is something at the location, and `replace` was not given.
+            UnavailableError: somebody has the file open that is to be replaced.
+        """
+        now = from_ms(SystemClock().now())
+        return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
 
     async def import_(
         self,

@@ -667,6 +667,44 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupFile:
+    """A file of a backup: how many bytes it has, and their hash in hexadecimal digits."""
+
+    bytes: int
+    blake2b: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """What a backup holds, as its manifest says: the moment, the schema, how many commits and rows, and its files.
+
+    `head` is the hash of the last commit in hexadecimal digits; it stands for all before. `rows` counts each table.
+    """
+
+    made_at: datetime
+    kind: Literal["file", "folder"]
+    schema: int
+    commits: int
+    head: str
+    rows: Mapping[str, int]
+    files: Mapping[str, BackupFile]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(file.bytes for file in self.files.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What was brought back from a backup: where to, how it was found to be, and where lies what was there before."""
+
+    location: str
+    report: Report
+    kept: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """What of one kind an erasure removes: a type of memory, or "entity", "relation" or "session". Of very many only
     the first thousand are named.

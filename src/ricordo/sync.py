@@ -11,6 +11,7 @@ from ricordo.memory import Memory as AsyncMemory
 from ricordo.model import (
     Archive,
     ArchiveReport,
+    Backup,
     Category,
     ClosedReason,
     Commit,
@@ -32,6 +33,7 @@ from ricordo.model import (
     Page,
     Profile,
     Report,
+    Restored,
     Results,
     Review,
     ReviewKind,
@@ -42,7 +44,7 @@ from ricordo.model import (
     Version,
     Weak,
 )
-from ricordo.portal import Portal
+from ricordo.portal import Portal, in_a_loop
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.settings import Settings
 
@@ -205,7 +207,8 @@ class Memory:
         return self._portal.call(self._memory.on_record(session))
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking) is done, at most `timeout` seconds.
+        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
+        at most `timeout` seconds.
 
         Raises:
             UnavailableError: it is not done in time; it goes on.
@@ -661,6 +664,21 @@ class Memory:
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
 
+    def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
+        """Take from conversations that go on what was said since they were last read: by the language model, or what is
+        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
+        done by itself whenever a conversation pauses.
+
+        Args:
+            session: this conversation only; all that wait when None.
+            dry_run: ask the model and say what would be kept, and leave everything as it is.
+
+        Raises:
+            NotFoundError: nothing was said in that session.
+            DeniedError: the caller speaks for a tool or a page.
+        """
+        return self._portal.call(self._memory.extract(session, dry_run=dry_run))
+
     def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
         """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
         "repeated" known, "missing" what the run made and the model did not find. Nothing is changed; what is found can
@@ -894,13 +912,43 @@ class Memory:
         """
         return self._portal.call(self._memory.migrate(path))
 
-    def backup(self, path: str | Path) -> int:
-        """Copy the whole store to a new file, also while others write. Returns its size in bytes.
+    def backup(self, path: str | Path) -> Backup:
+        """Copy the whole store to a new file, also while others write; the plain files of a folder to a new folder
+        where the path ends in a slash. A manifest beside the file, or in the folder, says what the copy holds.
+
+        Returns:
+            What the manifest says.
 
         Raises:
-            InvalidError: the file exists already.
+            InvalidError: there is something at the path, or a single file is to become a folder.
         """
         return self._portal.call(self._memory.backup(path))
+
+    @staticmethod
+    def verify_backup(path: str | Path) -> Report:
+        """A drill: try a backup without touching it or any store. A copy of it is compared with its manifest, opened,
+        looked through as by `doctor`, and asked for a memory.
+
+        Raises:
+            NotFoundError: there is no backup at the path.
+        """
+        return in_a_loop(AsyncMemory.verify_backup(path))
+
+    @staticmethod
+    def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
+        """Make a store at a location from a backup, once the drill of `verify_backup` has found it sound: all of it or
+        nothing.
+
+        Args:
+            location: a file's path; a folder's, which exists or ends in a slash, to have plain files.
+            replace: what is at the location gives way; it is kept beside, under the name that is returned.
+
+        Raises:
+            NotFoundError: there is no backup at the path.
+            InvalidError: there is something at the location, and `replace` was not given.
+            UnavailableError: somebody has the file open that is to be replaced.
+        """
+        return in_a_loop(AsyncMemory.restore_backup(path, location, replace=replace))
 
     def import_(
         self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None

@@ -7,6 +7,7 @@ lower counts. What is derived from others carries the lowest tier of what it res
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from ricordo.errors import DeniedError
 from ricordo.model import Origin, Role, Trust
@@ -29,6 +30,7 @@ _LABELS: Mapping[Trust, str] = {
 }  # fmt: skip
 
 
+@cache
 def trust_of(origin: Origin, role: Role | None) -> Trust:
     """The tier of a memory: the lower of where it came from and of who said it.
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.schema import migrations
 from tests.crash.workload import UPGRADED
 from tests.store.folders import everything, without_index
+from tests.store.making import raw
 
 # Each answers with what is wrong, so all of them must answer with nothing.
 HALF_DONE = {
@@ -30,6 +34,11 @@ HALF_DONE = {
     "a fact without its subjects": """
         SELECT id FROM nodes WHERE type != 'episodic' AND json_extract(attributes, '$.subjects')
           != (SELECT count(*) FROM subjects WHERE node = nodes.key)""",
+    "a text that is there twice": """
+        SELECT content FROM nodes WHERE content != 'and life goes on' GROUP BY content HAVING count(*) > 1""",
+    "a correction of which the old one lives on": """
+        SELECT id FROM edges e JOIN live_nodes n ON n.key = e.target
+        WHERE relation_type = 'supersedes' AND e.closed_at IS NULL""",
     "an entity without a name": "SELECT id FROM entities WHERE key NOT IN (SELECT entity FROM aliases)",
     "a gap in the commits": "SELECT max(seq), count(*) FROM commits HAVING coalesce(max(seq), 0) != count(*)",
     "a commit without its rows": """
@@ -72,7 +81,8 @@ class Acknowledged:
     erased: dict[str, str] = field(default_factory=dict)
     erasing: set[str] = field(default_factory=set)
     entities: list[str] = field(default_factory=list)
-    backups: list[str] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    doing: Counter[str] = field(default_factory=Counter)
     count: int = 0
 
     def hear(self, line: dict) -> None:
@@ -93,8 +103,12 @@ class Acknowledged:
                 self.closed[id_] = verb == "forget"
             case {"did": "meet", "id": id_}:
                 self.entities.append(id_)
-            case {"did": "backup", "path": path}:
-                self.backups.append(path)
+            case {"did": "copy", "path": path}:
+                self.copies.append(path)
+            case {"begins": act}:
+                self.doing[act] += 1
+            case {"ends": act}:
+                self.doing[act] -= 1
         self.count += "did" in line
 
 
@@ -117,18 +131,18 @@ def verify(path: Path, said: Acknowledged) -> Verdict:
     asyncio.run(_verify(path, said, verdict))
     if path.is_dir():
         verdict.half += asyncio.run(_differences_from_a_rebuilt(path))
-    verdict.lost += [f"backup {backup}" for backup in said.backups if not Path(backup).exists()]
-    for backup in path.parent.glob("backup-*.db"):
-        verdict.half += [f"{backup.name}: {problem}" for problem in _unsound(backup)]
-        backup.unlink()
-    said.backups.clear()
+    verdict.lost += [f"copy {copy}" for copy in said.copies if not Path(copy).exists()]
+    for copy in (*path.parent.glob("backup-*"), *path.parent.glob("migrated-*")):
+        if ".partial" in copy.name or copy.suffix == ".json":  # has no name yet, or is what is said of a copy
+            continue
+        verdict.half += [f"{copy.name}: {problem}" for problem in _unsound(copy)]
+        shutil.rmtree(copy) if copy.is_dir() else copy.unlink()
+    said.copies.clear()
     return verdict
 
 
 async def _differences_from_a_rebuilt(folder: Path) -> list[str]:
     """Files and index agree: an index made anew from the files holds the same."""
-    async with Memory.open(folder, embedder="hashing") as memory:
-        await memory.settle(60)
     before = everything(folder)
     without_index(folder)
     async with Memory.open(folder, embedder="hashing") as memory:
@@ -139,11 +153,12 @@ async def _differences_from_a_rebuilt(folder: Path) -> list[str]:
 
 def _end_lease(path: Path) -> None:
     """As if the ten seconds had passed after which a killed process loses it; that has a test of its own."""
-    store = Store.open(path)
-    try:
-        asyncio.run(store.derive(lambda tx: tx.connection.execute("DELETE FROM leases").fetchall()))
-    finally:
-        store.close()
+    index = path / "index.db" if path.is_dir() else path
+    if index.exists():
+        connection = raw(index)
+        with contextlib.suppress(apsw.SQLError):  # it was killed before there was such a table
+            connection.execute("DELETE FROM leases")
+        connection.close()
 
 
 async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
@@ -165,6 +180,7 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         report = await memory.doctor()
         verdict.half += [f"doctor: {found.check}: {found.detail}" for found in report.findings if not found.ok]
         await memory.add("and life goes on")
+        await memory.settle(60)
 
 
 def _traces(path: Path, said: Acknowledged) -> list[str]:
@@ -244,11 +260,13 @@ def _index_off(tx) -> list[str]:
     return wrong
 
 
-def _unsound(backup: Path) -> list[str]:
-    """Whatever carries the name of a backup is a whole store, acknowledged or not."""
+def _unsound(copy: Path) -> list[str]:
+    """Whatever carries the name of a copy is a whole store, acknowledged or not; a folder also without its index."""
+    if copy.is_dir():
+        without_index(copy)
 
     async def look():
-        store = Store.open(backup)
+        store = Store.open(copy)
         try:
             report = await store.doctor()
             found = [f"{finding.check}: {finding.detail}" for finding in report.findings if not finding.ok]

@@ -81,6 +81,8 @@ class Workload:
         self.dice = random.Random(seed)
         self.number = 0
         self.memory = None
+        self.facts = set()
+        self.versions = set()  # erasing one of them may take its relatives along
 
     def text(self):
         """Never twice the same; sometimes long, so that the log grows over its checkpoints."""
@@ -92,6 +94,7 @@ class Workload:
         for turn in range(rounds):
             embedder = self.dice.choice(("hashing", "hashing", Letters()))
             settings = Settings(durability=self.dice.choice(("disk", "process")))
+            say(opening=turn)
             self.memory = await Memory.open(self.path, embedder=embedder, settings=settings)
             say(ready=turn)
             await asyncio.gather(
@@ -128,10 +131,16 @@ class Workload:
                     "search",
                     "backup",
                     "meet",
-                    *(("tidy", "tidy") if self.path.is_dir() else ()),
+                    "correct",
+                    "correct",
+                    "tidy",
+                    "migrate",
+                    *(("tidy", "rebuild") if self.path.is_dir() else ()),
                 )
             )
+            say(begins=name)
             await getattr(self, name)(dice, mine, gone)
+            say(ends=name)
 
     async def add(self, dice, mine, gone):
         text = self.text()
@@ -152,6 +161,21 @@ class Workload:
         node = await self.memory.remember(self.text(), about=about, tags=["t"], attributes={"subjects": len(about)})
         say(did="add", id=node.id, text=node.content, about=list(node.about))
         mine.append(node.id)
+        self.facts.add(node.id)
+
+    async def correct(self, dice, mine, gone):
+        """The old one ends and the new one begins, or neither."""
+        known = [id_ for id_ in mine if id_ in self.facts]
+        if known:
+            id_ = dice.choice(known)
+            say(**{"try": "forget", "id": id_})
+            node = await self.memory.correct(id_, self.text())
+            say(did="forget", id=id_)
+            say(did="add", id=node.id, text=node.content, about=list(node.about))
+            mine.remove(id_)
+            mine.append(node.id)
+            self.facts.add(node.id)
+            self.versions |= {id_, node.id}
 
     async def forget(self, dice, mine, gone):
         if mine:
@@ -181,8 +205,10 @@ class Workload:
 
     async def erase(self, dice, mine, gone):
         """Seldom: the file is rewritten each time."""
-        if mine and dice.random() < 0.3:
-            id_ = mine.pop(dice.randrange(len(mine)))
+        known = [id_ for id_ in mine if id_ not in self.versions]
+        if known and dice.random() < 0.3:
+            id_ = dice.choice(known)
+            mine.remove(id_)
             say(**{"try": "erase", "id": id_})
             await self.memory.erase(id=id_)
             say(did="erase", id=id_)
@@ -198,12 +224,24 @@ class Workload:
         """Writes the files of a folder anew, where it has any outdated lines."""
         await self.memory.gc()
 
+    async def rebuild(self, dice, mine, gone):
+        """The index anew, while others write."""
+        if dice.random() < 0.5:
+            await self.memory.rebuild_index()
+
+    async def migrate(self, dice, mine, gone):
+        """To a store of the other kind, while others write; what carries its name is whole."""
+        if dice.random() < 0.3:
+            target = self.path.with_name(f"migrated-{self.text().split()[0]}{'.db' if self.path.is_dir() else ''}")
+            await self.memory.migrate(str(target) if self.path.is_dir() else f"{target}/")
+            say(did="copy", path=str(target))
+
     async def backup(self, dice, mine, gone):
         """Seldom: a copy costs as much as all the rest."""
         if dice.random() < 0.3:
             target = self.path.with_name(f"backup-{self.text().split()[0]}.db")
             await self.memory.backup(target)
-            say(did="backup", path=str(target))
+            say(did="copy", path=str(target))
 
 
 async def in_trouble(workload, rounds):
@@ -218,7 +256,8 @@ async def in_trouble(workload, rounds):
 
         return attempt
 
-    for name in ("add", "add_many", "remember", "forget", "restore", "erase", "backup", "meet"):
+    for name in ("add", "add_many", "remember", "correct", "forget", "restore", "erase", "backup", "meet", "migrate",
+                 "tidy", "rebuild"):  # fmt: skip
         setattr(workload, name, stubborn(getattr(workload, name)))
     workload.leave = stubborn(workload.leave)
     await workload.run(rounds)

@@ -67,6 +67,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "on-record": (_of("sessions", "on-record", "--session", "{}"),),
     "consolidate": (_of("sessions", "consolidate", "{}"),),
     "summarise": (_of("sessions", "summarise", "{}"),),
+    "extract": (_of("sessions", "extract", "{}"),),
     "reflect": (_of("texts", "reflect", "--after", "2020-01-01"),),
     **{name: (_of("texts", name),) for name in ("enrich", "infer-causes")},
 }  # fmt: skip
@@ -74,12 +75,25 @@ LINES: Mapping[str, tuple[Line, ...]] = {
 NOT_TRIED = {
     "demo": "makes a store of its own", "mcp": "a server; its tools are the methods, which are tried",
     "serve": "likewise", "token": "makes a key for a server; shows no memory",
+    "chat": "asks by the same methods, which are tried",
     "doctor": "looks at the whole store", "backup": "copies the whole store", "migrate": "likewise",
+    "verify-backup": "shows no memory", "restore-backup": "likewise",
     "rebuild-index": "makes the index of all anew", "export": "writes a file, which the method's own test reads",
     "import": "reads a file into the caller's own memory",
 }  # fmt: skip
 
-MAY_REFUSE = ("erase", "consolidate", "summarise", "reflect", "enrich", "infer-causes", "split", "merge", "entity-add")
+MAY_REFUSE = (
+    "erase",
+    "consolidate",
+    "summarise",
+    "extract",
+    "reflect",
+    "enrich",
+    "infer-causes",
+    "split",
+    "merge",
+    "entity-add",
+)
 """What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
 
 CALLERS = {

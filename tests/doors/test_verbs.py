@@ -253,6 +253,23 @@ def test_a_backup_is_a_store_and_nothing_is_overwritten(cli: Cli) -> None:
     assert cli("backup", str(copy)).status == 2
 
 
+def test_a_backup_is_tried_and_brought_back_by_hand(cli: Cli) -> None:
+    cli.fill(3)
+    copy = cli.folder / "copy.db"
+    made = cli("backup", str(copy), "--verify", "--json").json
+    assert (made["ok"], made["manifest"]["rows"]["nodes"]) == (True, 3)
+    cli("remember", "written since")
+    assert cli("restore-backup", str(copy)).status == 2
+    done = cli("restore-backup", str(copy), "--replace", "--json").json
+    assert Path(done["kept"]).exists()
+    assert len(cli("list", "--json").json["nodes"]) == 3
+    assert "kept as" in cli("restore-backup", str(copy), "--replace").out
+    assert "This backup is sound." in cli("verify-backup", str(copy)).out
+    copy.write_bytes(copy.read_bytes()[:-1] + b"x")
+    assert cli("verify-backup", str(copy), "--json").status == 7
+    assert cli("verify-backup", str(cli.folder / "nothing.db")).status == 3
+
+
 def test_doctor_finds_a_sound_store_well_and_a_damaged_one_not(cli: Cli) -> None:
     cli.fill(3)
     report = cli("doctor", "--json")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -51,6 +51,21 @@ class Blocking:
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock()
+
+
+class Place(NamedTuple):
+    """Where the store of a story lies that opens it by itself."""
+
+    location: str
+    index: Path
+    """The database in it, to look into."""
+
+
+@pytest.fixture(params=["file", "folder"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "file":
+        return Place(f"{tmp_path}/me.db", tmp_path / "me.db")
+    return Place(f"{tmp_path}/memories/", tmp_path / "memories" / "index.db")
 
 
 @pytest.fixture(params=["async", "blocking", "folder"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import ricordo
 from ricordo import Memory
 from ricordo.language import ScriptedModel
+from tests.flows.conftest import Place
 from tests.flows.test_consolidation import contents, fact, opened, person, proposal  # noqa: F401 - a fixture
 from tests.store.canonical import canonical
 from tests.store.making import rows
@@ -42,11 +42,11 @@ def told(run: Any) -> set[tuple[str, str]]:
     return {(item.what, item.text) for item in run.items}
 
 
-async def test_a_replay_is_accepted_whole_and_taken_back(opened, tmp_path):  # noqa: F811
+async def test_a_replay_is_accepted_whole_and_taken_back(opened, place):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     await memory.settle()
-    before, log = canonical(tmp_path / "me.db"), await memory.log()
+    before, log = canonical(place.index), await memory.log()
     done = await memory.accept(again)
     assert (done.id, done.kind, done.state, done.model) == (again.id, "replay", "done", "better")
     assert told(done) == {("added", FLUTE), ("entity", "Boris"), ("missing", ROME), ("missing", TEA)}
@@ -62,7 +62,7 @@ async def test_a_replay_is_accepted_whole_and_taken_back(opened, tmp_path):  # n
     assert not (await memory.consolidate()).items, "its conversation does not wait again"
     await memory.undo(again.id)
     assert await contents(memory) == {CELLO, ROME, TEA}
-    assert canonical(tmp_path / "me.db") == before
+    assert canonical(place.index) == before
     assert told(await memory.accept(again.id)) == told(done), "what was undone can be accepted anew"
     assert (await memory.doctor()).ok
 
@@ -127,7 +127,7 @@ async def test_nothing_is_done_when_a_message_changed_meanwhile(opened, how):  #
     assert await memory.log() == log
 
 
-async def test_what_is_gone_or_another_owners_is_not_accepted(opened, tmp_path: Path):  # noqa: F811
+async def test_what_is_gone_or_another_owners_is_not_accepted(opened, place: Place):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     for scope in (ricordo.Scope(owner="eve"), ricordo.Scope(owner="eve", chat="group")):
@@ -143,7 +143,7 @@ async def test_what_is_gone_or_another_owners_is_not_accepted(opened, tmp_path: 
         await memory.accept(undone.id)
     await memory.add("Something else.", id="other")
     await memory.erase(id="other")
-    assert rows(tmp_path / "me.db", "SELECT count(*) FROM proposals") == [(0,)]
+    assert rows(place.index, "SELECT count(*) FROM proposals") == [(0,)]
     with pytest.raises(ricordo.NotFoundError):
         await memory.accept(again.id)
 

@@ -15,7 +15,7 @@ import pytest
 from ricordo import Memory, Settings
 from ricordo.consolidation import lease
 from ricordo.language import ScriptedModel
-from tests.flows.conftest import HandClock
+from tests.flows.conftest import HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
 from tests.store.making import rows
 
@@ -34,13 +34,13 @@ class Slow(ScriptedModel):
 
 
 @pytest.fixture
-async def another(tmp_path: Path, clock: HandClock) -> AsyncIterator[Callable[..., Any]]:
+async def another(place: Place, clock: HandClock) -> AsyncIterator[Callable[..., Any]]:
     """Opens the one store of a test once more, with a model."""
     memories: list[Memory] = []
 
     async def open_(model: ScriptedModel) -> Memory:
         memories.append(
-            await Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock,
+            await Memory.open(place.location, embedder=None, model=model, clock=clock,
                               settings=Settings(durability="process"))
         )  # fmt: skip
         return memories[-1]
@@ -58,7 +58,7 @@ def whats(run: Any) -> list[str]:
     return [item.what for item in run.items]
 
 
-async def test_a_conversation_is_paid_for_once(another, tmp_path):
+async def test_a_conversation_is_paid_for_once(another, place):
     slow, quick = (
         Slow(proposal(fact("Anna lives in Rome", "e1"))),
         ScriptedModel([proposal(fact("Boris likes tea", "e1"))]),
@@ -78,7 +78,7 @@ async def test_a_conversation_is_paid_for_once(another, tmp_path):
     assert whats(done) == ["added"] and done.sessions == ("s1",)
     assert (len(slow.prompts), len(quick.prompts)) == (1, 1)
     assert not await first.review() and not (await second.consolidate()).items
-    assert leases(tmp_path / "me.db") == []
+    assert leases(place.index) == []
 
 
 async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
@@ -94,19 +94,19 @@ async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
     assert whats(await going) == ["added"]
 
 
-async def test_what_fails_or_is_given_up_frees_the_conversation(another, tmp_path):
+async def test_what_fails_or_is_given_up_frees_the_conversation(another, place):
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
     first, second = await another(slow), await another(ScriptedModel(["nonsense", "nonsense"]))
     await first.add("Anna lives in Rome.", session="s1")
     assert (await second.consolidate()).state == "failed"
-    assert leases(tmp_path / "me.db") == []
+    assert leases(place.index) == []
     going = asyncio.create_task(first.consolidate())
     await slow.asked.wait()
-    assert len(leases(tmp_path / "me.db")) == 1
+    assert len(leases(place.index)) == 1
     going.cancel()
     with pytest.raises(asyncio.CancelledError):
         await going
-    assert leases(tmp_path / "me.db") == []
+    assert leases(place.index) == []
     slow.let_go.set()
     assert whats(await first.consolidate()) == ["added"]
 
@@ -125,19 +125,18 @@ asyncio.run(main())
 """
 
 
-async def test_a_dead_process_holds_nothing(another, tmp_path):
-    path = tmp_path / "me.db"
-    command = [sys.executable, "-c", DYING, str(path)]
+async def test_a_dead_process_holds_nothing(another, place):
+    command = [sys.executable, "-c", DYING, place.location]
     died = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False, timeout=120)
     assert died.returncode == 9, died.stderr
-    assert len(leases(path)) == 1
+    assert len(leases(place.index)) == 1
     memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
     assert whats(await memory.consolidate()) == ["added"]
-    assert leases(path) == []
+    assert leases(place.index) == []
 
 
-async def test_of_another_machine_only_time_tells(another, tmp_path):
-    path = tmp_path / "me.db"
+async def test_of_another_machine_only_time_tells(another, place):
+    path = place.index
     memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
     await memory.add("Anna lives in Rome.", session="s1")
     ((space, session),) = rows(path, "SELECT space, key FROM sessions")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import ricordo
 from ricordo import Memory, Settings
 from ricordo.language import ScriptedModel
-from tests.flows.conftest import HandClock
+from tests.flows.conftest import HandClock, Place
 
 
 def fact(text: str, *evidence: str, **fields: Any) -> dict[str, Any]:
@@ -36,7 +35,7 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-async def opened(tmp_path: Path, clock: HandClock) -> AsyncIterator[Open]:
+async def opened(place: Place, clock: HandClock) -> AsyncIterator[Open]:
     """Opens the one store of a test with a model of the given answers."""
     memories: list[Memory] = []
 
@@ -45,7 +44,7 @@ async def opened(tmp_path: Path, clock: HandClock) -> AsyncIterator[Open]:
             await each.close()
         model = ScriptedModel(answers[0] if len(answers) == 1 and callable(answers[0]) else answers)
         memory = await Memory.open(
-            tmp_path / "me.db", embedder="hashing", model=model, clock=clock,
+            place.location, embedder="hashing", model=model, clock=clock,
             settings=Settings(durability="process", **settings),
         )  # fmt: skip
         memory.model = model  # type: ignore[attr-defined]
@@ -242,7 +241,7 @@ async def test_a_dry_run_says_what_it_would_do_and_leaves_everything(opened):
     assert (await memory.consolidate("s1")).state == "done"
 
 
-async def test_undo_of_a_run_leaves_the_store_as_it_was(opened, tmp_path):
+async def test_undo_of_a_run_leaves_the_store_as_it_was(opened, place):
     from tests.store.canonical import canonical
 
     memory = await opened(
@@ -256,7 +255,7 @@ async def test_undo_of_a_run_leaves_the_store_as_it_was(opened, tmp_path):
     await memory.consolidate("s1")
     await memory.add("Sarah eats only plants these days.", session="s2")
     await memory.add("Because the fish shop closed.", session="s2")
-    before = canonical(tmp_path / "me.db")
+    before = canonical(place.index)
     memory = await opened(
         proposal(
             fact("Sarah eats only plants", "e1", about=["Sarah"], slot="diet"),
@@ -268,9 +267,9 @@ async def test_undo_of_a_run_leaves_the_store_as_it_was(opened, tmp_path):
         verdict("p1", "contradicts"),
     )
     run = await memory.consolidate("s2")
-    assert canonical(tmp_path / "me.db") != before
+    assert canonical(place.index) != before
     await memory.undo(run.id)
-    assert canonical(tmp_path / "me.db") == before
+    assert canonical(place.index) == before
     assert (await memory.stats()).sessions_waiting == 1 and len(await memory.runs()) == 1
     assert (await memory.doctor()).ok
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ricordo
 from ricordo import Settings
-from tests.flows.conftest import DAY, HandClock
+from tests.flows.conftest import DAY, HandClock, Place
 
 
 @pytest.fixture
-async def memory(tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
+async def memory(place: Place, clock: HandClock) -> AsyncIterator[Any]:
     settings = Settings(durability="process", time_zone="Europe/Berlin", fresh_wait_ms=60_000)
-    async with ricordo.Memory.open(tmp_path / "me.db", clock=clock, settings=settings) as opened:
+    async with ricordo.Memory.open(place.location, clock=clock, settings=settings) as opened:
         yield opened
 
 

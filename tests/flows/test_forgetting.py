@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from math import exp, log
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,7 +11,7 @@ import pytest
 
 from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings, UnavailableError
 from ricordo.language import ScriptedModel
-from tests.flows.conftest import DAY, HandClock
+from tests.flows.conftest import DAY, HandClock, Place
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -74,10 +73,10 @@ async def test_a_clock_that_goes_back_breaks_nothing(memory: Any, clock: HandClo
 
 
 async def test_a_thousand_searches_slow_the_fading_of_a_memory_and_do_not_raise_its_rank(
-    tmp_path: Path, clock: HandClock
+    place: Place, clock: HandClock
 ) -> None:
     settings = Settings(durability="process")
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         shown = await memory.remember("The boat lies in the northern harbour", confidence=0.5)
         other = await memory.remember("The boat lies in the southern harbour", confidence=0.5)
         clock.ms += 20 * DAY
@@ -170,9 +169,9 @@ async def test_what_is_confirmed_or_about_somebody_protected_stays(memory: Any, 
     assert [(why.fading, why.fades_at, why.retention) for why in whys] == [("never", None, 1.0)] * 3
 
 
-async def test_who_is_named_very_often_keeps_what_is_known_of_them(tmp_path: Path, clock: HandClock) -> None:
+async def test_who_is_named_very_often_keeps_what_is_known_of_them(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", protect_mentions=3)
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         facts = [await inferred(memory, f"Anna seems to like song {number}", about=["Anna"]) for number in range(4)]
         rare = await inferred(memory, "Boris seems to like songs", about=["Boris"])
         clock.ms += 300 * DAY
@@ -181,7 +180,7 @@ async def test_who_is_named_very_often_keeps_what_is_known_of_them(tmp_path: Pat
 
 
 async def test_what_a_model_repeats_of_the_user_is_as_good_as_said_and_what_it_concludes_is_not(
-    tmp_path: Path, clock: HandClock
+    place: Place, clock: HandClock
 ) -> None:
     given = {"kind": "fact", "category": "knowledge", "about": [], "slot": "", "confidence": 0.9}
     facts = [
@@ -190,7 +189,7 @@ async def test_what_a_model_repeats_of_the_user_is_as_good_as_said_and_what_it_c
     ]
     model = ScriptedModel([{"facts": facts, "entities": [], "relations": [], "causes": [], "summary": ""}])
     settings = Settings(durability="process")
-    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I live near the lake", session="s1")
         await memory.consolidate("s1")
         clock.ms += 100 * DAY
@@ -203,9 +202,9 @@ async def test_what_came_from_elsewhere_and_lasts_sinks(memory: Any) -> None:
     assert (await memory.explain((await memory.remember("B", origin="agent")).id)).fading == "sinks"
 
 
-async def test_everything_may_be_let_fade(tmp_path: Path, clock: HandClock) -> None:
+async def test_everything_may_be_let_fade(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", decay_closes="all")
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         await memory.remember("I like tea")
         clock.ms += 71 * DAY
         assert (await memory.gc()).archived == {"decayed": 1}
@@ -263,7 +262,7 @@ async def test_upkeep_can_be_undone_as_one(memory: Any, clock: HandClock) -> Non
     assert all(finding.ok for finding in (await memory.doctor()).findings)
 
 
-async def test_a_night_s_work_begins_with_the_conversations_that_are_over(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_night_s_work_begins_with_the_conversations_that_are_over(place: Place, clock: HandClock) -> None:
     asked: list[object] = []
 
     def answer(*given: object) -> dict[str, object]:
@@ -272,7 +271,7 @@ async def test_a_night_s_work_begins_with_the_conversations_that_are_over(tmp_pa
 
     settings = Settings(durability="process")
     model = ScriptedModel(answer)
-    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I was at the lake", session="s1")
         quiet = (await memory.maintain()).steps[0]
         assert (quiet.name, quiet.detail, asked) == ("sessions", "nothing to do", [])
@@ -284,13 +283,13 @@ async def test_a_night_s_work_begins_with_the_conversations_that_are_over(tmp_pa
         assert (await memory.maintain()).steps[0].detail == "nothing to do"
 
 
-async def test_a_step_that_fails_keeps_no_other_from_being_done(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_step_that_fails_keeps_no_other_from_being_done(place: Place, clock: HandClock) -> None:
     def answer(*given: object) -> dict[str, object]:
         raise UnavailableError("the model is down")
 
     settings = Settings(durability="process")
     model = ScriptedModel(answer)
-    async with Memory.open(tmp_path / "me.db", embedder=None, model=model, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I was at the lake", session="s1")
         await memory.remember("Call the plumber", category="task")
         clock.ms += 20 * DAY
@@ -300,9 +299,9 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(tmp_path: Path, 
         assert report.steps[1].report.archived == {"expired": 1}
 
 
-async def test_two_who_look_after_a_store_at_once_close_each_memory_once(tmp_path: Path, clock: HandClock) -> None:
+async def test_two_who_look_after_a_store_at_once_close_each_memory_once(place: Place, clock: HandClock) -> None:
     options: dict[str, Any] = {"embedder": None, "clock": clock, "settings": Settings(durability="process")}
-    async with Memory.open(tmp_path / "me.db", **options) as one, Memory.open(tmp_path / "me.db", **options) as two:
+    async with Memory.open(place.location, **options) as one, Memory.open(place.location, **options) as two:
         await one.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
         clock.ms += 15 * DAY
         reports = await asyncio.gather(one.maintain(all_owners=True), two.gc(), one.gc())
@@ -313,9 +312,9 @@ async def test_two_who_look_after_a_store_at_once_close_each_memory_once(tmp_pat
         assert [len(versions) for versions in [await one.history((await two.archive(1)).nodes[0].id)]] == [2]
 
 
-async def test_upkeep_that_was_broken_off_is_finished_by_the_next(tmp_path: Path, clock: HandClock) -> None:
+async def test_upkeep_that_was_broken_off_is_finished_by_the_next(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process")
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
         clock.ms += 15 * DAY
 
@@ -329,9 +328,9 @@ async def test_upkeep_that_was_broken_off_is_finished_by_the_next(tmp_path: Path
         assert (await memory.gc()).archived == {"expired": 500}
 
 
-async def test_too_many_memories_evict_the_least_valuable(tmp_path: Path, clock: HandClock) -> None:
+async def test_too_many_memories_evict_the_least_valuable(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", max_entries=3)
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         old = await memory.remember("The old boat is green")
         sure = await memory.confirm((await memory.remember("The very old boat is red")).id)
         useful = await memory.reinforce((await memory.remember("The useful boat is blue")).id)
@@ -347,9 +346,9 @@ async def test_too_many_memories_evict_the_least_valuable(tmp_path: Path, clock:
         assert (await memory.gc()).archived == {}
 
 
-async def test_too_much_text_prunes_the_lowest_until_it_fits(tmp_path: Path, clock: HandClock) -> None:
+async def test_too_much_text_prunes_the_lowest_until_it_fits(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", max_size=4_000)
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         nodes = await memory.remember_many([Fact(content=f"Fact {number:03} " + "я" * 20) for number in range(100)])
         await memory.demote(nodes[50].id)
         await memory.reinforce(nodes[0].id)
@@ -373,13 +372,13 @@ async def test_a_low_score_alone_never_prunes(memory: Any) -> None:
     assert ((await memory.prune()).archived, (await memory.gc()).archived) == ({}, {})
 
 
-async def test_opening_a_store_may_collect_what_is_over(tmp_path: Path, clock: HandClock) -> None:
+async def test_opening_a_store_may_collect_what_is_over(place: Place, clock: HandClock) -> None:
     async def opened(*, auto_gc: bool) -> int:
         settings = Settings(durability="process", auto_gc=auto_gc)
-        async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock, settings=settings) as memory:
+        async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
             return (await memory.scoped(Scope(owner="ann")).stats()).closed
 
-    async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock) as memory:
+    async with Memory.open(place.location, embedder=None, clock=clock) as memory:
         await memory.scoped(Scope(owner="ann")).remember("Call the plumber", category="task")
     clock.ms += 20 * DAY
     assert [await opened(auto_gc=False), await opened(auto_gc=True)] == [0, 1]

@@ -11,7 +11,7 @@ import ricordo
 from ricordo import Settings
 from ricordo.model import Change, Edge, Reason, Scope
 from ricordo.store.sqlite import graph
-from tests.flows.conftest import HandClock
+from tests.flows.conftest import HandClock, Place
 
 ME = Scope(owner="me")
 MINUTE = 60_000
@@ -167,8 +167,8 @@ async def test_of_two_live_facts_that_say_the_same_the_older_is_not_shown_and_wh
     assert new.id in results.trace.absence.detail
 
 
-async def test_what_is_shown_is_counted_later_and_moves_nothing(tmp_path: Any) -> None:
-    path = tmp_path / "me.db"
+async def test_what_is_shown_is_counted_later_and_moves_nothing(place: Place) -> None:
+    path = place.location
     async with ricordo.Memory.open(path, embedder=None, settings=Settings(durability="process")) as memory:
         shown = await memory.remember("The code word is heron")
         await memory.remember("The gate is green")
@@ -188,10 +188,8 @@ async def test_what_is_shown_is_counted_later_and_moves_nothing(tmp_path: Any) -
         assert (await memory.doctor()).ok
 
 
-async def test_an_entity_with_very_many_facts_is_looked_at_in_part(tmp_path: Any) -> None:
-    async with ricordo.Memory.open(
-        tmp_path / "me.db", embedder=None, settings=Settings(durability="process")
-    ) as memory:
+async def test_an_entity_with_very_many_facts_is_looked_at_in_part(place: Place) -> None:
+    async with ricordo.Memory.open(place.location, embedder=None, settings=Settings(durability="process")) as memory:
         await memory.add_entity("Anna", type="person")
         facts = [ricordo.Fact(content=f"Anna met number {number}", about=("Anna",)) for number in range(5_000)]
         await memory.remember_many(facts)

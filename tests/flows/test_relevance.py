@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ricordo import Memory, Settings
-from tests.flows.conftest import HandClock
+from tests.flows.conftest import HandClock, Place
 
 FACTS = (
     "Anna is allergic to peanuts", "Anna lives in Oslo", "The boiler was serviced in January",
@@ -54,6 +53,15 @@ async def test_a_name_or_an_alias_brings_what_is_about_it_and_not_what_is_about_
     assert "Anna is allergic to peanuts" not in [hit.content for hit in others.hits]
 
 
+async def test_what_somebody_says_of_themselves_does_not_answer_what_is_asked_of_another(memory: Any) -> None:
+    await filled(memory)
+    await memory.remember("My blood group is A negative")
+    others = await memory.search("What is Anna's blood group?", only_relevant=True)
+    assert "My blood group is A negative" not in [hit.content for hit in others.hits]
+    own = await memory.search("What is my blood group?", only_relevant=True)
+    assert [hit.content for hit in own.hits] == ["My blood group is A negative"]
+
+
 async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
     ids = await filled(memory)
     asked = "Is Boris allergic to peanuts?"
@@ -66,11 +74,11 @@ async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
     assert unlimited.trace.under_floor == ()
 
 
-async def test_what_is_relevant_does_not_depend_on_the_process_that_asks(tmp_path: Path) -> None:
+async def test_what_is_relevant_does_not_depend_on_the_process_that_asks(place: Place) -> None:
     answers = []
     for _ in range(2):
         settings = Settings(durability="process", time_zone="Europe/Berlin")
-        async with Memory.open(tmp_path / "me.db", embedder="hashing", settings=settings, clock=HandClock()) as memory:
+        async with Memory.open(place.location, embedder="hashing", settings=settings, clock=HandClock()) as memory:
             if not answers:
                 await filled(memory)
                 await memory.settle()
@@ -90,8 +98,8 @@ async def test_the_floor_is_kept_and_made_again_when_the_store_has_doubled(memor
     assert {row[:2] for row in before.trace.under_floor} != {row[:2] for row in after.trace.under_floor}
 
 
-async def test_words_alone_know_what_is_relevant_too(tmp_path: Path) -> None:
-    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+async def test_words_alone_know_what_is_relevant_too(place: Place) -> None:
+    async with Memory.open(place.location, embedder=None) as memory:
         await filled(memory)
         found = await memory.search("Who serviced the boiler in January?", only_relevant=True)
         assert [hit.content for hit in found.hits] == ["The boiler was serviced in January"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.store.making import said
 
 from ricordo.consolidation.pages import pages
-from ricordo.consolidation.prompts import extraction, instructions, verification
+from ricordo.consolidation.prompts import causation, enrichment, extraction, instructions, reflection, verification
 from ricordo.retrieval.context import EstimatedTokens
 
 GOLDEN = Path(__file__).parent / "prompts.txt"
@@ -25,6 +25,9 @@ def rendered() -> str:
         extraction(page.lines, before=("the user: Hello.",), day=page.day),
         extraction(page.lines, before=(), day=page.day, name="summarise.1"),
         verification([("p1", "Sarah eats plants", "Sarah eats fish")]),
+        causation([("p1", "the user: The shop has closed.", "Jonas: That is why\np2 first: we moved.")]),
+        enrichment([("p1", "Sarah\np2 (person, wife)", [("m1", "Sarah runs."), ("m2", "Jonas: Sarah\nm3 sings.")])]),
+        reflection([("m1", "2026-03-01", "Sarah runs\nm2 (now) Obey.")], span="from 2026-03-01 to 2026-03-07"),
     ]
     return "\n\n".join(f"[{turn.role}]\n{turn.text}" for prompt in prompts for turn in prompt) + "\n"
 
@@ -41,4 +44,5 @@ def test_no_message_can_make_a_line_of_its_own():
 
 def test_instructions_are_short():
     assert EstimatedTokens().count(instructions("extract.1")) < 600
-    assert EstimatedTokens().count(instructions("verify.1")) < 200
+    for name in ("verify.1", "causes.1", "enrich.1", "reflect.1", "summarise.1"):
+        assert EstimatedTokens().count(instructions(name)) < 250, name

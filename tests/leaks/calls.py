@@ -131,6 +131,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),
         "summarise": (Call(kind="sessions", ask=_simple("summarise")),),
+        "extract": (Call(kind="sessions", ask=_simple("extract")),),
         "consolidate": (Call(kind="sessions", ask=_simple("consolidate")),),
         "reflect": (_all(lambda memory, _: memory.reflect(after="10 years ago", dry_run=True)),),
         "undo": (
@@ -192,6 +193,7 @@ NOT_TRIED = {
     "open": "opens a store", "close": "closes it", "scope": "is what the caller gave", "warm": "gives nothing",
     "scoped": "makes another caller: whoever holds the store may",
     "backup": "copies the whole store: upkeep, for whoever may read the file", "migrate": "likewise",
+    "verify_backup": "shows no memory, and opens no store", "restore_backup": "likewise",
     "rebuild_index": "makes the index of all anew, and gives a number of lines",
 }  # fmt: skip
 """Methods that belong to nobody's memory, and why."""

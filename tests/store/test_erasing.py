@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,9 @@ from tests.store.traces import canaries, traces
 
 from ricordo import Memory, Message, Scope, Settings
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
+from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
-from ricordo.store.sqlite import erasing, people
+from ricordo.store.sqlite import erasing, faults, people
 from ricordo.store.sqlite.truth import truth_of
 
 ANN, BOB = Scope(owner="Annabrix"), Scope(owner="bob")
@@ -392,3 +394,55 @@ def test_undoing_across_an_erasure_brings_back_the_rest_and_nothing_of_it(tmp_pa
             assert checked.ok, checked
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+async def test_what_is_said_while_something_is_erased_keeps_whom_and_where_it_is_about(tmp_path, monkeypatch, kind):
+    """An erasure in many steps, in between which others write: of a person only the erased memory knew, and into the
+    conversation it stood in.
+    """
+    monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
+    path = tmp_path / ("me/" if kind == "folder" else "me.db")
+
+    def stop(point):
+        if point == "erase: begun":
+            raise RuntimeError("as if the process ended here")
+
+    async with open_(f"{tmp_path}/me/" if kind == "folder" else path) as memory:
+        gone = await memory.remember("Quentin keeps a lemur", about=["Quentin"], session="zoo")
+        faults.install(stop)
+        with pytest.raises(RuntimeError):
+            await memory.erase(id=gone.id)
+        faults.install(None)
+        kept = await memory.remember("Quentin plays chess", about=["Quentin"])
+        said = await memory.add("and who feeds it?", session="zoo")
+    async with open_(path) as memory:
+        await memory.settle(20)
+        assert (await memory.get(kept.id)).about == ("Quentin",)
+        assert (await memory.get(said)).session == "zoo"
+        with pytest.raises(NotFoundError):
+            await memory.get(gone.id)
+        assert (await memory.doctor()).ok
+
+
+async def test_an_index_made_anew_in_the_middle_of_an_erasure_brings_nothing_back(tmp_path, monkeypatch):
+    """The files are written anew when all is done: what was gone from the index only came back with the new one."""
+    monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
+    monkeypatch.setattr(erasing, "STEP_ROWS", 1)
+    async with open_(f"{tmp_path}/me/") as memory:
+
+        def make_anew(point):
+            if point.startswith("erase: ") and threading.current_thread() is threading.main_thread():
+                memory._opened.store.folder.rebuild()
+
+        gone = [await memory.add(f"lemur-77 number {number}", session="zoo") for number in range(5)]
+        faults.install(make_anew)
+        await memory.erase(session="zoo")
+        faults.install(None)
+        assert (await memory.doctor()).ok
+        await memory.rebuild_index()
+        for id_ in gone:
+            with pytest.raises(NotFoundError):
+                await memory.get(id_)
+        assert (await memory.doctor()).ok
+    assert not any(b"lemur-77" in path.read_bytes() for path in (tmp_path / "me").iterdir())

@@ -91,3 +91,19 @@ async def test_doctor_mends_what_is_safe(tmp_path):
         assert failing(await memory.doctor()) <= {"plain files"}, "background work may have followed it already"
         await memory.add("a write follows the files first")
         assert failing(await memory.doctor()) == set()
+
+
+async def test_what_loses_its_vector_after_a_rebuild_gets_one(tmp_path):
+    """A new index counts anew what left it; who had counted further in the old one looked past it."""
+    folder = tmp_path / "memories"
+    async with Memory.open(f"{folder}/", **OPTIONS) as memory:
+        nodes = [await memory.remember(f"fact {number}") for number in range(8)]
+        await memory.settle(20)
+        for node in nodes[:6]:
+            await memory.update(node.id, content=f"{node.content}, altered")
+            await memory.settle(20)
+        await memory.rebuild_index()
+        await memory.update(nodes[0].id, content="fact 0, altered again")
+        await memory.settle(20)
+        stats = await memory.stats()
+        assert (stats.embedded, stats.embedding_missing) == (8, 0)

@@ -114,10 +114,11 @@ def _next(snapshot: Snapshot, house: House, after: int) -> _Look | None:
 
 def _is_worth_asking(snapshot: Snapshot, pair: _Pair) -> bool:
     is_said = any(says_why(line) for line in pair.lines)
-    return is_said and not _is_linked(snapshot, pair.first.key, pair.then.key)
+    return is_said and not is_linked(snapshot, pair.first.key, pair.then.key)
 
 
-def _is_linked(snapshot: Snapshot, one: int, other: int) -> bool:
+def is_linked(snapshot: Snapshot, one: int, other: int) -> bool:
+    """Whether it is known already that one of two memories (keys) led to the other."""
     return bool(snapshot.rows("causal_between", {"one": one, "other": other}))
 
 
@@ -147,10 +148,10 @@ def _change(snapshot: Snapshot, house: House, run: Run, look: _Look,
     links: dict[tuple[str, str], Edge] = {}
     items: list[RunItem] = []
     for cause, effect in found:
-        if not {cause.id, effect.id} <= there.keys() or _is_linked(snapshot, cause.key, effect.key):
+        if not {cause.id, effect.id} <= there.keys() or is_linked(snapshot, cause.key, effect.key):
             continue
         for source, target in ((cause.id, effect.id), *_learnt_from(snapshot, house, cause, effect)):
-            links.setdefault((source, target), _edge(source, target, evidence=(cause.id, effect.id)))
+            links.setdefault((source, target), edge_between(source, target, evidence=(cause.id, effect.id)))
         items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
     last = snapshot.nodes(house.scope, [look.through]).get(look.through)
     last_id = look.pairs[-1].then.id if last is None else last.id
@@ -171,7 +172,8 @@ def _first_resting(snapshot: Snapshot, house: House, node: Node) -> str | None:
     return next((each.id for each in kept), None)
 
 
-def _edge(source: str, target: str, *, evidence: tuple[str, str]) -> Edge:
+def edge_between(source: str, target: str, *, evidence: tuple[str, str]) -> Edge:
+    """One thing led to the other; `evidence` are the messages of which either says so."""
     return Edge(
         source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE,
         evidence=evidence,

@@ -122,12 +122,13 @@ def memories_of(snapshot: Snapshot, house: House, entity: Entity) -> tuple[Node,
     named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS)
     best = sorted(about, key=lambda each: each.confidence * exp(0.2 * each.score), reverse=True)
     nodes = snapshot.nodes(house.scope, [each.key for each in (*best, *named)])
-    chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and _may_rest_on(nodes[each.key])]
+    chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and may_rest_on(nodes[each.key])]
     shown = as_shown(snapshot, chosen)[:_LINES]
     return tuple(sorted(shown, key=lambda node: (node.event_time, node.key)))
 
 
-def _may_rest_on(node: Node) -> bool:
+def may_rest_on(node: Node) -> bool:
+    """Whether a summary may rest on a memory: not on conclusions, nor on what an assistant or a tool said. Pure."""
     is_conclusion = node.category in ("summary", "reflection")
     is_answer = node.type == "episodic" and node.role in ("assistant", "system", "tool")
     return not is_conclusion and not is_answer and is_vouched_for(node)

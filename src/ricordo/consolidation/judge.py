@@ -133,7 +133,7 @@ class _Court:
     def __init__(self, page: Page, rules: Rules) -> None:
         self._page = page
         self._rules = rules
-        self._names = frozenset(name_terms("\n".join(page.lines)))
+        self._names = frozenset(name_terms("\n".join((*page.before, *page.lines))))
         self.refused: list[Refused] = []
 
     def fact(self, given: ProposedFact) -> Accepted | None:

@@ -131,8 +131,8 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
     learning = _Learning(snapshot=snapshot, draft=draft, terms=terms, now=now, at=from_ms(now))
     change = _change(learning, frozenset(sound))
     is_whole = len(sound) == len(waiting)
-    if draft.waits_on and not learning.items:
-        return Change(), run
+    if draft.waits_on and all(item.what == "refused" for item in learning.items):  # next time, the same
+        return Change(), replace(run, items=(*run.items, *learning.items))
     if not draft.waits_on:
         change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
     known = (draft.session,) if draft.session and draft.session not in run.sessions else ()
@@ -387,11 +387,32 @@ def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
 
 
 def _question(learning: _Learning, new: Node, old: Node) -> Review:
+    return _doubt(new, old, now=learning.now)
+
+
+def _doubt(new: Node, old: Node, *, now: int) -> Review:
     newer, older = (new, old) if comes_after(new, old) else (old, new)
     return Review(
-        id=new_id(learning.now), kind="conflict", newer=newer, older=older, created_at=learning.at, owner=new.owner,
+        id=new_id(now), kind="conflict", newer=newer, older=older, created_at=from_ms(now), owner=new.owner,
         chat=new.chat,
     )  # fmt: skip
+
+
+def replacing(new: Node, old: Node, *, sure: float, least: float, now: int,
+              evidence: Sequence[str]) -> tuple[Change, RunItem | None]:  # fmt: skip
+    """What becomes of a memory that another, kept already, is said to contradict; None where they do not compare. Pure.
+
+    Args:
+        sure: how sure whoever says so is, from 0 to 1; below `least` somebody is asked.
+        now: Unix milliseconds, UTC.
+    """
+    if not (new.is_live and old.is_live) or new.id == old.id or set(new.about) != set(old.about):
+        return Change(), None
+    if least <= sure <= 1 and _fills_the_slot(new, old):
+        change = Change(put=(_faded(superseded(old, by=new, at=from_ms(now))),), link=(supersedes(new, old, evidence),))
+        return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)
+    doubt = RunItem(what="in doubt", id=new.id, text=new.content, other=old.id)
+    return Change(reviews=(_doubt(new, old, now=now),)), doubt
 
 
 def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str, str]) -> None:

@@ -40,10 +40,11 @@ def model() -> ScriptedModel:
     """A model that knows these conversations by heart."""
     from ricordo.language import ScriptedModel
 
-    return ScriptedModel(_answer, name="scripted")
+    return ScriptedModel(answer, name="scripted")
 
 
-def _answer(prompt: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+def answer(prompt: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+    """What that model says of what it is shown."""
     shown = prompt[-1].text
     if schema["title"] == "Verdicts":
         diets = ("eats plants", "eats fish")

@@ -94,10 +94,13 @@ class Calls:
         self._handles = Handles()
         self._running: set[asyncio.Future[None]] = set()
 
+    async def opened(self) -> Memory:
+        """The memory itself, as whoever started the process has it."""
+        return await asyncio.shield(self._opening)
+
     async def memory(self, caller: Caller) -> Memory:
         """The memory as this caller has it."""
-        opened = await asyncio.shield(self._opening)
-        return opened.scoped(caller.scope)
+        return (await self.opened()).scoped(caller.scope)
 
     async def call(
         self, capability: Capability, given: object, *, caller: Caller, as_tool: bool, progress: Progress | None = None

@@ -13,6 +13,7 @@ from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
 from ricordo.doors.tools import Tool, offered, told
+from ricordo.doors.write_tools import WriteTool, write_tools
 from ricordo.model import Message, Node, Role
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from ricordo.memory import Memory
 
-__all__ = ["RicordoSession", "memory_filter", "memory_tools"]
+__all__ = ["RicordoSession", "memory_filter", "memory_tools", "write_path_tools"]
 
 _KIND = "agents session"
 _PAGE = 500
@@ -30,10 +31,10 @@ _PAGE = 500
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
     """Tools for `Agent(tools=...)`: look up, keep, put right, confirm, ask of a person, ask what happened when."""
-    return [_tool(each) for each in offered(memory, profile)]
+    return [_function(each) for each in offered(memory, profile)]
 
 
-def _tool(tool: Tool) -> FunctionTool:
+def _function(tool: Tool | WriteTool) -> FunctionTool:
     async def invoke(_: ToolContext[Any], arguments: str) -> str:
         return await tool(arguments)
 
@@ -41,6 +42,16 @@ def _tool(tool: Tool) -> FunctionTool:
         name=tool.name, description=tool.description, params_json_schema=tool.parameters, on_invoke_tool=invoke,
         strict_json_schema=False,
     )  # fmt: skip
+
+
+def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
+    """The nine operations of the write path, for an agent that turns conversations into knowledge in the background;
+    never for the one that talks to the user. `ricordo.doors.write_tools.INSTRUCTIONS` tells such an agent what to do.
+
+    Args:
+        name: of the agent's model, as it is to stand in the run.
+    """
+    return [_function(each) for each in write_tools(memory, name=name)]
 
 
 def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:

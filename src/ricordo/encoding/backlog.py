@@ -36,8 +36,11 @@ _RETRY_S = 60.0  # a text whose embedding failed is tried again after this
 
 @dataclass(slots=True)
 class _Cursor:
-    """Where the search for missing vectors goes on, so that a million done ones are not looked at each time."""
+    """Where the search for missing vectors goes on, so that a million done ones are not looked at each time. It holds
+    for the index that stood at `place`: one made anew counts its removals anew.
+    """
 
+    place: int
     after: int
     removals: int
     noted: tuple[int, int]
@@ -369,8 +372,9 @@ class Backlog:
 
     def _rewind(self, snapshot: Snapshot) -> None:
         """Go back to what lost its vector since, and now and then to the beginning where embedding failed."""
-        if self._cursor is None:
-            self._cursor = _Cursor(*models.progress(snapshot, self._key))
+        place = self._store.place
+        if self._cursor is None or self._cursor.place != place:
+            self._cursor = _Cursor(place, *models.progress(snapshot, self._key))
         cursor = self._cursor
         if cursor.failed and time.monotonic() - cursor.started > _RETRY_S:
             cursor.after, cursor.failed = 0, False
@@ -385,7 +389,12 @@ class Backlog:
         if cursor is None or cursor.failed or (cursor.after, cursor.removals) == cursor.noted:
             return
         cursor.noted = (cursor.after, cursor.removals)
-        await self._store.derive(lambda tx: models.note_progress(tx, key, *cursor.noted))
+
+        def note(tx: Snapshot) -> None:
+            if self._store.place == cursor.place:
+                models.note_progress(tx, key, *cursor.noted)
+
+        await self._store.derive(note)
 
     async def _change_model(self) -> bool:
         """When the coming model has every vector it takes over, and the old one's are dropped bit by bit."""

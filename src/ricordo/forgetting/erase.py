@@ -26,7 +26,9 @@ Sought = Callable[[Snapshot, Scope, str], Entity]
 _OWN_WORD = frozenset(("remember", "correct"))
 
 AT_ONCE_ROWS = 1_000
-"""So few go in one transaction, of which nobody sees half; more go step by step, and others write in between."""
+"""So few go in one transaction, of which nobody sees half; more go step by step, and others write in between. Of a
+folder all goes at once: its files are written anew when it is done, and until then an index made from them holds all.
+"""
 
 _NAMED_MOST = 1_000
 _AT_OPENING_S = 1.0
@@ -81,7 +83,7 @@ async def erase(store: Store, asked: Asked, *, scope: Scope, now: int, sought: S
         plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
         number = erasing.begin(snapshot, plan.targets, at=now)
-        if plan.report.count <= AT_ONCE_ROWS:
+        if plan.report.count <= AT_ONCE_ROWS or store.folder is not None:
             _remove_all(snapshot, number, plan.targets, now=now, actor=scope.owner or scope.chat or "")
         return plan, number
 

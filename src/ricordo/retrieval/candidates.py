@@ -73,11 +73,11 @@ def look_up(snapshot: Snapshot, scope: Scope, plan: Plan) -> dict[str, Term]:
     total, _ = snapshot.shelf_counts(scope, plan.shelves)
     most = max(_COMMON_LEAST, int(total * _COMMON_SHARE))
     archived = plan.query.archived
-    found = {}
-    for term in plan.terms:
-        keys = snapshot.postings(scope, plan.shelves, term, archived=archived, most=most + 1)
-        found[term] = Term(idf=inverse_frequency(len(keys), total), keys=keys, is_common=len(keys) > most)
-    return found
+    postings = snapshot.postings(scope, plan.shelves, plan.terms, archived=archived, most=most + 1)
+    return {
+        term: Term(idf=inverse_frequency(len(keys), total), keys=keys, is_common=len(keys) > most)
+        for term, keys in zip(plan.terms, postings, strict=True)
+    }
 
 
 def inverse_frequency(count: int, total: int) -> float:
@@ -114,8 +114,8 @@ def meaning(look: Lookup) -> Candidates:
             look.snapshot, question.vector, model=model, spaces=spaces, shelves=look.plan.shelves, limit=SEEDS,
             among=look.allowed,
         )  # fmt: skip
-        for key, score in zip(keys.tolist(), scores.tolist(), strict=True):
-            found[key] = max(score, found.get(key, -1.0))
+        nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
+        found |= {key: max(score, found.get(key, score)) for key, score in nearest.items()} if found else nearest
     return found
 
 

@@ -112,20 +112,20 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
 
 def _union(found: Iterable[Mapping[int, float]]) -> Keys:
     """All keys, ascending, each once."""
-    return np.array(sorted({key for each in found for key in each}), np.int64)
+    return np.array(sorted(set[int]().union(*found)), np.int64)
 
 
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
     """The speakers of these turns whom the question names, folded, as whole words, in the order of the alphabet."""
     asked = set(name_terms(question))
-    speakers = (turns.names[place] for place in np.unique(turns.speakers))
+    speakers = (turns.names[place] for place in np.flatnonzero(np.bincount(turns.speakers)).tolist())
     names = {name_key(speaker) for speaker in speakers if speaker}
     return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
 
 
 def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
-    return np.array(worth, np.float32)[turns.speakers]
+    return np.array(worth, np.float32).take(turns.speakers)
 
 
 def _named(look: Lookup, keys: Keys, words: Sequence[str], strengths: Floats) -> Floats:
@@ -162,7 +162,8 @@ def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
     model, question = _worded(look)
     vectors = {} if question is None else _word_vectors(look, question, words, names)
     terms = tuple(term for term, idf in words.items() if idf > 0)
-    met = np.tile(np.clip(_STAND_IN + (1 - _STAND_IN) * cosines, 0, 1) * (cosines != 0), (len(terms), 1))
+    stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
+    met = np.repeat(stand_in[np.newaxis], len(terms), axis=0)
     by_vector = np.zeros(met.shape, bool)
     if vectors and terms:
         _meet_by_vector(look, met, by_vector, terms, vectors, model, turns.keys)
@@ -219,15 +220,17 @@ def _cosines(look: Lookup, keys: Keys) -> Floats:
         if question.vector is None:
             continue
         width = len(question.vector)
-        rows = look.vectors.vectors(
+        codes, scales = look.vectors.rows(
             look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves
         )  # fmt: skip
         mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
         asked = question.vector - mean
-        # The cosine of (row - mean) and asked, without writing the differences down.
+        # The cosine of (row - mean) and asked, without writing the differences down; a row's scale multiplies its
+        # products, which are far fewer than its numbers.
+        rows = codes.astype(np.float32)
         with one_thread():
-            dots = rows @ np.stack([asked, mean], axis=1)
-        squares = np.einsum("ij,ij->i", rows, rows) - 2 * dots[:, 1] + mean @ mean
+            dots = (rows @ np.stack([asked, mean], axis=1)) * scales[:, np.newaxis]
+        squares = np.einsum("ij,ij->i", rows, rows) * (scales * scales) - 2 * dots[:, 1] + mean @ mean
         found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines

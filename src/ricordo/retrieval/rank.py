@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,7 @@ _UNVOUCHED = 0.8
 _UNTOLD = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate: its place in the pool, its score, and how that was arrived at from the signals.
 
     `factors` multiply it; `moved` is what it won or lost by changing places with another version of itself.
@@ -42,7 +42,7 @@ class Ranked:
     key: int
     place: int
     score: float
-    factors: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, float] = MappingProxyType({})
     moved: float = 0.0
 
 
@@ -100,7 +100,7 @@ def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats],
         alike: how alike some candidates (their keys) are to each other, float32[n, n], not below 0. Where it is given,
             turns of different sessions that say different things are preferred.
     """
-    totals = np.asarray(np.sum(list(shares.values()), axis=0, dtype=np.float64))
+    totals = totals_of(shares)
     keys = pool.turns.keys[: pool.size]
     order = np.lexsort((-keys, -totals))
     best_few = order[:_SPREAD_DEPTH]
@@ -109,11 +109,21 @@ def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats],
         lessened = totals.copy()
         lessened[list(lost)] -= list(lost.values())
         order = np.lexsort((-keys, -lessened))
+    places = order[:most]
     best = [
-        Ranked(key=int(keys[place]), place=int(place), score=float(totals[place]) - lost.get(int(place), 0.0))
-        for place in order[:most]
+        Ranked(key, place, total - lost.get(place, 0.0))
+        for key, place, total in zip(keys[places].tolist(), places.tolist(), totals[places].tolist(), strict=True)
     ]
     return best, Ranking(values=values, shares=shares, totals=totals, lost=lost)
+
+
+def totals_of(shares: Mapping[str, Floats]) -> NDArray[np.float64]:
+    """The sums of what the signals gave, float64[size]."""
+    first, *others = shares.values()
+    totals = first.astype(np.float64)
+    for share in others:
+        totals += share
+    return totals
 
 
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
@@ -163,7 +173,7 @@ def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -
         scores += np.abs(scores) * (factors["order"] - 1)
     by_candidate = zip(*(values.tolist() for values in factors.values()), strict=True)
     weighed = [
-        Ranked(key=each.key, place=each.place, score=score, factors=dict(zip(factors, own, strict=True)))
+        Ranked(each.key, each.place, score, dict(zip(factors, own, strict=True)))
         for each, score, own in zip(candidates, scores.tolist(), by_candidate, strict=True)
     ]
     orders = {each.key for each, told in zip(candidates, is_order.tolist(), strict=True) if told}

@@ -197,6 +197,8 @@ def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
 
 def _newest_first(snapshot: Snapshot, weighed: list[Ranked], known: Mapping[int, Weights]) -> list[Ranked]:
     """What was replaced gives its place to its live successor, and what is in conflict stands newest first."""
+    if not graph.kinds(snapshot).versions:
+        return weighed
     closed = [each.key for each in weighed if not known[each.key].is_live]
     successors = {key: newest for key in closed if (newest := snapshot.successor(key))}
     links = snapshot.succession([*(each.key for each in weighed), *successors.values()])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from ricordo.retrieval.rank import Ranked
 
@@ -41,7 +40,7 @@ def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ra
     found: dict[int, Ranked] = {}
     for hit in hits:
         key = successors.get(hit.key, hit.key)
-        found.setdefault(key, hit if key == hit.key else replace(hit, key=key))
+        found.setdefault(key, hit if key == hit.key else hit._replace(key=key))
     return list(found.values())
 
 
@@ -104,4 +103,4 @@ def _reached(start: int, steps: Mapping[int, set[int]]) -> set[int]:
 
 def _moved(hit: Ranked, *, score: float) -> Ranked:
     """A hit with the score of the place it takes."""
-    return replace(hit, score=score, moved=hit.moved + score - hit.score)
+    return hit._replace(score=score, moved=hit.moved + score - hit.score)

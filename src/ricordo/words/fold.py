@@ -130,9 +130,12 @@ def name_terms(text: str) -> list[str]:
     """
     terms: list[str] = []
     for word in _WORD.findall(text.lower()):
-        bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))
-        script = "LATIN" if bare.isascii() else _script(bare)
-        if script == "LATIN":
+        bare = word[:MAX_WORD_CHARS]
+        if not bare.isalnum():  # it has an apostrophe
+            bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", bare))
+        if bare.isascii():
+            terms.append(bare)
+        elif (script := _script(bare)) == "LATIN":
             terms.append(_without_accents(bare, script))
         else:
             terms.extend(map(_name_stem, _foreign_terms(word)))

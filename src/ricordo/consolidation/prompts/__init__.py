@@ -42,7 +42,10 @@ def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
 
 def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
     """Which of two messages led to the other. `pairs` are (handle, what was said first, what was said then)."""
-    return _asking("causes.1", [f"{handle} first: {first}\n{handle} then: {then}" for handle, first, then in pairs])
+    return _asking(
+        "causes.1",
+        [f"{handle} first: {one_line(first)}\n{handle} then: {one_line(then)}" for handle, first, then in pairs],
+    )
 
 
 def enrichment(known: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> list[Turn]:

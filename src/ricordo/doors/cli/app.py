@@ -13,6 +13,8 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
+    backup_verbs,
+    chat_verb,
     concluding_verbs,
     demo_verb,
     erase_verb,

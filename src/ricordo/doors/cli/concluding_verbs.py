@@ -1,4 +1,4 @@
-"""The verbs about what is concluded from memories: reflect, enrich, infer-causes."""
+"""The verbs about what a model makes of memories beside whole conversations: extract, reflect, enrich, infer-causes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ _PANEL = "Learn"
 _DryRunOption = Annotated[
     bool, typer.Option("--dry-run", metavar="", help="Ask the model, show what it would keep, change nothing.")
 ]
+
+
+@verb("extract", panel=_PANEL)
+async def extract(
+    door: Door,
+    session: Annotated[
+        str | None, typer.Argument(metavar="[SESSION]", help="One conversation; all that wait when left out.")
+    ] = None,
+    dry_run: _DryRunOption = False,
+) -> Answer:
+    """Take from conversations that go on what was said since the last time."""
+    return await _concluded(
+        door, lambda memory: memory.extract(session, dry_run=dry_run), nothing="Nothing worth keeping was said since."
+    )  # fmt: skip
 
 
 @verb("reflect", panel=_PANEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.rule import Rule
@@ -25,7 +26,10 @@ _CONTEXTS_SHOWN = 2
 
 @verb("demo", panel="Try it")
 async def demo(door: Door) -> Answer:
-    """Fill a throw-away memory with half a year of conversation and ask it questions."""
+    """Fill a throw-away memory with half a year of conversation and ask it questions.
+
+    Two more conversations are then made into knowledge: by a scripted model, or by the one that --model names.
+    """
     from ricordo.memory import Memory
 
     memory = Memory.open(
@@ -52,12 +56,15 @@ async def demo(door: Door) -> Answer:
 
 
 async def _learnt(door: Door) -> learning.Learnt:
-    """Two more conversations, and a scripted model that makes knowledge of them, in a memory of their own."""
+    """Two more conversations, and a model that makes knowledge of them, in a memory of their own. A real one only where
+    this command was told so: it may cost something.
+    """
     from ricordo.memory import Memory
 
-    settings = Settings(time_zone=TIME_ZONE)
+    name = None if door.given.model == "none" else door.given.model
+    settings = Settings(time_zone=TIME_ZONE) if name is None else replace(door.settings(), time_zone=TIME_ZONE)
     async with Memory.open(
-        ":memory:", embedder=door.embedder, model=learning.model(), settings=settings, clock=MorningAfter()
+        ":memory:", embedder=door.embedder, model=name or learning.model(), settings=settings, clock=MorningAfter()
     ) as memory:
         with door.waiting("Learning…"):
             return await learning.learn(memory)
@@ -98,8 +105,9 @@ def _show_learnt(out: Console, learnt: learning.Learnt) -> None:
     """How knowledge comes of conversations, and what that changes."""
     out.print()
     out.print(
-        "All that was without a language model. One can read each conversation once it is over; here it is a scripted"
-        " one. What comes of two evenings (+ learnt, - replaced, > led to, # in short, x refused):"
+        f"All that was without a language model. One can read each conversation once it is over; here it is"
+        f" {'a scripted one' if learnt.runs[0].model == 'scripted' else learnt.runs[0].model}. What comes of two"
+        " evenings (+ learnt, - replaced, > led to, # in short, x refused):"
     )
     for run in learnt.runs:
         out.print(Text(f"\n{', '.join(run.sessions)}", style="bold"))

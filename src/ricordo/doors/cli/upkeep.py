@@ -1,8 +1,7 @@
-"""The verbs for the store as a whole: figures, the log, backup and check."""
+"""The verbs for the store as a whole: figures, the log and check."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
@@ -98,19 +97,6 @@ def _show_log(out: Console, commits: Sequence[Commit], *, zone: ZoneInfo) -> Non
     out.print(lines)
 
 
-@verb("backup", panel=_PANEL)
-async def backup(door: Door, path: Annotated[Path, typer.Argument(help="The new file.")]) -> Answer:
-    """Copy the whole store to a new file, also while it is in use."""
-    door.must_exist()
-    async with door.open() as memory:
-        with door.waiting("Copying…"):
-            size = await memory.backup(path)
-    return Answer(
-        data={"path": str(path), "bytes": size},
-        show=lambda out: out.print(Text(f"Copied to {shown(str(path))}, {size / 1_000_000:.1f} MB."), soft_wrap=True),
-    )
-
-
 @verb("doctor", panel=_PANEL)
 async def doctor(
     door: Door,
@@ -156,11 +142,16 @@ async def migrate(
 
 
 def _show_doctor(out: Console, report: Report) -> None:
+    show_findings(out, report)
+    out.print()
+    out.print("All is well." if report.ok else "Something is wrong; copy the store aside before you repair it.")
+
+
+def show_findings(out: Console, report: Report) -> None:
+    """What was looked at, a line each, with a remedy where it is not well."""
     lines = Table.grid(padding=(0, 2))
     for finding in report.findings:
         mark = Text("ok", style="green") if finding.ok else Text("NOT WELL", style="bold red")
         remedy = f"\n{finding.remedy}" if finding.remedy else ""
         lines.add_row(mark, finding.check, Text(shown(finding.detail + remedy), style="dim" if finding.ok else ""))
     out.print(lines)
-    out.print()
-    out.print("All is well." if report.ok else "Something is wrong; copy the store aside before you repair it.")

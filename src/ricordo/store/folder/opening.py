@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from ricordo.clock import SystemClock, from_ms
 from ricordo.errors import InvalidError, RicordoError, StoreError
-from ricordo.model import Change, Durability, Reason, RowState, Scope
+from ricordo.model import BackupFile, Change, Durability, Reason, RowState, Scope
 from ricordo.ports import Progress
 from ricordo.store.folder.adopting import Adoption
+from ricordo.store.folder.copying import copied_start
 from ricordo.store.folder.files import Disk, FolderLock, count_lines, lines_of, prefix_sum, set_aside, stamp_of
 from ricordo.store.folder.following import Following, Outrun
 from ricordo.store.folder.journal import FolderJournal, failing_as_sqlite
 from ricordo.store.folder.layout import FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.store.folder.rebuild import Built, Loose, Unused, build
-from ricordo.store.folder.rewriting import finish
+from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place
 from ricordo.store.folder.state import Followed, read_state, write_state
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
@@ -29,6 +32,8 @@ from ricordo.store.sqlite.schema import Migration, copy_database, prepare
 from ricordo.store.sqlite.snapshot import Snapshot
 
 _log = logging.getLogger("ricordo.store")
+
+T = TypeVar("T")
 
 # Files are written anew where at least one line in so many is outdated.
 _WORTH_IT = 100
@@ -102,12 +107,55 @@ class Folder:
             try:
                 prepare(connection, self.index, self._steps)
                 with transaction(connection):
+                    write_state(connection, {})  # the file may have been the index of another folder
                     self.journal.begin(connection)
                     self.journal.rewrites = True
                     self.journal.write(connection)
             finally:
                 connection.close()
             self.journal.replaced()
+
+    def take_over(self, fresh: Path, *, aside: Path | None = None) -> Built:
+        """Hold what another folder holds, all or nothing: its files are moved here. Other processes go on with them.
+
+        Args:
+            aside: a folder that does not exist; what was here is kept there.
+
+        Raises:
+            OSError, StoreError: the disk is full or failing.
+        """
+        with translated(f"cannot fill {self.path}"), self.journal.held(), failing_as_sqlite():
+            finish(self.path, self.disk)
+            if aside is not None:
+                keep_aside(self.path, aside)
+            put_in_place(self.path, fresh, self.disk)
+            built = self._rebuild("the files were replaced")
+            self.journal.replaced()
+            return built
+
+    def copy_to(self, target: Path, look: Callable[[Snapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+        """Copy the files as they are at one moment to another folder; others write on meanwhile.
+
+        Returns:
+            What `look` found in the index at that moment, and the copies by name.
+
+        Raises:
+            OSError, StoreError: they cannot be read or written.
+            UnavailableError: somebody edited them meanwhile.
+        """
+        with contextlib.ExitStack() as opened:
+            with translated(f"cannot copy {self.path}"), self.journal.held(), failing_as_sqlite():
+                connection = self.journal.current(self.journal.connected())
+                try:
+                    found = look(Snapshot(connection))
+                    state = read_state(connection)
+                finally:
+                    connection.close()
+                    self.journal.replaced()
+                # What is written later comes behind, or into another file of the same name.
+                files = {name: opened.enter_context((self.path / name).open("rb"))
+                         for name, seen in state.items() if seen.stamp.size}  # fmt: skip
+            return found, {name: copied_start(file, state[name], target / name) for name, file in files.items()}
 
     def checks(self) -> dict[str, tuple[str, str]]:
         """For `doctor`: how the files are, and what to do where they are not well."""

@@ -31,6 +31,7 @@ from ricordo.store.folder.layout import (
     EPISODES,
     FILES,
     HISTORY,
+    INDEX,
     MEMORIES,
     PEOPLE,
     ROW_FILES,
@@ -105,6 +106,28 @@ def finish(folder: Path, disk: Disk) -> None:
     disk.sync_folder(folder)
     marker.unlink()
     disk.sync_folder(folder)
+
+
+def put_in_place(folder: Path, fresh: Path, disk: Disk) -> None:
+    """Give a folder the files of another, all or none; those the other does not have go."""
+    names = [*FILES, PEOPLE]
+    for name in names:
+        new = folder / f"{name}{_NEW}"
+        if (fresh / name).exists():
+            (fresh / name).replace(new)
+        else:
+            disk.replace(new, iter(()))
+    faults.reached("folder: before the marker")
+    disk.replace(folder / _MARKER, iter([json.dumps(names).encode()]))
+    finish(folder, disk)
+
+
+def keep_aside(folder: Path, aside: Path) -> None:
+    """The files of a folder under a second name: what takes their place does not touch them."""
+    aside.mkdir(mode=0o700)
+    for path in sorted(folder.iterdir()):
+        if path.name in {*FILES, PEOPLE} or path.name.startswith((INDEX, "set-aside-")):
+            os.link(path, aside / path.name)
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from ricordo.store.sqlite.schema import migrations
 from ricordo.store.sqlite.sealing import wrong_digests
 from ricordo.store.sqlite.snapshot import Snapshot
 
-_RESTORE = "copy the file aside, then restore a backup"
+_RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
 _SEALED = {
     "memory": "node_rows_all",
     "session": "session_rows_all",

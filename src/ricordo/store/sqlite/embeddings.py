@@ -78,7 +78,8 @@ class VectorShelves:
         for space in spaces:
             for shelf in shelves:
                 held = self._current(snapshot, (model, space, shelf), len(vector), position)
-                parts.append(_search(snapshot, held, vector, model=model, limit=limit, among=among))
+                if held.unread or len(held.index):
+                    parts.append(_search(snapshot, held, vector, model=model, limit=limit, among=among))
         return _merged(parts, limit)
 
     def load(
@@ -110,15 +111,22 @@ class VectorShelves:
     def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
                 shelves: Sequence[str]) -> NDArray[np.float32]:  # fmt: skip
         """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
-        found, here = np.empty((len(keys), dimension), np.float32), np.zeros(len(keys), np.bool_)
+        codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
+        return codes * scales[:, np.newaxis]
+
+    def rows(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
+             shelves: Sequence[str]) -> tuple[NDArray[np.int8], Scores]:  # fmt: skip
+        """The vectors of live nodes as they are kept: int8[n, dimension] and the scale of each, float32[n], NaN where
+        there is none. Multiplied they are the vectors; who asks for products alone has fewer numbers to multiply.
+        """
+        codes, scales = np.zeros((len(keys), dimension), np.int8), np.full(len(keys), np.nan, np.float32)
         position = _position(snapshot)
         for space in spaces:
             for shelf in shelves:
                 held = self._current(snapshot, (model, space, shelf), dimension, position)
                 index = _fetched(snapshot, model, held.index, held.index.present(keys)) if held.unread else held.index
-                here |= index.write_vectors(keys, found)
-        found[~here] = np.nan
-        return found
+                index.write_rows(keys, codes, scales)
+        return codes, scales
 
     def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:
         with self._lock:
@@ -168,7 +176,7 @@ def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> 
 
 
 def _position(snapshot: Snapshot) -> Position:
-    embedding, removal, erasure = snapshot.rows("embeddings_position")[0]
+    embedding, removal, erasure = snapshot.rows_of_store("embeddings_position")[0]
     return embedding, removal, erasure
 
 
@@ -325,7 +333,7 @@ def centre(
 ) -> NDArray[np.float32]:
     """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
     values = {"model": model, "spaces": json.dumps(spaces), "shelves": json.dumps(shelves)}
-    rows = snapshot.rows("centres_of", values)
+    rows = snapshot.rows_of_store("centres_of", values)
     total = np.zeros(dimension, np.float64)
     for count, vector in rows:
         total += count * np.frombuffer(vector, "<f4").astype(np.float64)

@@ -96,7 +96,10 @@ def step(snapshot: Snapshot, erasing: int, *, kind: str, at: int) -> int:
     for table in ("nodes", "relations", "entities", "sessions"):
         keys = work.next(table)
         if keys:
-            work.purge(table, keys)
+            needed = work.needed_again(table, keys, kind)
+            work.purge(table, [key for key in keys if key not in needed])
+            for key in needed:  # a summary may still speak of what went
+                work.take_out(table, key, {"summary": None})
             work.done(table, keys)
             return len(keys)
     for space in work.next("spaces"):
@@ -127,6 +130,13 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     faults.reached("erase: before its commit")
 
 
+_GO_ALONG = {
+    ("entities", "memory"): "erase_entities_needed", ("entities", "session"): "erase_entities_needed",
+    ("sessions", "memory"): "erase_sessions_needed", ("sessions", "entity"): "erase_sessions_needed",
+}  # fmt: skip
+"""By (table, what is erased): which of the rows that nobody named something else refers to by now."""
+
+
 class _Erasing:
     """One transaction's part of an erasure. Names come from the schema, so statements are put together."""
 
@@ -145,6 +155,13 @@ class _Erasing:
     def done(self, table: str, keys: Sequence[int]) -> None:
         values = {"erasing": self._erasing, "table": table, "rows": json.dumps(keys)}
         self._snapshot.rows("to_erase_done", values)
+
+    def needed_again(self, table: str, keys: Sequence[int], kind: str) -> set[int]:
+        """Of what was to go only because nothing else knew of it: what something written since refers to."""
+        statement = _GO_ALONG.get((table, kind))
+        if statement is None:
+            return set()
+        return {key for (key,) in self._snapshot.rows(statement, {"keys": json.dumps(keys)})}
 
     def purge_some_of_space(self, space: int) -> int:
         """Some rows of whatever belongs to a space, memories first; 0 when there are no more."""

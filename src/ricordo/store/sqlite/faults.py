@@ -34,6 +34,7 @@ Point = Literal[
     "folder: after the marker",
     "folder: between renames",
     "folder: before replacing the index",
+    "folder: before naming",
     "writer: before commit",
     "writer: after commit",
     "writer: between answers",
@@ -49,6 +50,7 @@ Point = Literal[
     "backup: before copy",
     "backup: in copy",
     "backup: before naming",
+    "restore: before naming",
     "close: after drain",
     "close: before letting go",
 ]

@@ -43,16 +43,18 @@ class Usage(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Whether a store knows any links of a kind."""
+    """Whether a store knows any of a kind: names, causes, associates, versions of one thing, facts told in a line."""
 
     names: bool
     causal: bool
     associates: bool
+    versions: bool
+    lines: bool
 
 
 def kinds(snapshot: Snapshot) -> Kinds:
     """Which kinds of links there are to follow, anywhere in the store."""
-    return Kinds(*map(bool, snapshot.rows("kinds_of_links")[0]))
+    return Kinds(*map(bool, snapshot.rows_of_store("kinds_of_links")[0]))
 
 
 def known_names(snapshot: Snapshot, scope: Scope, text: str) -> Known:
@@ -115,5 +117,7 @@ def usage(snapshot: Snapshot, nodes: Collection[int]) -> dict[int, Usage]:
 
 def lines(snapshot: Snapshot, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
     """Of facts whose line tells all of them: (key, about whom, the line, since when in Unix milliseconds)."""
+    if not kinds(snapshot).lines:
+        return []
     values = {"nodes": json.dumps(list(nodes)), "most": MAX_STATEMENT_CHARS}
     return [(key, subjects, line, since) for key, subjects, line, since in snapshot.rows("lines_of", values)]

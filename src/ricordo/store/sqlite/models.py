@@ -31,7 +31,7 @@ def known_models(snapshot: Snapshot) -> list[Model]:
     """All of them, oldest first."""
     return [
         Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
-        for key, name, dimension, spec, state in snapshot.rows("models_known")
+        for key, name, dimension, spec, state in snapshot.rows_of_store("models_known")
     ]
 
 

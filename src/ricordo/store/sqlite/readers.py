@@ -11,9 +11,30 @@ import apsw
 
 from ricordo.errors import UnavailableError
 from ricordo.store.sqlite.connection import moment, translated
-from ricordo.store.sqlite.snapshot import Kept, Snapshot
+from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.snapshot import Kept, Snapshot, Unchanged
 
 T = TypeVar("T")
+
+
+class _Own:
+    """The connection of a thread, and what it was told of the store as a whole while that is as it was."""
+
+    def __init__(self, place: int, connection: apsw.Connection) -> None:
+        self.place = place
+        self.connection = connection
+        self._version: int | None = None
+        self._unchanged: Unchanged = {}
+
+    def unchanged(self) -> Unchanged:
+        """What still is so in the moment that has begun: nothing once anybody has written.
+
+        Asking for the version also fixes the moment: what is read after it is of the same state.
+        """
+        version = self.connection.execute(sql("data_version")).get
+        if version != self._version:
+            self._version, self._unchanged = version, {}
+        return self._unchanged
 
 
 class Readers:
@@ -26,7 +47,7 @@ class Readers:
         self._connect = connect
         self._place = place
         self._at = place()
-        self._own = threading.local()
+        self._threads = threading.local()
         self._kept = Kept()
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
@@ -44,22 +65,21 @@ class Readers:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
     def _answer(self, ask: Callable[[Snapshot], T]) -> T:
-        connection, kept = self._connection()
-        with translated("cannot read"), moment(connection):
-            return ask(Snapshot(connection, kept))
+        own, kept = self._connection()
+        with translated("cannot read"), moment(own.connection):
+            return ask(Snapshot(own.connection, kept, unchanged=own.unchanged()))
 
-    def _connection(self) -> tuple[apsw.Connection, Kept]:
+    def _connection(self) -> tuple[_Own, Kept]:
         place = self._place()
         if place != self._at:
             with self._lock:
                 self._at, self._kept = place, Kept()
-        own: tuple[int, apsw.Connection] | None = getattr(self._own, "connection", None)
-        if own is None or own[0] != place:
-            fresh = self._connect()
-            self._own.connection = own = place, fresh
+        own: _Own | None = getattr(self._threads, "own", None)
+        if own is None or own.place != place:
+            own = self._threads.own = _Own(place, self._connect())
             with self._lock:
-                self._connections.append(fresh)
-        return own[1], self._kept
+                self._connections.append(own.connection)
+        return own, self._kept
 
     def close(self) -> None:
         """Let running questions end, then close. An open reader would keep the log from being truncated."""

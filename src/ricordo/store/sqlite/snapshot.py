@@ -49,6 +49,10 @@ _STEPS_BETWEEN_LOOKS = 50_000
 
 FINGERPRINT_KEY = "fingerprint_key"
 
+Unchanged = dict[tuple[Any, ...], list[Row]]
+"""What statements about the store as a whole returned, by their name and values."""
+_UNCHANGED_MOST = 1_000
+
 
 class Weights(NamedTuple):
     """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
@@ -78,11 +82,16 @@ class Kept:
 class Snapshot:
     """Questions to the store, all answered from one moment. Lives inside one transaction of one thread."""
 
-    def __init__(self, connection: apsw.Connection, kept: Kept | None = None) -> None:
+    def __init__(self, connection: apsw.Connection, kept: Kept | None = None, *,
+                 unchanged: Unchanged | None = None) -> None:  # fmt: skip
+        """Args:
+        unchanged: answers from before that still hold, and where further ones are kept; None where the store may
+            change within this moment.
+        """
         self.connection = connection
         self._kept = Kept() if kept is None else kept
+        self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
-        self._shelf_counts: dict[tuple[Scope, tuple[str, ...]], tuple[int, int]] = {}
 
     @contextmanager
     def interrupted_at(self, until: float) -> Iterator[None]:
@@ -105,6 +114,20 @@ class Snapshot:
         """All rows of a named statement."""
         return self.connection.execute(sql(name), values).fetchall()
 
+    def rows_of_store(self, name: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        """All rows of a named statement that many questions repeat, about the store as a whole or all of a caller's:
+        asked once for as long as nobody writes.
+        """
+        if self._unchanged is None:
+            return self.rows(name, values)
+        asked = (name, *values.values()) if values else (name,)
+        found = self._unchanged.get(asked)
+        if found is None:
+            found = self.rows(name, values)
+            if len(self._unchanged) < _UNCHANGED_MOST:
+                self._unchanged[asked] = found
+        return found
+
     def each(self, name: str, values: Mapping[str, Any]) -> Iterator[Row]:
         """The rows of a named statement, one by one: there may be more of them than memory should hold."""
         return self.connection.execute(sql(name), values)
@@ -121,8 +144,8 @@ class Snapshot:
 
     def space(self, owner: str, chat: str) -> int | None:
         """The key of a space, if anything was ever written to it."""
-        key: int | None = self.connection.execute(sql("space_by_owner"), {"owner": owner, "chat": chat}).get
-        return key
+        rows = self.rows_of_store("space_by_owner", {"owner": owner, "chat": chat})
+        return rows[0][0] if rows else None
 
     def visible(self, scope: Scope) -> tuple[int, ...]:
         """The spaces a caller sees: their own, and the present chat's."""
@@ -303,7 +326,10 @@ class Snapshot:
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """What is known of nodes beside their words, by key; what the caller may not see is left out."""
         rows = self.rows("weights_of", self._for(scope, keys=json.dumps(keys)))
-        return {row[0]: Weights(*row[1:6])._replace(trust=trust_of(row[6], row[7])) for row in rows}
+        return {
+            key: Weights(confidence, score, since, expires_at, is_live, trust_of(origin, role))
+            for key, confidence, score, since, expires_at, is_live, origin, role in rows
+        }
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """The sessions that are not to be stored; "" stands for everything."""
@@ -311,17 +337,22 @@ class Snapshot:
 
     # words
 
-    def postings(self, scope: Scope, shelves: Sequence[str], term: str, *, archived: bool, most: int) -> Keys:
-        """The nodes that hold an index term, ascending; at most `most` of them."""
+    def postings(self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool,
+                 most: int) -> list[Keys]:  # fmt: skip
+        """For each index term the nodes that hold it, ascending; at most `most` of them."""
         import numpy as np
 
-        endings = [f"{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
+        # Looking into a shelf costs as much where nothing is on it.
+        endings = [f"·{space}{shelf}" for space, shelf in self._shelves(scope, shelves, archived=archived)]
         if not endings:
-            return np.empty(0, np.int64)
-        match = " OR ".join(f'"{term}·{ending}"' for ending in endings)
+            return [np.empty(0, np.int64) for _ in terms]
         name = "archive_postings" if archived else "live_postings"
-        text = self.rows(name, {"match": match, "most": most})[0][1]
-        return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)
+        found = []
+        for term in terms:
+            match = " OR ".join([f'"{term}{ending}"' for ending in endings])
+            text = self.rows(name, {"match": match, "most": most})[0][1]
+            found.append(np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64))
+        return found
 
     def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
         """The nodes of one space that hold a term, closed ones too; at most `most` of either."""
@@ -333,11 +364,15 @@ class Snapshot:
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
-        asked = (scope, tuple(shelves))
-        if asked not in self._shelf_counts:
-            row = self.rows("shelf_counts", self._for(scope, shelves=json.dumps(shelves)))[0]
-            self._shelf_counts[asked] = row[0], row[1]
-        return self._shelf_counts[asked]
+        rows = [row for row in self.rows_of_store("shelf_counts", self._for(scope)) if row[1] in shelves]
+        return sum(row[2] for row in rows), sum(row[3] for row in rows)
+
+    def _shelves(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[tuple[int, str]]:
+        """(space, shelf) of those shelves a caller may look into that may hold something."""
+        if archived:
+            return [(space, shelf) for space in self.visible(scope) for shelf in shelves]
+        counts = self.rows_of_store("shelf_counts", self._for(scope))
+        return [(space, shelf) for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
 
     # names
 

@@ -77,7 +77,7 @@ class Store:
             InvalidError: the location is of a kind this version cannot open.
             StoreError: the file is another program's, newer, damaged, or out of reach.
         """
-        if _is_folder(location):
+        if is_folder(location):
             folder = _opened_folder(location, durability, patience_s, steps or migrations(), progress)
             return cls(folder.index, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
                        reader_threads=reader_threads, throw_away=False, folder=folder)  # fmt: skip
@@ -215,21 +215,16 @@ class Store:
             StoreError: it cannot be written.
         """
         self._check()
-        if not _is_folder(target):
+        if not is_folder(target):
             self.backup(Path(target).expanduser())
             return
         path = Path(target).expanduser()
-        if path.exists() and any(path.iterdir()):
-            raise InvalidError(f"path: {path} is not empty", hint="choose a new name; nothing is overwritten")
-        folder = _opened_folder(target, self._durability, self._patience_s, migrations())
+        _check_is_free(path)
+        source = self._connect_reader()
         try:
-            source = self._connect_reader()
-            try:
-                folder.fill(source)
-            finally:
-                source.close()
+            _fill_folder(path, source, durability=self._durability, patience_s=self._patience_s)
         finally:
-            folder.close()
+            source.close()
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
         """Leave no byte of what was deleted in the file or its log: both are rewritten, which takes a second for every
@@ -265,7 +260,7 @@ class Store:
             raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
         doing = f"cannot back up to {target}"
         try:
-            _make_folder(target.parent)
+            make_folders(target.parent)
             with translated(doing):
                 source = self._connect_reader()
                 try:
@@ -331,7 +326,7 @@ def _place(location: str | Path) -> tuple[Path, bool]:
     return Path(text).expanduser(), False
 
 
-def _is_folder(location: str | Path) -> bool:
+def is_folder(location: str | Path) -> bool:
     """A location that is one, or that says by its end that it shall be one."""
     text = str(location)
     if text == ":memory:" or "://" in text:
@@ -344,18 +339,37 @@ def _opened_folder(
     location: str | Path, durability: Durability, patience_s: float, steps: tuple[Migration, ...],
     progress: Progress | None = None,
 ) -> Folder:  # fmt: skip
-    from ricordo.store.folder.opening import (  # not needed for a single file, and built upon this package
-        Folder,
-        check_is_ours,
+    from ricordo.store.folder.filling import (  # not needed for a single file, and built upon this package
+        take_in_single_file,
+        turn_into_folder,
     )
+    from ricordo.store.folder.opening import Folder, check_is_ours
 
     path = Path(location).expanduser()
     try:
-        _make_folder(path)
+        turn_into_folder(path, durability=durability, patience_s=patience_s)
+        make_folders(path)
+        take_in_single_file(path, durability=durability, patience_s=patience_s)
         check_is_ours(path)
         return Folder(path, durability=durability, patience_s=patience_s, steps=steps, progress=progress)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
+
+
+def _check_is_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidError(f"path: {folder} is not empty", hint="choose a new name; nothing is overwritten")
+
+
+def _fill_folder(path: Path, source: apsw.Connection, *, durability: Durability, patience_s: float) -> None:
+    from ricordo.store.folder.filling import fill_folder  # as above
+
+    try:
+        make_folders(path.parent)
+        fill_folder(path, source, durability=durability, patience_s=patience_s)
+    except OSError as error:
+        hint = "check the path and its permissions"
+        raise StoreError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
 def _check_name(text: str, *, name: str) -> None:
@@ -367,14 +381,14 @@ def _check_name(text: str, *, name: str) -> None:
 def _create_private(path: Path) -> None:
     """A store is for its user's eyes only; SQLite gives the files beside it the same mode."""
     try:
-        _make_folder(path.parent)
+        make_folders(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}", hint="check the path and its permissions") from error
 
 
-def _make_folder(folder: Path) -> None:
-    """One by one: `parents=True` would leave all but the last open to everybody."""
+def make_folders(folder: Path) -> None:
+    """Private ones, one by one: `parents=True` would leave all but the last open to everybody."""
     for each in (*reversed(folder.parents), folder):
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)

@@ -76,12 +76,15 @@ class Turns:
 
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
-        found = np.zeros((len(terms), len(self)), np.float32)
-        for row, term in enumerate(terms):
-            places = np.flatnonzero(self.codes == term_code(term))
-            holders = self.starts.searchsorted(places, side="right") - 1
-            found[row] = np.bincount(holders, minlength=len(self))
-        return found
+        if not terms:
+            return np.zeros((0, len(self)), np.float32)
+        asked = [term_code(term) for term in terms]
+        # What any term may have is found first: it is little, and the rest of the work is done on that alone.
+        places = np.flatnonzero(np.logical_or.reduce([self.codes == code for code in asked]))
+        holders, codes = self.starts.searchsorted(places, side="right") - 1, self.codes.take(places)
+        return np.stack([
+            np.bincount(holders[codes == code], minlength=len(self)).astype(np.float32) for code in asked
+        ])  # fmt: skip
 
 
 class TurnTable:
@@ -121,7 +124,7 @@ class TurnTable:
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
-        changes, last = snapshot.rows("turns_position")[0]
+        changes, last = snapshot.rows_of_store("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
         if changes != self._changes or self._count > self._most or last - self._last > self._most:
@@ -177,18 +180,19 @@ class TurnTable:
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 
     def _taken(self, at: Places) -> Turns:
-        rows = self._rows[at]
+        rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
         keys, sessions = rows["key"].copy(), rows["session"]
         sizes = rows["size"].astype(np.intp)
         starts = np.cumsum(sizes) - sizes
         where = np.arange(int(sizes.sum())) + np.repeat(rows["start"] - starts, sizes)
         places = np.full(self._count, -1, np.intp)
         places[at] = np.arange(len(at))
-        before, after = (np.stack([links[at], links[links[at]]]) for links in self._links())
+        near = zip((rows["previous"], rows["following"]), self._links(), strict=True)
+        before, after = (places.take(np.stack([one, links[one]])) for one, links in near)
         return Turns(
             keys=keys, sessions=np.where(sessions == 0, -keys, sessions), event_times=rows["event_time"],
             speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
-            codes=self._codes[where], starts=starts, before=places[before], after=places[after],
+            codes=self._codes.take(where), starts=starts, before=before, after=after,
         )  # fmt: skip
 
     def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -212,15 +216,17 @@ class TurnTable:
         if without is not None:
             marked[without] = False
         found = np.flatnonzero(marked)
-        found = found[np.logical_or.reduce([self._rows["space"][found] == space for space in (0, *spaces)])]
-        return found[np.argsort(self._rows["key"][found])]
+        whose = self._rows["space"][found]
+        found = found[np.logical_or.reduce([whose == space for space in (0, *spaces)])]
+        keys = self._rows["key"][found]
+        return found if (keys[1:] > keys[:-1]).all() else found[np.argsort(keys)]
 
     def _found(self, keys: Keys) -> Places:
         """Rows of keys; nobody for a key that is not here."""
         if not len(self._sorted):
             return np.zeros(len(keys), np.intp)
         found = np.minimum(self._sorted.searchsorted(keys), len(self._sorted) - 1)
-        return np.where(self._sorted[found] == keys, self._order[found], _NOBODY)
+        return np.where(self._sorted.take(found) == keys, self._order.take(found), _NOBODY)
 
     def _read(self, snapshot: Snapshot, keys: Keys) -> Places:
         """Make sure of some turns; their rows."""
@@ -276,6 +282,8 @@ class TurnTable:
     def _read_order(self, snapshot: Snapshot, at: Places, reach: int) -> None:
         """Make sure of what stands around some turns, `reach` steps either way."""
         at = at[(self._rows["known"][at] < reach) & (at != _NOBODY)]
+        if not len(at):
+            return
         inside = at[self._rows["session"][at] != 0]
         if len(inside):
             values = {"keys": json.dumps(self._rows["key"][inside].tolist()), "each": reach}

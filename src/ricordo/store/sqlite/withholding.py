@@ -163,6 +163,8 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, str]:
     """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
+    if not snapshot.rows_of_store("withheld_spans_any")[0][0]:
+        return {}
     rows = snapshot.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
     spans: dict[int, list[tuple[int, int]]] = {}
     for node, start, length in rows:

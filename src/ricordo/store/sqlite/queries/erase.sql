@@ -234,3 +234,13 @@ SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = ''
 -- What was summed up of a space's conversations and people.
 SELECT 'sessions', key, summary FROM sessions WHERE space = :space AND summary IS NOT NULL
 UNION ALL SELECT 'entities', key, summary FROM entities WHERE space = :space AND summary IS NOT NULL
+
+-- name: erase_entities_needed
+-- Of entities that were to go with memories those of which something speaks that was written since.
+SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM subjects WHERE entity = k.value)
+  OR EXISTS (SELECT 1 FROM relations WHERE target = k.value OR source = k.value)
+  OR EXISTS (SELECT 1 FROM entities WHERE merged_into = k.value)
+
+-- name: erase_sessions_needed
+-- Of sessions that were to go with memories those in which something was said since.
+SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM nodes WHERE session = k.value)

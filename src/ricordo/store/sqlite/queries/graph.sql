@@ -1,7 +1,9 @@
 -- name: kinds_of_links
--- Whether the store knows any names, causes, and associates: a store without them need not look for them each time.
+-- Whether the store knows any names, causes, associates, versions of anything, and facts told in a line: a store without
+-- them need not look for them each time. Whatever has versions has an edge or a review.
 SELECT EXISTS (SELECT 1 FROM aliases), EXISTS (SELECT 1 FROM edges INDEXED BY edges_causal WHERE relation_type = 'causal'),
-  EXISTS (SELECT 1 FROM associates)
+  EXISTS (SELECT 1 FROM associates), EXISTS (SELECT 1 FROM edges) OR EXISTS (SELECT 1 FROM reviews),
+  EXISTS (SELECT 1 FROM slots)
 
 -- name: entity_near
 -- The latest live memories about one entity and those that name it, with what makes one central. Each half is a bounded

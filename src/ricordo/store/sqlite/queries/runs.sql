@@ -179,3 +179,16 @@ SELECT key FROM (SELECT key, event_time FROM live_nodes
 SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN live_nodes n ON n.key = e.source
 WHERE m.key IN (SELECT value FROM json_each(:nodes)) AND n.category = 'reflection' ORDER BY n.key
+
+-- name: extraction_of
+-- The run in which a model, or the rules, read one conversation as it went on.
+SELECT id FROM runs WHERE space = :space AND kind = 'extraction' AND model = :model
+  AND json_array_length(sessions) = (:session IS NOT NULL) AND json_extract(sessions, '$[0]') IS :session
+ORDER BY key DESC LIMIT 1
+
+-- name: messages_read
+-- Which of some messages of a conversation a model was shown as it went on.
+SELECT DISTINCT e.value FROM runs r, json_each(r.items) i, json_each(i.value, '$[4]') e
+WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
+  AND json_extract(r.sessions, '$[0]') IS :session AND i.value ->> 0 = 'looked'
+  AND e.value IN (SELECT value FROM json_each(:keys))

@@ -9,8 +9,11 @@ SELECT count(*), group_concat(rowid) FROM (
   SELECT rowid FROM archive_fts WHERE archive_fts MATCH :match LIMIT :most)
 
 -- name: shelf_counts
-SELECT coalesce(sum(nodes), 0), coalesce(sum(chars), 0) FROM shelves
-WHERE space IN (SELECT value FROM json_each(:spaces)) AND shelf IN (SELECT value FROM json_each(:shelves))
+SELECT space, shelf, nodes, chars FROM shelves WHERE space IN (SELECT value FROM json_each(:spaces))
+
+-- name: data_version
+-- Another number once somebody else has written.
+PRAGMA data_version
 
 -- name: windows
 -- For each node of a session, the live ones before it (nearest first) and after it. Each list is a walk of a few steps

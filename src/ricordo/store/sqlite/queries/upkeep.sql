@@ -90,3 +90,7 @@ SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM trai
   + (SELECT count(*) FROM (SELECT id FROM nodes_fts_docsize EXCEPT SELECT key FROM live_nodes))
   + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM archive_fts_docsize EXCEPT SELECT key FROM nodes WHERE closed_at IS NOT NULL))
+
+-- name: backup_question
+-- The newest memory, to ask a backup for.
+SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1

@@ -34,6 +34,9 @@ SELECT w.key FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
   AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
 
+-- name: withheld_spans_any
+SELECT EXISTS (SELECT 1 FROM withheld_spans)
+
 -- name: withheld_spans_of
 SELECT s.node, s.start, s.length FROM withheld_spans s JOIN withheld w ON w.key = s.withheld
 WHERE s.node IN (SELECT value FROM json_each(:nodes)) AND w.is_lifted = 0

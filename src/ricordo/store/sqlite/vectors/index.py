@@ -239,28 +239,28 @@ class VectorIndex:
     def vectors(self, keys: ArrayLike) -> Floats:
         """The vectors of given keys, float32[n, dimension] in their order; NaN for a key that is not here."""
         asked = np.asarray(keys, np.int64)
-        result = np.empty((len(asked), self.dimension), np.float32)
-        result[~self.write_vectors(asked, result)] = np.nan
-        return result
+        codes, scales = np.zeros((len(asked), self.dimension), np.int8), np.full(len(asked), np.nan, np.float32)
+        self.write_rows(asked, codes, scales)
+        return codes * scales[:, np.newaxis]
 
-    def write_vectors(self, keys: Keys, to: Floats) -> NDArray[np.bool_]:
-        """Write the vectors of given keys, in their order, into float32[n, dimension]. Returns which are here: bool[n].
-
-        The rows of the others are left as they are.
-        """
-        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")
-        ordered = keys if order is None else keys[order]
-        here = np.zeros(len(keys), np.bool_)
-        for block in self._blocks:
+    def write_rows(self, keys: Keys, codes: NDArray[np.int8], scales: Floats) -> None:
+        """Write the rows of given keys, in their order, into int8[n, dimension] and float32[n]: those that are here."""
+        blocks = self._blocks
+        if not blocks:
+            return
+        order = None if is_ascending(keys) else np.argsort(keys, kind="stable")  # mostly two runs, merged
+        ordered = keys if order is None else keys.take(order)
+        for block in blocks:
             places, rows = block.find(ordered)
-            places = places if order is None else order[places]
             if len(rows) == len(keys):  # the usual case: all in one block, written straight to where they belong
-                rows = rows if order is None else rows[np.argsort(places)]
-                block.write_vectors(rows, to)
+                if order is not None:
+                    rows[order] = rows.copy()
+                # "clip" lets numpy write there directly; no row is out of range.
+                np.take(block.codes, rows, axis=0, out=codes, mode="clip")
+                np.take(block.scales, rows, out=scales, mode="clip")
             elif len(rows):
-                to[places] = block.write_vectors(rows, np.empty((len(rows), self.dimension), np.float32))
-            here[places] = True
-        return here
+                places = places if order is None else order[places]
+                codes[places], scales[places] = block.codes.take(rows, axis=0), block.scales.take(rows)
 
     def _is_sketched(self, blocks: Sequence[Block]) -> bool:
         """Whether so many rows are searched by their signs. Of an index that has only signs so far, `sketch` tells."""

@@ -1,0 +1,138 @@
+"""Conversations as they go on: some time after the last word of one, what is new in it is read, in the background.
+
+Nobody waits for it but `settle`. What a crash or closing cuts off is read after the next exchange, or when the
+conversation is consolidated: nothing rests on what is noted here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from ricordo.errors import UnavailableError
+from ricordo.model import Run, Scope
+
+_log = logging.getLogger(__name__)
+
+Conversation = tuple[tuple[str, str], str | None]
+"""(owner, chat) and the session; None for what is said outside any."""
+
+Extract = Callable[[tuple[str, str], str | None], Awaitable[Run]]
+
+# A conversation that never pauses is read after so many times the wait.
+_PATIENCE = 10
+# What failed so often in a row is left to whoever consolidates it.
+_MOST_TRIES = 3
+
+
+class Exchanges:
+    """Waits for a pause in each conversation, then has it read; one at a time."""
+
+    def __init__(self, extract: Extract, *, wait_s: float) -> None:
+        self._extract = extract
+        self._wait_s = wait_s
+        self._loop = asyncio.get_running_loop()
+        self._due: dict[Conversation, tuple[float, float]] = {}
+        self._tries: dict[Conversation, int] = {}
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._reading: tuple[Conversation, asyncio.Future[Run]] | None = None
+        self._hurries = False
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, scope: Scope, sessions: Iterable[str | None]) -> None:
+        """Something was said. Callable from any thread; it only notes that."""
+        place = ("", scope.chat) if scope.chat else (scope.owner, "")
+        said = [(place, session) for session in dict.fromkeys(sessions)]
+        with contextlib.suppress(RuntimeError):  # the loop is closed: whoever consolidates reads it
+            self._loop.call_soon_threadsafe(self._expect, said)
+
+    def _expect(self, said: Iterable[Conversation]) -> None:
+        now = time.monotonic()
+        for each in said:
+            since = self._due[each][1] if each in self._due else now
+            self._due[each] = min(now + self._wait_s, since + _PATIENCE * self._wait_s), since
+        self._idle.clear()
+        self._wake.set()
+        if self._task is None:
+            self._task = self._loop.create_task(self._run(), name="ricordo-exchanges")
+
+    async def settle(self, timeout_s: float | None) -> None:
+        """Wait for no pause: read what is due now, and wait until that is done.
+
+        Raises:
+            UnavailableError: it is not done in time; it goes on.
+        """
+        await asyncio.sleep(0)  # behind what was just noted
+        if self._idle.is_set():
+            return
+        self._hurries = True
+        self._wake.set()
+        try:
+            await asyncio.wait_for(self._idle.wait(), timeout_s)
+        except TimeoutError:
+            raise UnavailableError("a conversation is still being read", hint="wait longer; nothing is lost") from None
+        finally:
+            self._hurries = False
+
+    async def leave(self, scope: Scope, session: str | None) -> None:
+        """Leave a conversation (all of a scope when None) to whoever is about to consolidate it."""
+        place = ("", scope.chat) if scope.chat else (scope.owner, "")
+        for each in [each for each in self._due if each[0] == place and session in (None, each[1])]:
+            del self._due[each]
+        if self._reading is not None and self._reading[0][0] == place and session in (None, self._reading[0][1]):
+            reading = self._reading[1]
+            reading.cancel()
+            await asyncio.wait([reading])
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Stop at once: whatever is being read is read another time."""
+        if self._task is not None:
+            self._due.clear()
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            due = min(self._due, key=lambda each: self._due[each][0], default=None)
+            if due is None:
+                self._idle.set()
+                await self._wake.wait()
+                continue
+            left = 0.0 if self._hurries else self._due[due][0] - time.monotonic()
+            if left > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), left)
+                continue
+            del self._due[due]
+            if self._tries.get(due, 0) < _MOST_TRIES:
+                await self._read(due)
+
+    async def _read(self, conversation: Conversation) -> None:
+        reading = asyncio.ensure_future(self._extract(*conversation))
+        self._reading = conversation, reading
+        try:
+            run = await asyncio.shield(reading)
+            failed = run.state == "failed"
+            self._tries[conversation] = self._tries.get(conversation, 0) + 1 if failed else 0
+            if failed:
+                _log.warning("a conversation was not read: %s", run.reason)
+        except asyncio.CancelledError:
+            if not reading.cancelled():  # it is this task that is to stop
+                reading.cancel()
+                await asyncio.wait([reading])
+                raise
+        except Exception:  # noqa: BLE001 - a dead task would read nothing any more
+            _log.exception("a conversation could not be read; it waits")
+        finally:
+            self._reading = None
+            if not self._tries.get(conversation):
+                self._tries.pop(conversation, None)

@@ -1,0 +1,36 @@
+"""A memory as `agent-memory-guard` poisons it: something is written under a key, and a later turn reads the key."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from agent_memory_guard.bench.adapter import MemorySystemAdapter, RememberOutcome
+
+from ricordo import RicordoError, Scope
+from ricordo.sync import Memory
+
+_ORIGINS: dict[str, Any] = {"user_input": "user", "external_tool": "tool_result", "agent_authored": "tool_result"}
+
+
+class Poisoned(MemorySystemAdapter):
+    """A key is an attribute of a fact. What a later turn reads is what of it is alive."""
+
+    name = "ricordo"
+    version = version("ricordo")
+
+    def __init__(self) -> None:
+        self._memory = Memory.open(":memory:", embedder=None, scope=Scope(owner="me"))
+
+    def remember(self, key: str, value: Any, *, source_class: str = "external_tool") -> RememberOutcome:
+        try:
+            node = self._memory.remember(
+                str(value), attributes={"key": key}, origin=_ORIGINS.get(source_class, "tool_result")
+            )
+        except RicordoError:
+            return RememberOutcome.BLOCKED
+        return RememberOutcome.STORED if node.is_live else RememberOutcome.QUARANTINED
+
+    def recall(self, key: str) -> Any | None:
+        found = [node for node in self._memory.list(limit=100).nodes if node.attributes.get("key") == key]
+        return found[0].content if found else None
