@@ -87,9 +87,10 @@ adapters: $(READY)
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
 
-# Every method, by callers who may not see, for what is another's and for what is not there.
+# Every method, by callers who may not see, for what is another's and for what is not there; then every door. Half an hour.
 leaks: $(READY)
 	@$(BIN)/python -m tests.leaks.many --calls 10000 --out benchmarks/results/leaks.json
+	@$(BIN)/python -m tests.leaks.doors --calls 10000 --out benchmarks/results/leaks_doors.json
 
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

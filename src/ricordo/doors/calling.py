@@ -123,7 +123,8 @@ class Calls:
         arguments = checked(capability, given, as_tool=as_tool)
         work = work_of(capability)
         names = inspect.signature(work).parameters
-        if "id" in names and names["id"].default is inspect.Parameter.empty and capability.method != "run":
+        names_one = capability.effect != "adds" and capability.method != "run"  # else it is a new one, or a run's
+        if names_one and isinstance(arguments.get("id"), str):
             arguments["id"] = await self._whole(memory, arguments["id"], arguments.get("as_of"))
         if "origin" in names:
             arguments["origin"] = _origin(capability, caller)
