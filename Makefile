@@ -59,9 +59,12 @@ ablation: $(READY)
 	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
 crash: $(READY)
-	@$(BIN)/python -m tests.crash.kills --runs 300
-	@$(BIN)/python -m tests.crash.kills --runs 300 --kind folder
+	@$(BIN)/python -m tests.crash.kills --runs 500
+	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder
+	@$(BIN)/python -m tests.crash.power --cuts 3000
 	@$(BIN)/python -m tests.crash.processes
+	@$(BIN)/python -m tests.crash.bus_kills --runs 100
+	@$(BIN)/python -m tests.crash.flips --flips 1000
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
@@ -84,9 +87,10 @@ adapters: $(READY)
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
 
-# Every method, by callers who may not see, for what is another's and for what is not there.
+# Every method, by callers who may not see, for what is another's and for what is not there; then every door. Half an hour.
 leaks: $(READY)
 	@$(BIN)/python -m tests.leaks.many --calls 10000 --out benchmarks/results/leaks.json
+	@$(BIN)/python -m tests.leaks.doors --calls 10000 --out benchmarks/results/leaks_doors.json
 
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }

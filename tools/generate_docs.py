@@ -46,10 +46,9 @@ _ABOUT_SETTINGS = """Pass them in code, `Memory.open(path, settings=Settings(tim
 command line reads them from `ricordo.toml` beside the store (or `--config FILE`), and over it from the
 environment."""
 
-_ABOUT_VARIABLES = """More variables say what is opened: `RICORDO_STORE`, the memory's file, `RICORDO_EMBEDDER`,
-what finds by meaning (`none`: by words only), and `RICORDO_MODEL`, the language model that turns conversations into
-knowledge (`none`: none does). Keys of providers are read from the variables their own tools use (`OPENAI_API_KEY`,
-`ANTHROPIC_API_KEY`), and from nowhere else."""
+_ABOUT_VARIABLES = """More variables say what is opened: `RICORDO_STORE`, the memory's file, and `RICORDO_EMBEDDER`,
+what finds by meaning (`none`: by words only). Keys of providers are read from the variables their own tools use
+(`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`), and from nowhere else."""
 
 
 def main(arguments: list[str]) -> int:

@@ -20,7 +20,7 @@ TARGET = Path(__file__).parents[1] / "tests/fixtures/stores"
 _START = 1_767_261_600_000  # 2026-01-01T10:00Z
 
 
-class _Clock:
+class Clock:
     """A minute later each time."""
 
     def __init__(self) -> None:
@@ -31,21 +31,26 @@ class _Clock:
         return self.ms
 
 
+async def live(memory: Memory) -> None:
+    """A bit of everything happens."""
+    await memory.add("Rex hates the vacuum cleaner", session="monday", speaker="Ann")
+    await memory.add("Noted.", role="assistant", session="monday")
+    await memory.add_entity("Sarah", relation="wife", aliases=["Sally"])
+    tea = await memory.remember("Sarah likes oolong", about=["Sarah"], tags=["drinks"], attributes={"n": 1})
+    await memory.correct(tea.id, "Sarah likes sencha")
+    await memory.remember("Anna lives in Rome")
+    await memory.remember("Anna lives in Berlin")
+    gone = await memory.remember("This was wrong")
+    await memory.forget(gone.id)
+    await memory.end_session("monday")
+    await memory.settle()
+
+
 async def write(path: Path) -> None:
-    """A small store in which a bit of everything has happened."""
+    """A small store, as an export."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Memory.open(Path(folder) / "a.db", embedder="hashing", clock=_Clock()) as memory:
-            await memory.add("Rex hates the vacuum cleaner", session="monday", speaker="Ann")
-            await memory.add("Noted.", role="assistant", session="monday")
-            await memory.add_entity("Sarah", relation="wife", aliases=["Sally"])
-            tea = await memory.remember("Sarah likes oolong", about=["Sarah"], tags=["drinks"], attributes={"n": 1})
-            await memory.correct(tea.id, "Sarah likes sencha")
-            await memory.remember("Anna lives in Rome")
-            await memory.remember("Anna lives in Berlin")
-            gone = await memory.remember("This was wrong")
-            await memory.forget(gone.id)
-            await memory.end_session("monday")
-            await memory.settle()
+        async with Memory.open(Path(folder) / "a.db", embedder="hashing", clock=Clock()) as memory:
+            await live(memory)
             await memory.export(path)
 
 

@@ -100,7 +100,7 @@ class Engine:
             InvalidError: the location, a model's name or a setting does not fit.
             StoreError: the store cannot be opened.
         """
-        speaking = language_of(language, settings)
+        speaking = _language_of(language, settings)
         store = await asyncio.to_thread(
             Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
             queue_limit=settings.queue_limit, reader_threads=settings.reader_threads, progress=progress,
@@ -167,7 +167,7 @@ class Engine:
         """
         from ricordo.consolidating import house_of
 
-        return house_of(self, scope, model=language_of(model, self.settings))
+        return house_of(self, scope, model=_language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors and the questions of known intent beside other work."""
@@ -369,21 +369,12 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
 
 
-def language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
-    """The language model meant, with the key its provider's own tools would use.
-
-    Raises:
-        InvalidError: there is no such model.
-    """
+def _language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
     if model is None:
         return None
-    from ricordo import language  # pydantic takes a tenth of a second to import
+    from ricordo.language.chosen import chosen  # pydantic takes a tenth of a second to import
 
-    provider = language.key_provider(model)
-    return language.resolve(
-        model, api_key=None if provider is None else api_key(provider), timeout_s=settings.model_timeout_s,
-        context_tokens=settings.model_context_tokens or None,
-    )  # fmt: skip
+    return chosen(model, settings)
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:

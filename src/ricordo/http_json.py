@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableE
 try:
     import httpx
     import stamina
+    from httpx_sse import EventSource, SSEError
 except ImportError as error:
     raise UnavailableError(
         "models over HTTP need packages that are not installed", hint="pip install 'ricordo[openai]'"
@@ -89,6 +91,52 @@ async def post_async(endpoint: Endpoint, path: str, body: Any, *, attempts: int 
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _translated(error, url, endpoint.what) from error
     return _parsed(answer, endpoint.what)
+
+
+async def stream_events(endpoint: Endpoint, path: str, body: Any) -> AsyncIterator[Any]:
+    """Ask, several times where that helps, and give the JSON of each server-sent event as it comes; `[DONE]` ends it.
+
+    `timeout_s` is for the first event and for each one after: an answer may take as long as it goes on.
+
+    Raises:
+        UnavailableError: nobody answers, with nothing that can be read, or the answer broke off.
+        DeniedError: the server wants another key.
+        InvalidError: it refuses what was sent.
+    """
+    url = endpoint.url(path)
+    try:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(
+                httpx.AsyncClient(headers=endpoint.headers, timeout=endpoint.timeout_s)
+            )
+            async for attempt in endpoint.retries(None):
+                with attempt:
+                    response = await stack.enter_async_context(client.stream("POST", url, json=body))
+                    if response.is_error:
+                        _checked(response, await _collected_async(response.aiter_bytes()))
+            async for event in _events(response, endpoint):
+                yield event
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _translated(error, url, endpoint.what) from error
+
+
+async def _events(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator[Any]:
+    total, events = 0, EventSource(response).aiter_sse()
+    while True:
+        try:
+            async with asyncio.timeout(endpoint.timeout_s):  # a server that sends empty lines keeps httpx content
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except SSEError as error:
+            raise UnavailableError(f"the {endpoint.what} does not answer piece by piece") from error
+        except TimeoutError as error:
+            raise httpx.ReadTimeout("the answer stopped coming") from error
+        total += len(event.data)
+        if event.data.strip() == "[DONE]" or total > _MOST_BYTES:
+            return
+        if event.data:
+            yield _parsed(event.data.encode(), endpoint.what)
 
 
 async def _asked(client: httpx.AsyncClient, endpoint: Endpoint, url: str, body: Any) -> bytes:

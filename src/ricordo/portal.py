@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ricordo.errors import UnavailableError
@@ -36,10 +37,14 @@ class Portal:
         Raises:
             UnavailableError: the portal is closed.
         """
+        return self.begin(work).result()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run beside the caller. Raises as `call` does."""
         if not self._thread.is_alive() or self._loop.is_closed():
             work.close()
             raise UnavailableError("the memory is closed", hint="open it again")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """Stop the loop. Closing twice is fine."""

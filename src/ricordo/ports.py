@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -88,6 +88,35 @@ class LanguageModel(Protocol):
 
         Raises:
             RicordoError: no answer could be had, after several tries where that may help.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of an answer as it comes. The last one says how it `ended` and, where the model tells, what it took."""
+
+    text: str = ""
+    ended: Ending | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Answers with text, piece by piece, for somebody who reads along. Most language models are one, too."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_tokens(self) -> int: ...
+
+    def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
+        """The answer; who stops reading ends it.
+
+        Raises:
+            RicordoError: no answer could be had, or it broke off in the middle.
         """
         ...
 

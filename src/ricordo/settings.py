@@ -107,6 +107,22 @@ class Settings:
     daily_tokens: int = _setting(
         0, "how many tokens language models may take in a day, in and out; 0: no limit", least=0, most=10**12
     )
+    model: str = _setting(
+        "",
+        "what turns conversations into knowledge at the command line and in servers, such as `ollama:qwen3`; empty or"
+        " `none`: nothing does",
+    )
+    chat_model: str = _setting("", "what answers in `ricordo chat`; empty: the same model")
+    session_timeout_s: float = _setting(
+        1_800.0, "after how long a silence a chat's session is over, in seconds", least=1, most=86_400 * 30
+    )
+    maintain_at: str = _setting(
+        "0 3 * * *", "when a host does a night's work: a cron expression in the time zone above"
+    )
+    prune_at: str = _setting("0 4 * * *", "when a host looks whether what is known has grown too large")
+    nightly: bool = _setting(
+        False, "whether `ricordo serve` and `ricordo mcp` do a night's work at its hour; `ricordo chat` always does"
+    )
     model_price_in: float = _setting(0.0, "what a million tokens of prompt cost; 0: unknown", least=0, most=1e6)
     model_price_out: float = _setting(0.0, "what a million tokens of answer cost; 0: unknown", least=0, most=1e6)
 
@@ -127,8 +143,9 @@ class Settings:
             raise InvalidError(f"fusion: {self.fusion!r} is unknown", hint="choose score or rrf")
         if self.decay_closes not in get_args(DecayCloses):
             raise InvalidError(f"decay_closes: {self.decay_closes!r} is unknown", hint="choose ephemeral or all")
-        if not isinstance(self.auto_gc, bool):
-            raise InvalidError(f"auto_gc: {self.auto_gc!r} is neither true nor false")
+        for name in ("auto_gc", "nightly"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidError(f"{name}: {getattr(self, name)!r} is neither true nor false")
         self.signals_left_out()
         zone_of(self.time_zone)
 
@@ -230,13 +247,6 @@ def default_embedder(environment: Mapping[str, str] | None = None) -> str | None
     """`$RICORDO_EMBEDDER`, else the one the store was last opened with. `none` means full text only."""
     environment = os.environ if environment is None else environment
     name = environment.get("RICORDO_EMBEDDER") or "stored"
-    return None if name == "none" else name
-
-
-def default_model(environment: Mapping[str, str] | None = None) -> str | None:
-    """`$RICORDO_MODEL`: what turns conversations into knowledge. None, or `none`: nothing does."""
-    environment = os.environ if environment is None else environment
-    name = environment.get("RICORDO_MODEL") or "none"
     return None if name == "none" else name
 
 

@@ -57,6 +57,11 @@ _NUMBER_WORDS = frozenset((
 ))  # fmt: skip
 
 
+def speaks_of_themselves(text: str) -> bool:
+    """Whether whoever says this speaks of themselves."""
+    return not _FIRST_PERSON_WORDS.isdisjoint(_LETTERS.findall(text[:2_000].lower()))
+
+
 def traits_of(content: str, terms: Sequence[str], words: Sequence[str] | None = None) -> bytes:
     """A text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
 

@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NEEDED = {"langgraph_store": "langgraph", "pydantic_ai_agent": "pydantic_ai", "openai_agent": "agents"}
+NEEDED = {
+    "langgraph_store": "langgraph", "pydantic_ai_agent": "pydantic_ai", "openai_agent": "agents",
+    "langchain_agent": "langchain_core", "anthropic_memory_tool": "anthropic",
+}  # fmt: skip
 SAID = {
     "langgraph_store": "You said: I'm allergic to peanuts",
     "pydantic_ai_agent": "No peanuts for Ann.",
     "openai_agent": "No peanuts for Ann.",
+    "langchain_agent": '"Ann is allergic to peanuts"',
+    "anthropic_memory_tool": "Ann is allergic to peanuts and figs",
 }
 
 

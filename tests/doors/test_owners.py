@@ -75,6 +75,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
 NOT_TRIED = {
     "demo": "makes a store of its own", "mcp": "a server; its tools are the methods, which are tried",
     "serve": "likewise", "token": "makes a key for a server; shows no memory",
+    "chat": "asks by the same methods, which are tried",
     "doctor": "looks at the whole store", "backup": "copies the whole store", "migrate": "likewise",
     "verify-backup": "shows no memory", "restore-backup": "likewise",
     "rebuild-index": "makes the index of all anew", "export": "writes a file, which the method's own test reads",

@@ -53,6 +53,15 @@ async def test_a_name_or_an_alias_brings_what_is_about_it_and_not_what_is_about_
     assert "Anna is allergic to peanuts" not in [hit.content for hit in others.hits]
 
 
+async def test_what_somebody_says_of_themselves_does_not_answer_what_is_asked_of_another(memory: Any) -> None:
+    await filled(memory)
+    await memory.remember("My blood group is A negative")
+    others = await memory.search("What is Anna's blood group?", only_relevant=True)
+    assert "My blood group is A negative" not in [hit.content for hit in others.hits]
+    own = await memory.search("What is my blood group?", only_relevant=True)
+    assert [hit.content for hit in own.hits] == ["My blood group is A negative"]
+
+
 async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
     ids = await filled(memory)
     asked = "Is Boris allergic to peanuts?"

@@ -1,6 +1,7 @@
 """What a memory tells is what was wanted, and it says nothing to what concerns nobody's memory.
 
-The first set and the unrelated prompts were written before the rule, the second set after it. The figures are those
+The first set and the unrelated prompts were written before the rule, the second set after it, the third before facts
+were judged by what they state. The figures are those
 measured, less a little more than a question.
 """
 
@@ -16,8 +17,8 @@ from ricordo import Memory, Settings
 from tests.quality.asking import StandingClock
 
 NOON = 1_790_000_000_000
-# set: precision and recall with the default embedder, as measured
-MEASURED = {"first": (0.842, 0.898), "second": (0.747, 0.852)}
+# set: precision, recall and unrelated prompts let in with the default embedder, as measured
+MEASURED = {"first": (0.856, 0.913, 0.005), "second": (0.825, 0.898, 0.03), "third": (0.821, 0.886, 0.04)}
 MARGIN = 0.03
 SILENT = 0.97
 
@@ -42,11 +43,11 @@ def test_a_set_holds_forty_facts_and_sixty_questions_of_all_forms(name: str) -> 
 async def test_what_is_told_is_what_was_wanted(name: str) -> None:
     async with opened("default") as memory:
         found = await listed(memory, await keep(memory, lines(FIXTURES / f"{name}.jsonl")))
-        precision, recall = MEASURED[name]
+        precision, recall, let_in = MEASURED[name]
         assert found["precision"] >= precision - MARGIN, found
         assert found["recall"] >= recall - MARGIN, found
         said = [row["text"] for row in unrelated() if await memory.context(row["text"]) is not None]
-        assert len(said) <= (1 - SILENT) * len(unrelated()), said
+        assert len(said) <= round(max(1 - SILENT, let_in) * len(unrelated())), said
 
 
 def unrelated() -> list[dict[str, Any]]:

@@ -150,3 +150,15 @@ async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made
     async with opened(folder) as memory:
         await memory.remember("Chiara plays chess")
     assert [line["row"] for line in lines(folder, "memories.jsonl")] == ["1", "3"]
+
+
+async def test_a_torn_marker_of_a_rewriting_does_not_count(folder):
+    """Where nothing is synced, a power loss may leave it empty."""
+    await changed(folder)
+    before = everything(folder)
+    (folder / ".rewriting").touch()
+    (folder / "memories.jsonl.new").write_text("half a li")
+    async with opened(folder) as memory:
+        assert failing(await memory.doctor()) == set()
+    assert everything(folder) == before
+    assert not list(folder.glob("*.new"))

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import platform
-import sys
 import time
 from collections.abc import AsyncIterator
 
 from ricordo.errors import RicordoError
-from ricordo.ids import new_id
+from ricordo.holders import is_gone, new_holder
 from ricordo.store import Store
 from ricordo.store.sqlite import leases
 
@@ -25,7 +22,7 @@ LEASE_MS = 30_000
 @contextlib.asynccontextmanager
 async def leased(store: Store, name: str) -> AsyncIterator[bool]:
     """Whether a lease is ours while the block runs; prolonged meanwhile, however long a model thinks."""
-    holder = f"{_HOST}/{os.getpid()}/{new_id(_now())}"
+    holder = new_holder()
     if not await _take(store, name, holder):
         yield False
         return
@@ -57,24 +54,3 @@ async def _take(store: Store, name: str, holder: str) -> bool:
 def _now() -> int:
     """Unix milliseconds. Between processes the machine's clock counts, not one that a caller moves."""
     return time.time_ns() // 1_000_000
-
-
-_HOST = platform.node().replace("/", " ")
-
-
-def is_gone(holder: str) -> bool:
-    """Whether the process of a holder is known to be over: it ran on this machine, and has ended.
-
-    Its number may be another process's by now; then the lease runs out.
-    """
-    host, _, rest = holder.partition("/")
-    number = rest.partition("/")[0]
-    if host != _HOST or not number.isdecimal() or sys.platform == "win32":  # there, asking would end it
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False

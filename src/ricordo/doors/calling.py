@@ -94,10 +94,13 @@ class Calls:
         self._handles = Handles()
         self._running: set[asyncio.Future[None]] = set()
 
+    async def opened(self) -> Memory:
+        """The memory itself, as whoever started the process has it."""
+        return await asyncio.shield(self._opening)
+
     async def memory(self, caller: Caller) -> Memory:
         """The memory as this caller has it."""
-        opened = await asyncio.shield(self._opening)
-        return opened.scoped(caller.scope)
+        return (await self.opened()).scoped(caller.scope)
 
     async def call(
         self, capability: Capability, given: object, *, caller: Caller, as_tool: bool, progress: Progress | None = None
@@ -120,7 +123,8 @@ class Calls:
         arguments = checked(capability, given, as_tool=as_tool)
         work = work_of(capability)
         names = inspect.signature(work).parameters
-        if "id" in names and names["id"].default is inspect.Parameter.empty and capability.method != "run":
+        names_one = capability.effect != "adds" and capability.method != "run"  # else it is a new one, or a run's
+        if names_one and isinstance(arguments.get("id"), str):
             arguments["id"] = await self._whole(memory, arguments["id"], arguments.get("as_of"))
         if "origin" in names:
             arguments["origin"] = _origin(capability, caller)

@@ -36,7 +36,8 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
     """
     check_choice(message.role, _ROLES, name="role")
     check_choice(message.origin, _ORIGINS, name="origin")
-    at = from_ms(now if message.at is None else instant(message.at, "at"))
+    received = from_ms(now)
+    at = received if message.at is None else from_ms(instant(message.at, "at"))
     return Node(
         id=new_id(now) if message.id is None else checked_id(message.id),
         type="episodic",
@@ -49,7 +50,7 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
         origin=message.origin if scope.trust == "user" else capped(message.origin, message.role, caller=scope.trust),
         attributes=checked_attributes(message.attributes),
         event_time=at,
-        created_at=from_ms(now),
+        created_at=received,
         valid_from=at,
         decay_rate=0.0,  # what was said was said: episodes never fade
     )

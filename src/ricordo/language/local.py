@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.ports import Completion, Turn
+from ricordo.ports import Completion, Piece, Turn
 
 
 class LocalModel:
-    """A LanguageModel in this process. The file is read at the first prompt; prompts are answered one at a time."""
+    """A LanguageModel and a ChatModel in this process. The file is read at the first prompt; one goes at a time."""
 
     def __init__(self, path: str, *, context_tokens: int) -> None:
         self.name = f"file:{Path(path).name}"
@@ -31,6 +31,46 @@ class LocalModel:
             UnavailableError: llama.cpp is not installed, or cannot run the file.
         """
         return await asyncio.to_thread(self._complete, turns, schema, max_tokens)
+
+    async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
+        """An answer piece by piece. Raises as `complete` does. Who stops reading ends it after the next piece."""
+        loop, pieces, is_over = asyncio.get_running_loop(), asyncio.Queue[Piece | UnavailableError](), threading.Event()
+
+        def speak() -> None:
+            for piece in self._pieces(turns, max_tokens):
+                if is_over.is_set():
+                    return
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+        speaking = loop.run_in_executor(None, speak)
+        try:
+            while True:
+                piece = await pieces.get()
+                if isinstance(piece, UnavailableError):
+                    raise piece
+                yield piece
+                if piece.ended is not None:
+                    break
+        finally:
+            is_over.set()
+            await speaking
+
+    def _pieces(self, turns: Sequence[Turn], max_tokens: int) -> Iterator[Piece | UnavailableError]:
+        """The last one says how it ended, or what went wrong."""
+        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
+        with self._lock:
+            try:
+                why = ""
+                for part in self._llama().create_chat_completion(messages=messages, max_tokens=max_tokens, stream=True):
+                    choice = part["choices"][0]
+                    why = choice.get("finish_reason") or why
+                    if said := choice.get("delta", {}).get("content"):
+                        yield Piece(text=said)
+                yield Piece(ended="cut" if why == "length" else "done")
+            except UnavailableError as error:
+                yield error
+            except (ValueError, RuntimeError, AssertionError, LookupError) as error:
+                yield UnavailableError(f"{self.name} gave no answer: {type(error).__name__}")
 
     def _complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> Completion:
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]

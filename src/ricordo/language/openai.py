@@ -7,20 +7,20 @@ call of a tool; what it took is remembered.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.http_json import Endpoint, post_async
+from ricordo.http_json import Endpoint, post_async, stream_events
 from ricordo.language.asking import as_text
-from ricordo.ports import Completion, Ending, Turn
+from ricordo.ports import Completion, Ending, Piece, Turn
 
 _ENDINGS: Mapping[str, Ending] = {"length": "cut", "content_filter": "refused"}
 _SCHEMA_IN_WORDS = "Answer with one JSON object of this JSON schema, and nothing else:"
 
 
 class OpenAIModel:
-    """A LanguageModel over HTTP."""
+    """A LanguageModel and a ChatModel over HTTP."""
 
     def __init__(self, name: str, endpoint: Endpoint, *, model: str, context_tokens: int, is_openai: bool) -> None:
         self.name = name
@@ -49,6 +49,24 @@ class OpenAIModel:
                     self._ways = self._ways[1:]
                 continue
             return _read(answer)
+
+    async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
+        """An answer piece by piece. Raises as `complete` does; UnavailableError also where it breaks off."""
+        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
+        body = {"model": self._model, "messages": messages, "stream": True, "stream_options": {"include_usage": True},
+                "max_completion_tokens" if self._is_openai else "max_tokens": max_tokens}  # fmt: skip
+        last = Piece()
+        async for event in stream_events(self._endpoint, "chat/completions", body):
+            piece = _read_piece(event)
+            if piece.text:
+                yield Piece(text=piece.text)
+            last = Piece(
+                ended=piece.ended or last.ended, tokens_in=piece.tokens_in or last.tokens_in,
+                tokens_out=piece.tokens_out or last.tokens_out,
+            )  # fmt: skip
+        if last.ended is None:
+            raise UnavailableError("the model's answer broke off")
+        yield last
 
     def _body(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
         form = self._ways[0](schema)
@@ -97,6 +115,23 @@ def _read(answer: Any) -> Completion:
         return Completion(
             text=text if isinstance(text, str) else json.dumps(text), tokens_in=_count(used, "prompt_tokens"),
             tokens_out=_count(used, "completion_tokens"), ending=ending,
+        )  # fmt: skip
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UnavailableError("the model's server sent no answer that can be read") from error
+
+
+def _read_piece(event: Any) -> Piece:
+    """One event of a stream. The one with the count of tokens holds no choice."""
+    try:
+        if event.get("error"):
+            raise UnavailableError("the model's server broke the answer off")
+        choice = (event.get("choices") or [{}])[0]
+        delta, why, used = choice.get("delta") or {}, choice.get("finish_reason"), event.get("usage") or {}
+        ended = None if not why else _ENDINGS.get(why, "done")
+        said = delta.get("content") or delta.get("refusal") or ""
+        return Piece(
+            text=said if isinstance(said, str) else "", ended=ended, tokens_in=_count(used, "prompt_tokens"),
+            tokens_out=_count(used, "completion_tokens"),
         )  # fmt: skip
     except (LookupError, TypeError, AttributeError) as error:
         raise UnavailableError("the model's server sent no answer that can be read") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ricordo.errors import UnavailableError
-from ricordo.ports import Completion, Turn
+from ricordo.ports import Completion, Piece, Turn
 
 Script = Callable[[Sequence[Turn], Mapping[str, Any]], object]
 """Makes an answer of a prompt and a schema: a JSON value, a text, a `Completion`, or an error to raise."""
@@ -38,6 +40,14 @@ class ScriptedModel:
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         asked = sum(len(turn.text) for turn in turns)
         return Completion(text=text, tokens_in=asked // 4, tokens_out=len(text) // 4)
+
+    async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
+        """The next answer, word by word. A function is given an empty schema. Raises as `complete` does."""
+        said = await self.complete(turns, schema={}, max_tokens=max_tokens)
+        for word in re.findall(r"\s*\S+\s*$|\s*\S+", said.text):
+            yield Piece(text=word)
+            await asyncio.sleep(0)
+        yield Piece(ended=said.ending, tokens_in=said.tokens_in, tokens_out=said.tokens_out)
 
     def _next(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
         if self._script is not None:

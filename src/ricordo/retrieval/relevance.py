@@ -20,6 +20,8 @@ from ricordo.retrieval.candidates import Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.signals import around, met_in_context
+from ricordo.retrieval.stated import asked_for, features, stated
+from ricordo.traits import speaks_of_themselves
 from ricordo.words import index_terms, raw_words
 
 if TYPE_CHECKING:
@@ -51,6 +53,11 @@ _SLACK = 1.0
 _BEHIND = 3.0
 _MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
 _NAMED_IN_CONTEXT = 0.6
+# Likewise of facts, in logarithms of odds: what clears the floor by itself is a little more likely than not.
+_FACT_ABOVE = 0.25
+_FACT_SLACK = 2.0
+_FACT_BEHIND = 3.0
+_BEGINNING = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,10 @@ class Evidence:
         worth: float32[words], the part of the question each word is.
         anchored: bool[size], whether it is about or by whom the question names.
         names_others: bool[size], whether the question names somebody the candidate does not.
+        said: float32[size], how well each candidate itself meets what is asked for, 0 to 1.
+        letters: float32[size], how much of that stands in it letter by letter, in nats.
+        is_named: the question names somebody the memory knows.
+        asks_all: it asks for nothing in particular.
     """
 
     values: Floats
@@ -85,6 +96,10 @@ class Evidence:
     worth: Floats
     anchored: NDArray[np.bool_]
     names_others: NDArray[np.bool_]
+    said: Floats
+    letters: Floats
+    is_named: bool = False
+    asks_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +129,11 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     if not words:
         values = np.zeros((len(MEASURES), size), np.float32)
         values[1] = pool.cosines[:size]
-        nothing = np.zeros((0, size), np.float32)
+        nothing, none = np.zeros((0, size), np.float32), np.zeros(size, np.float32)
         return Evidence(
             values=values, met=nothing, worth=np.zeros(0, np.float32), anchored=_anchored(pool),
-            names_others=np.full(size, bool(look.entities)),
+            names_others=np.full(size, bool(look.entities)), said=none, letters=none,
+            is_named=bool(look.entities), asks_all=True,
         )  # fmt: skip
     names = frozenset(term for naming in look.namings for term in naming.terms)
     held = (pool.counts > 0).astype(np.float32)
@@ -127,6 +143,8 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
     known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
     values = np.stack([pool.idf @ context / total, pool.cosines[:size], known, pool.idf @ held_around])
+    asked = asked_for(pool.words, terms=look.terms, names=names)
+    worth = pool.idf[asked]
     strange = _capitals(look.plan.query.text)
     unmet = [
         (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
@@ -136,6 +154,9 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         values=np.asarray(values, np.float32), met=pool.strengths[:, :size],
         worth=np.asarray(pool.idf / total, np.float32), anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
+        said=np.asarray(worth @ pool.strengths[asked, :size] / max(float(worth.sum()), 1e-9), np.float32),
+        letters=np.asarray(worth @ held[asked, :size], np.float32), is_named=bool(look.entities),
+        asks_all=not asked.any(),
     )  # fmt: skip
 
 
@@ -196,34 +217,99 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
         nodes: what is known of them, by key; whoever is missing falls out.
     """
     best = [each for each in best if each.key in nodes]
-    places = np.array([each.place for each in best], np.intp)
-    whole, even = (values[places] for values in relevance_of(evidence, floor))
-    asked = " ".join(raw_words(question))
-    labelled = np.array([_bears_label(nodes[each.key], asked) for each in best], np.bool_)
-    forgiven = whole + _ANCHOR * (evidence.anchored[places] | labelled)
-    relevance = {each.key: float(value) for each, value in zip(best, forgiven, strict=True)}
-    others = evidence.names_others[places] & ~evidence.anchored[places]
-    of_others = np.array([bool(nodes[each.key].about) for each in best], np.bool_) & others
+    weighed = weigh_up(best, evidence, floor, nodes=nodes, question=question)
+    relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
+    others = weighed.is_of_others
     reasons = {each.key: "it is about somebody else than whom the question names"
-               for each, is_other in zip(best, of_others, strict=True) if is_other}  # fmt: skip
-    if not (forgiven[~of_others] >= 0).any():
+               for each, is_other in zip(best, others, strict=True) if is_other}  # fmt: skip
+    if not (np.maximum(weighed.relevance, weighed.as_turns)[~others] >= 0).any():
         low = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: low for each in best} | reasons)
     kept: list[Ranked] = []
-    limit = even[~of_others & (forgiven >= -_SLACK)].max() - _BEHIND
+    behind = _behind(weighed)
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
-        if of_others[place]:
+        tells_more = bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any())
+        if others[place]:
             continue
-        if forgiven[place] < -_SLACK:
+        if weighed.relevance[place] < -(_FACT_SLACK if weighed.is_fact[place] else _SLACK):
             reasons[each.key] = "it says no more to the question than chance would"
-        elif even[place] >= limit or bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any()):
+        elif not behind[place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
             met = np.maximum(met, mine)
         else:
             reasons[each.key] = "better hits say all of the question that it says"
     return Judged(kept=tuple(kept), relevance=relevance, reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """What the best are worth to a question. All arrays run parallel to them.
+
+    Attributes:
+        relevance: float64[n], 0 is the floor; of facts where they are judged as such.
+        as_turns: float64[n], of all as if they were turns, anchors forgiven.
+        even: float64[n], likewise without what an uncommonly near meaning adds, nothing forgiven.
+        is_of_others: bool[n], about somebody else than whom the question names.
+        is_fact: bool[n], judged by what it states.
+    """
+
+    relevance: NDArray[np.float64]
+    as_turns: NDArray[np.float64]
+    even: NDArray[np.float64]
+    is_of_others: NDArray[np.bool_]
+    is_fact: NDArray[np.bool_]
+    found: Mapping[str, NDArray[np.float64]]
+
+
+def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node],
+             question: str) -> Weighed:  # fmt: skip
+    """What the best are worth to a question. By words alone nothing tells facts from turns."""
+    places = np.array([each.place for each in best], np.intp)
+    whole, even = (values[places] for values in relevance_of(evidence, floor))
+    asked = " ".join(raw_words(question))
+    labelled = np.array([_bears_label(nodes[each.key], asked) for each in best], np.bool_)
+    anchored = evidence.anchored[places] | labelled
+    as_turns = whole + _ANCHOR * anchored
+    others = evidence.names_others[places] & ~evidence.anchored[places]
+    is_own = speaks_of_themselves(question)
+    of_somebody = [_is_about_somebody(nodes[each.key], is_own=is_own) for each in best]
+    of_others = np.array(of_somebody, np.bool_) & others
+    is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
+    if not is_fact.any():
+        return Weighed(relevance=as_turns, as_turns=as_turns, even=even, is_of_others=of_others, is_fact=is_fact,
+                       found={})  # fmt: skip
+    units = (evidence.values[:2, places].T - np.array(floor.middle[:2])) / np.array(floor.spread[:2])
+    found = features(
+        cosines=units[:, 1], words=units[:, 0], met=evidence.said[places].astype(np.float64),
+        letters=evidence.letters[places].astype(np.float64), scores=np.array([each.score for each in best]),
+        even=as_turns, anchored=anchored, names_others=others, is_own=is_own,
+    )  # fmt: skip
+    odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
+    return Weighed(
+        relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns), as_turns=as_turns, even=even, is_of_others=of_others,
+        is_fact=is_fact, found=found,
+    )  # fmt: skip
+
+
+def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
+    """Whether a memory is about somebody: a fact that begins with "I" or "my" is about whoever keeps the memory, which
+    is somebody else than whom a question names, unless it is about them, too.
+    """
+    if node.about or node.type == "episodic" or is_own:
+        return bool(node.about)
+    return speaks_of_themselves(" ".join(node.content[:_BEGINNING].split()[:2]))
+
+
+def _behind(weighed: Weighed) -> NDArray[np.bool_]:
+    """Which fall too far behind the best of their kind, bool[n]. A fact that clears the floor never does."""
+    turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -_SLACK)
+    facts = ~weighed.is_of_others & weighed.is_fact
+    limit = weighed.even[turns].max(initial=-np.inf) - _BEHIND
+    odds = weighed.relevance[facts].max(initial=-np.inf) - _FACT_BEHIND
+    is_behind = np.where(weighed.is_fact, weighed.relevance < min(odds, 0.0), weighed.even < limit)
+    return np.asarray(is_behind, np.bool_)
 
 
 def _bears_label(node: Node, asked: str) -> bool:

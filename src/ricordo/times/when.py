@@ -110,8 +110,8 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
         there, here = local_time(at_ms, tz), local_time(now, tz)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
-    iso = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-    local = there.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
+    iso = moment.isoformat(timespec="seconds")[:-_OFFSET] + "Z"
+    local = there.isoformat(sep=" ", timespec="minutes")[:_TO_THE_MINUTE]
     return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
 
 
@@ -219,6 +219,10 @@ def midnight(day: date, zone: ZoneInfo) -> int:
     """The first instant of a day, Unix milliseconds."""
     # Where a clock change skips midnight, this is the first instant of the day.
     return instant_of(datetime(day.year, day.month, day.day, tzinfo=zone))
+
+
+_OFFSET = len("+00:00")
+_TO_THE_MINUTE = len("2026-01-01 12:00")
 
 
 @lru_cache(maxsize=1_024)

@@ -36,6 +36,9 @@ _DECLENSION: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 # A vowel that flees: Павел, Павла. The consonants around it, in the nominative and in the other cases.
 _FLEEING = {"павл": "павел", "льв": "лев", "петк": "петёк"}
+# Likewise before the suffix of pets and diminutives: Пушок, Пушка; Орешек, Орешка; Огонёк, Огонька.
+_FLEEING_SUFFIX = re.compile(r"(?<=[бвгджзклмнпрстфхцчшщ])ь?к\Z")
+_OF_MEN = frozenset(("а", "у", "ом", "е", "и"))
 
 
 def name_words(text: str) -> list[str]:
@@ -64,6 +67,8 @@ def nominatives(word: str) -> tuple[str, ...]:
             bare = _FLEEING.get(stem)
             found += [stem + other for other in endings if other or stem[-1] not in _VOWELS + "ьй"]
             found += [bare] if bare else []
+            if ending in _OF_MEN and (shorter := _FLEEING_SUFFIX.sub("", stem)) != stem:
+                found += [shorter + "ок", shorter + "ек"]
     return tuple(dict.fromkeys(fold_word(form) for form in found))
 
 

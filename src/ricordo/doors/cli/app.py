@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from ricordo.doors.cli import (  # noqa: F401  # importing them adds their verbs
     backup_verbs,
+    chat_verb,
     concluding_verbs,
     demo_verb,
     erase_verb,

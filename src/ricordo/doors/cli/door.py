@@ -20,7 +20,6 @@ from ricordo.settings import (
     default_chat,
     default_embedder,
     default_location,
-    default_model,
     default_owner,
     load,
     zone_of,
@@ -133,9 +132,8 @@ class Door:
 
     @property
     def model(self) -> str | None:
-        if self.given.model is None:
-            return default_model()
-        return None if self.given.model == "none" else self.given.model
+        name = self.given.model or self.settings().model
+        return None if name in ("", "none") else name
 
     @asynccontextmanager
     async def open(self, *, makes: bool = False, uses_model: bool = False) -> AsyncIterator[Memory]:

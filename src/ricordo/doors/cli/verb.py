@@ -56,12 +56,25 @@ def verb(name: str, *, panel: str) -> Callable[[Work], Work]:
     return register
 
 
-def _command(work: Work) -> Callable[..., int]:
+def blocking_verb(name: str, *, panel: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """The same for a function that does without an event loop: the main thread is the keyboard's."""
+
+    def register(work: Callable[..., Answer]) -> Callable[..., Answer]:
+        def do(work: Callable[..., Answer], door: Door, arguments: dict[str, Any]) -> int:
+            return given(work(door, **arguments), door)
+
+        app.command(name, rich_help_panel=panel)(_command(work, do))
+        return work
+
+    return register
+
+
+def _command(work: Callable[..., Any], do: Callable[..., int] | None = None) -> Callable[..., int]:
     """The blocking function that Typer calls: the signature is the work's, a context in place of the door."""
 
     def command(ctx: typer.Context, **arguments: Any) -> int:
-        given = everywhere(**{each: arguments.pop(each) for each in _COMMON})
-        return perform(work, Door(given.over(ctx.obj)), arguments)
+        common = everywhere(**{each: arguments.pop(each) for each in _COMMON})
+        return (do or perform)(work, Door(common.over(ctx.obj)), arguments)
 
     own = inspect.signature(work, eval_str=True)
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -78,7 +91,11 @@ def perform(work: Work, door: Door, arguments: dict[str, Any]) -> int:
     Raises:
         UnavailableError: the answer cannot be written, to a full disk for instance.
     """
-    answer = asyncio.run(_awaited(work, door, arguments))
+    return given(asyncio.run(_awaited(work, door, arguments)), door)
+
+
+def given(answer: Answer, door: Door) -> int:
+    """Give an answer; return the exit status. Raises as `perform` does."""
     try:
         _give(answer, door)
     except BrokenPipeError:  # who reads has read enough

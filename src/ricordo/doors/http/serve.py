@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ricordo.doors.calling import Caller, Calls, Place
+from ricordo.doors.housekeeping import keeping_house
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
 
 DEFAULT_PORT = 7411
@@ -82,7 +83,8 @@ async def serve(
         )  # fmt: skip
         _announce(ready, urls, tokens.file, made)
         with _ending_calmly():
-            await uvicorn.Server(config).serve(sockets=sockets)
+            async with keeping_house(place, calls):
+                await uvicorn.Server(config).serve(sockets=sockets)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ricordo.doors.calling import Caller, Place
 from ricordo.errors import RicordoError
-from ricordo.settings import default_chat, default_embedder, default_location, default_model, default_owner, load
+from ricordo.settings import default_chat, default_embedder, default_location, default_owner, load
 
 _KNOWN = ("--store", "--owner", "--chat", "--embedder", "--model", "--profile")
 
@@ -40,10 +40,11 @@ def run(given: dict[str, str]) -> int:
 
 def _place(given: dict[str, str]) -> Place:
     location = given.get("--store") or str(default_location())
-    embedder, model = given.get("--embedder") or default_embedder(), given.get("--model") or default_model()
+    settings = load(file=Path(location).expanduser().parent / "ricordo.toml")
+    embedder, model = given.get("--embedder") or default_embedder(), given.get("--model") or settings.model
     return Place(
-        location=location, embedder=None if embedder == "none" else embedder, model=None if model == "none" else model,
-        settings=load(file=Path(location).expanduser().parent / "ricordo.toml"),
+        location=location, embedder=None if embedder == "none" else embedder,
+        model=None if model in ("", "none") else model, settings=settings,
     )  # fmt: skip
 
 

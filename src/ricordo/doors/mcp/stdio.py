@@ -7,6 +7,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from ricordo.doors.calling import Caller, Calls, Place
+from ricordo.doors.housekeeping import keeping_house
 from ricordo.doors.mcp.sparing import built_when_used, spare_packages
 from ricordo.errors import UnavailableError
 
@@ -31,7 +32,8 @@ async def serve(place: Place, *, caller: Caller, profile: str) -> None:
     begun = asyncio.Event()
     calls = Calls(_opened(begun, place))
     try:
-        await _serve(_server(calls, caller, profile, begun))
+        async with keeping_house(place, calls):
+            await _serve(_server(calls, caller, profile, begun))
     finally:
         await calls.close()
 

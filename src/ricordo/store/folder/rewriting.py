@@ -93,7 +93,14 @@ def finish(folder: Path, disk: Disk) -> None:
     if not marker.exists():
         _throw_away(folder)
         return
-    for name in json.loads(marker.read_bytes()):
+    try:
+        names = json.loads(marker.read_bytes())
+    except ValueError:  # nobody saw it to the disk, and the power went: the new files do not count
+        _log.warning("%s: a rewriting that was not finished is given up", folder)
+        _throw_away(folder)
+        marker.unlink()
+        return
+    for name in names:
         fresh = folder / f"{name}{_NEW}"
         if not fresh.exists():
             continue

@@ -15,6 +15,7 @@ from ricordo.store.sqlite.rows import chain, digest, erased_hash, is_bare, is_se
 from ricordo.store.sqlite.schema import migrations
 from ricordo.store.sqlite.sealing import wrong_digests
 from ricordo.store.sqlite.snapshot import Snapshot
+from ricordo.store.sqlite.truth import Table, truth_of
 
 _RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
 _SEALED = {
@@ -41,6 +42,7 @@ def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
         "schema": lambda: _schema(snapshot),
         "references": lambda: _references(snapshot),
         "row seals": lambda: _seals(snapshot),
+        "history": lambda: _former(snapshot),
         "commit chain": lambda: _chain(snapshot),
         "commit rows": lambda: _digests(snapshot),
         "erasures": lambda: _erasures(snapshot),
@@ -59,7 +61,7 @@ def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
     """A check answers ("what it saw", "remedy"); no remedy means all is well."""
     try:
         detail, remedy = check()
-    except apsw.Error as error:
+    except Exception as error:  # noqa: BLE001 - damaged rows may say anything; what cannot be looked at is not well
         detail, remedy = f"cannot be read: {error}", _RESTORE
     return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
 
@@ -98,6 +100,29 @@ def _seals(snapshot: Snapshot) -> tuple[str, str]:
     if off:
         return f"{len(off)} of {rows} rows are not as they were written, such as {off[0]}", _RESTORE
     return f"{rows} rows as they were written", ""
+
+
+def _former(snapshot: Snapshot) -> tuple[str, str]:
+    """Former versions carry the seals they had. Columns that a table did not have then are not in them."""
+    tables = truth_of(snapshot.connection).tables
+    count, off = 0, []
+    for seq, name, row, before in snapshot.connection.execute(sql("history_whole")):
+        count += 1
+        if not _is_as_written(tables.get(name), row, before):
+            off.append(f"{name} {row} before change {seq}")
+    if off:
+        return f"{len(off)} of {count} former versions are not as they were written, such as {off[0]}", _RESTORE
+    return f"{count} former versions as they were written", ""
+
+
+def _is_as_written(table: Table | None, row: str, before: str) -> bool:
+    if table is None:
+        return False
+    try:
+        image = table.image(before, row)
+        return is_sealed([image[name] for name in table.sealed if name in image], image["seal"])
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _chain(snapshot: Snapshot) -> tuple[str, str]:

@@ -67,11 +67,15 @@ def shelf_of(node: Node) -> str:
 
 def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | None, commit: int) -> Row:
     """The columns of `nodes` in the order of its table, sealed."""
+    event_time = to_ms(node.event_time)
+    # What is said now is one instant three times: an import turns it into a number once.
+    created_at = event_time if node.created_at is node.event_time else to_ms(node.created_at)
+    valid_from = event_time if node.valid_from is node.event_time else to_ms(node.valid_from)
     values = (
         node.id, space, shelf, node.type, node.category, node.content, node.origin, node.role, node.speaker, session,
         _encode(node.tags) if node.tags else "[]", _encode(node.attributes) if node.attributes else "{}",
-        to_ms(node.event_time), to_ms(node.created_at),
-        to_ms(node.valid_from), _optional_ms(node.valid_until), _optional_ms(node.expires_at),
+        event_time, created_at,
+        valid_from, _optional_ms(node.valid_until), _optional_ms(node.expires_at),
         _optional_ms(node.closed_at), node.closed_reason, float(node.confidence), float(node.decay_rate),
         float(node.score), _optional_ms(node.reinforced_at), commit,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
     with translated(f"cannot open {path}"):
         with moment(connection):  # another process may be making the store right now
             version = _checked_version(connection, path, newest=newest)
-        _use_wal(connection)  # only now: what is not ours stays as it is
+        use_wal(connection)  # only now: what is not ours stays as it is
         if version < newest:
             _upgrade(connection, path, steps)
 
@@ -69,7 +69,7 @@ def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ..
         faults.reached("schema: before commit")
 
 
-def _use_wal(connection: apsw.Connection) -> None:
+def use_wal(connection: apsw.Connection) -> None:
     """SQLite asks no busy handler when it changes the journal mode, so two first openers must retry themselves."""
     for attempt in range(200):
         try:

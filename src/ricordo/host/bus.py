@@ -1,0 +1,326 @@
+"""A durable event bus: what was published reaches every handler, also after a crash and in another process.
+
+Delivery is at least once: whoever was killed between an effect and the note of it is asked again. An event's `key` is
+the same each time, so a handler that writes under it, or whose work is done once by nature, has its effect once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from ricordo.clock import from_ms
+from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
+from ricordo.holders import is_gone, new_holder
+from ricordo.host.journal import Journal, Rows, events
+from ricordo.ports import Clock
+
+_log = logging.getLogger(__name__)
+
+_TIDY_EVERY_S = 3_600.0
+_MOST_NAME_CHARS = 200
+_MOST_REASON_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What a handler is told.
+
+    Attributes:
+        key: of this event and this handler; the same at every try.
+        tries: how often it was begun to be dealt with, this time included.
+    """
+
+    id: str
+    topic: str
+    payload: Mapping[str, Any]
+    at: datetime
+    key: str
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """An event to publish: with `once`, at most once under that name, as long as the journal remembers it (a week, or
+    10,000 events).
+    """
+
+    topic: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    once: str | None = None
+
+
+Handler = Callable[[Event], Awaitable[Sequence[Outgoing] | None]]
+"""Deals with an event. What it returns is published in the same step that notes the event as dealt with. What it
+raises counts as a try that failed.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """What a handler could not deal with, and why. `retry` gives it another chance."""
+
+    event: str
+    handler: str
+    topic: str
+    payload: Mapping[str, Any]
+    at: datetime
+    tries: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How often and how soon a failed delivery is tried again: at once five seconds, then four times as long, up to
+    six hours. `lease_ms`: how long a delivery stays with a process that nobody can tell has died.
+    """
+
+    first_wait_ms: int = 5_000
+    most_wait_ms: int = 6 * 3_600_000
+    most_tries: int = 10
+    lease_ms: int = 30_000
+    poll_s: float = 1.0
+
+
+def wait_ms(tries: int, patience: Patience) -> int:
+    """How long to wait after so many tries. Pure.
+
+    >>> [wait_ms(tries, Patience()) for tries in (1, 2, 3, 20)]
+    [5000, 20000, 80000, 21600000]
+    """
+    return int(min(patience.first_wait_ms * 4.0 ** min(tries - 1, 50), patience.most_wait_ms))
+
+
+class Bus:
+    """Publishes at any time; delivers between `start` and `stop`. One handler is told one event at a time."""
+
+    def __init__(self, journal: Journal, clock: Clock, patience: Patience | None = None) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._patience = patience or Patience()
+        self._holder = new_holder()
+        self._handlers: dict[str, Handler] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tidying: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._is_running = False
+
+    async def publish(self, topic: str, payload: Mapping[str, Any] | None = None, *, once: str | None = None) -> str:
+        """Write an event down for all who listen to its topic; returns its id when it is durable.
+
+        Args:
+            payload: what JSON can hold, at most 64 kB. Ids rather than texts: a journal is no store.
+            once: a name under which it is published at most once.
+
+        Raises:
+            InvalidError: the topic or the payload does not fit.
+            UnavailableError: too many events wait.
+        """
+        event = Outgoing(topic=topic, payload=payload or {}, once=once)
+        id_ = await self._journal.change(self.publishing(event))
+        self.wake()
+        return id_
+
+    def publishing(self, event: Outgoing) -> Callable[[Rows], str]:
+        """The publishing as a part of somebody else's transaction; `wake` when that is done."""
+        _check_name(event.topic, "topic")
+        now = self._clock.now()
+        return lambda rows: events.put(rows, event.topic, event.payload, once=event.once, now=now)
+
+    async def subscribe(self, handler: str, topic: str, handle: Handler) -> None:
+        """Have events of a topic dealt with, from now on, under a name that outlives the process: what is published
+        while nobody runs is delivered to whoever subscribes under that name.
+
+        Raises:
+            InvalidError: a name does not fit, or the handler's is taken in this process.
+        """
+        _check_name(topic, "topic")
+        _check_name(handler, "handler")
+        if handler in self._handlers:
+            raise InvalidError(f"handler: {handler!r} is subscribed already", hint="choose another name")
+        values = {"handler": handler, "topic": topic, "now": self._clock.now()}
+        await self._journal.change(lambda rows: rows.ask("subscription_put", values))
+        self._handlers[handler] = handle
+        if self._is_running:
+            self._begin(handler)
+
+    async def start(self) -> None:
+        """Begin to deliver."""
+        self._is_running = True
+        self._tidying = asyncio.create_task(self._tidy(), name="ricordo-bus-tidy")
+        for handler in self._handlers:
+            self._begin(handler)
+
+    async def stop(self) -> None:
+        """Stop delivering. What is being dealt with is cancelled, and dealt with again at the next start."""
+        self._is_running = False
+        tasks = [*self._tasks.values(), *([self._tidying] if self._tidying else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def drain(self, timeout: float | None = None) -> None:
+        """Wait until everything that is due for this process's handlers is dealt with, at most `timeout` seconds.
+
+        Raises:
+            UnavailableError: it is not done in time; it goes on.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    news = self._news
+                    if not (await self.waiting())[1]:
+                        return
+                    await _either(news, 0.05)
+        except TimeoutError as error:
+            raise UnavailableError("events still wait", hint="they are dealt with as long as the host runs") from error
+
+    async def waiting(self) -> tuple[int, int]:
+        """How many deliveries wait for this process's handlers, and how many of them are due."""
+        handlers, now = list(self._handlers), self._clock.now()
+        return await self._journal.change(lambda rows: events.open_deliveries(rows, handlers, now=now))
+
+    async def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """What could not be dealt with, the latest first."""
+        return await self._journal.change(lambda rows: dead_letters(rows, limit))
+
+    async def retry(self, event: str, handler: str) -> None:
+        """Give a dead letter another chance.
+
+        Raises:
+            NotFoundError: there is no such dead letter.
+        """
+        values = {"id": event, "handler": handler, "now": self._clock.now()}
+        if not await self._journal.change(lambda rows: rows.ask("dead_letter_again", values)):
+            raise NotFoundError(f"there is no dead letter {event!r} of {handler!r}")
+        self.wake()
+
+    def wake(self) -> None:
+        """Look now for what is due, instead of within a second: the clock was moved, or something was published."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _begin(self, handler: str) -> None:
+        self._tasks[handler] = asyncio.create_task(self._serve(handler), name=f"ricordo-bus {handler}")
+
+    async def _serve(self, handler: str) -> None:
+        while self._is_running:
+            news = self._news
+            try:
+                row = await self._taken(handler)
+                if row is not None:
+                    await self._deliver(row, handler)
+                    continue
+            except RicordoError as error:  # the disk is full, another process holds the file: later
+                _log.warning("the event bus waits: %s", error)
+            await _either(news, self._patience.poll_s)
+
+    async def _taken(self, handler: str) -> events.Row | None:
+        wall, patience = _wall(), self._patience
+        return await self._journal.change(
+            lambda rows: events.take(
+                rows, handler, holder=self._holder, now=self._clock.now(), wall=wall, until=wall + patience.lease_ms,
+                most_tries=patience.most_tries, is_gone=is_gone,
+            )
+        )  # fmt: skip
+
+    async def _deliver(self, row: events.Row, handler: str) -> None:
+        event = Event(
+            id=row.id, topic=row.topic, payload=row.payload, at=from_ms(row.at), key=f"{row.id}/{handler}",
+            tries=row.tries,
+        )  # fmt: skip
+        holding = asyncio.create_task(self._hold(row, handler))
+        try:
+            following = await self._handlers[handler](event) or ()
+            await self._journal.change(self._finished(row, handler, following))
+        except asyncio.CancelledError:
+            values = {"event": row.event, "handler": handler, "holder": self._holder}
+            with contextlib.suppress(RicordoError):
+                await self._journal.change(lambda rows: rows.ask("delivery_let_go", values))
+            raise
+        except Exception as error:  # noqa: BLE001  # a handler may be anybody's code
+            await self._failed(row, handler, error)
+        finally:
+            holding.cancel()
+        self.wake()
+
+    def _finished(self, row: events.Row, handler: str, following: Sequence[Outgoing]) -> Callable[[Rows], None]:
+        publishing = [self.publishing(each) for each in following]
+
+        def finish(rows: Rows) -> None:
+            if events.done(rows, row, handler, holder=self._holder):
+                for publish in publishing:
+                    publish(rows)
+
+        return finish
+
+    async def _failed(self, row: events.Row, handler: str, error: Exception) -> None:
+        _log.warning("%s could not deal with %s (try %d)", handler, row.topic, row.tries, exc_info=error)
+        is_last = row.tries >= self._patience.most_tries
+        due_at = None if is_last else self._clock.now() + wait_ms(row.tries, self._patience)
+        await self._journal.change(
+            lambda rows: events.failed(
+                rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error)
+            )
+        )  # fmt: skip
+
+    async def _hold(self, row: events.Row, handler: str) -> None:
+        """A handler may think for minutes; its delivery stays its own meanwhile."""
+        lease_ms = self._patience.lease_ms
+        place = {"event": row.event, "handler": handler, "holder": self._holder}
+        while True:
+            await asyncio.sleep(lease_ms / 3_000)
+            with contextlib.suppress(RicordoError):
+                await self._journal.change(partial(_prolong, place, until=_wall() + lease_ms))
+
+    async def _tidy(self) -> None:
+        while True:
+            with contextlib.suppress(RicordoError):
+                await self._journal.change(lambda rows: events.tidy(rows, now=self._clock.now()))
+            await asyncio.sleep(_TIDY_EVERY_S)
+
+
+async def _either(news: asyncio.Event, seconds: float) -> None:
+    """Wait for news or for so long. Not by `wait_for`, which may swallow a cancelling before Python 3.12."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await news.wait()
+
+
+def dead_letters(rows: Rows, limit: int) -> tuple[DeadLetter, ...]:
+    """Those of a journal, the latest first."""
+    return tuple(
+        DeadLetter(
+            event=id_, handler=handler, topic=topic, payload=events.read(payload), at=from_ms(at), tries=tries,
+            reason=reason,
+        )
+        for id_, handler, topic, payload, at, tries, reason in rows.ask("dead_letters", {"most": limit})
+    )  # fmt: skip
+
+
+def _prolong(place: Mapping[str, Any], rows: Rows, *, until: int) -> None:
+    rows.ask("delivery_hold", {**place, "until": until})
+
+
+def _reason(error: Exception) -> str:
+    """What is kept of an error: ours say no more than they should; what others say may be anybody's words."""
+    said = f": {error.message.partition(': ')[0]}" if isinstance(error, RicordoError) else ""
+    return f"{type(error).__name__}{said}"[:_MOST_REASON_CHARS]
+
+
+def _check_name(name: str, what: str) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > _MOST_NAME_CHARS or not name.isprintable():
+        raise InvalidError(f"{what} must be 1 to {_MOST_NAME_CHARS} printable characters")
+
+
+def _wall() -> int:
+    """Unix milliseconds. Between processes the machine's clock counts, not one that a caller moves."""
+    return time.time_ns() // 1_000_000

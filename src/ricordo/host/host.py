@@ -1,0 +1,201 @@
+"""The host: extensions around a message router, an event bus and a schedule, from its opening to its closing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from ricordo.clock import SystemClock
+from ricordo.errors import InvalidError, RicordoError
+from ricordo.host.bus import Bus, Event, Patience
+from ricordo.host.extension import (
+    Around,
+    ContextProvider,
+    Extension,
+    HistoryProvider,
+    MessageListener,
+    Prompt,
+    Said,
+    SchedulerProvider,
+    Tool,
+    ToolProvider,
+    in_order,
+)
+from ricordo.host.journal import Journal, journal_path
+from ricordo.host.models import Models
+from ricordo.host.router import Place, Router
+from ricordo.host.schedule import Job, Schedule
+from ricordo.ports import Clock, Turn
+from ricordo.settings import Settings, zone_of
+
+_log = logging.getLogger(__name__)
+
+_TICK_S = 20.0
+_CONTEXT_S = 10.0
+
+# A conversation that failed to become knowledge three times is put aside: what fails is not asked of again in haste.
+_PATIENCE = Patience(first_wait_ms=60_000, most_tries=8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What extensions had to say before an answer, and the names of those that could not."""
+
+    text: str | None
+    missing: tuple[str, ...] = ()
+
+
+class Host:
+    """Open it with `async with Host(location, ...) as host`. The memory is one of its extensions."""
+
+    def __init__(self, location: str | Path, extensions: Sequence[Extension], *, settings: Settings,
+                 models: Models | None = None, clock: Clock | None = None, patience: Patience = _PATIENCE,
+                 tick_s: float = _TICK_S) -> None:  # fmt: skip
+        """Args:
+        location: of the store; the journal lies beside it.
+        tick_s: how often it looks whether a session is over or a job is due, in seconds.
+
+        Raises:
+            InvalidError: extensions do not go together.
+        """
+        self.settings = settings
+        self.extensions = tuple(in_order(extensions))
+        self.models = models or Models(settings)
+        self.clock = clock or SystemClock()
+        self._location = location
+        self._patience = patience
+        self._tick_s = tick_s
+        self._begun: list[Extension] = []
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Host:
+        """Open the journal, begin the extensions in their order, deliver what waits and begin what was missed.
+
+        Raises:
+            StoreError: the journal cannot be opened.
+            InvalidError: a plan cannot be read.
+        """
+        self.journal = await Journal.open(
+            journal_path(self._location), durability=self.settings.durability, patience_s=self.settings.patience_s
+        )
+        try:
+            await self._begin()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def _begin(self) -> None:
+        zone = zone_of(self.settings.time_zone)
+        self.bus = Bus(self.journal, self.clock, self._patience)
+        self.router = Router(self.journal, self.bus, self.clock, timeout_s=self.settings.session_timeout_s)
+        self.schedule = Schedule(self.journal, self.bus, self.clock, zone)
+        around = Around(bus=self.bus, router=self.router, models=self.models, clock=self.clock, zone=zone)
+        for each in self.extensions:
+            await each.start(around)
+            self._begun.append(each)
+            await self._plan(each)
+        await self.bus.start()
+        await self.tick()
+        self._ticking = asyncio.create_task(self._keep_ticking(), name="ricordo-host")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What is being dealt with is cut off, and dealt with again at the next start."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+            await asyncio.gather(self._ticking, return_exceptions=True)
+        if hasattr(self, "bus"):
+            await self.bus.stop()
+        for each in reversed(self._begun):
+            with contextlib.suppress(RicordoError):
+                await each.stop()
+        self._begun.clear()
+        await self.journal.close()
+
+    async def _plan(self, extension: Extension) -> None:
+        plans = extension.manifest.schedules
+        if not isinstance(extension, SchedulerProvider):
+            if plans:
+                raise InvalidError(f"extensions: {extension.manifest.name} plans what it cannot run")
+            return
+        for each in plans:
+            name = f"{extension.manifest.name}: {each.name}"
+            self.schedule.add(Job(name=name, cron=each.cron, topic=f"due: {name}"))
+            await self.bus.subscribe(f"run: {name}", f"due: {name}", partial(_run, extension, each.name))
+
+    async def tick(self) -> None:
+        """End the sessions that are silent for too long, and begin the jobs that are due."""
+        await self.router.sweep()
+        await self.schedule.tick()
+
+    async def _keep_ticking(self) -> None:
+        while True:
+            await asyncio.sleep(self._tick_s)
+            try:
+                await self.tick()
+            except RicordoError as error:  # a full disk, another process: again in a moment
+                _log.warning("the host waits: %s", error)
+
+    # what a conversation asks of the extensions
+
+    def tools(self) -> Sequence[Tool]:
+        """Those of all extensions. Of two with one name the first stands.
+
+        Some models may call them; `ricordo chat` leaves them to its commands.
+        """
+        found: dict[str, Tool] = {}
+        for each in self.extensions:
+            for tool in each.tools() if isinstance(each, ToolProvider) else ():
+                found.setdefault(tool.name, tool)
+        return tuple(found.values())
+
+    async def context(self, prompt: Prompt) -> Told:
+        """What the extensions have to say before an answer, the lowest priority first. One that fails, or takes longer
+        than ten seconds, is left out.
+        """
+        providers = [each for each in self.extensions if isinstance(each, ContextProvider)]
+        parts, missing = [], []
+        for each in sorted(providers, key=lambda each: each.context_priority):
+            name = each.manifest.name
+            try:
+                async with asyncio.timeout(_CONTEXT_S):
+                    said = await each.context(prompt)
+            except Exception as error:  # noqa: BLE001  # an extension may be anybody's code; the others still help
+                _log.warning("%s had no context", name, exc_info=error)
+                missing.append(name)
+                continue
+            if said and said.strip():
+                parts.append(said)
+        return Told(text="\n\n".join(parts) or None, missing=tuple(missing))
+
+    async def hear(self, said: Said) -> tuple[str, ...]:
+        """Let the extensions hear what was said; returns what went wrong, in words."""
+        wrong = []
+        for each in self.extensions:
+            if isinstance(each, MessageListener):
+                try:
+                    await each.hear(said)
+                except Exception as error:  # noqa: BLE001  # likewise
+                    _log.warning("%s did not hear a message", each.manifest.name, exc_info=error)
+                    what = error.message if isinstance(error, RicordoError) else type(error).__name__
+                    wrong.append(f"{each.manifest.name}: {what}")
+        return tuple(wrong)
+
+    async def recent(self, place: Place, session: str, limit: int = 40) -> Sequence[Turn]:
+        """What was said in a session before, as the first extension that knows tells it."""
+        for each in self.extensions:
+            if isinstance(each, HistoryProvider):
+                return await each.recent(place, session, limit)
+        return ()
+
+
+async def _run(extension: SchedulerProvider, name: str, _: Event) -> None:
+    await extension.run_schedule(name)

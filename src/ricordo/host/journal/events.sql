@@ -1,0 +1,93 @@
+-- name: event_put
+-- Nothing comes back where an event with that `once` is there.
+INSERT INTO events (id, topic, payload, once, at) VALUES (:id, :topic, :payload, :once, :at)
+ON CONFLICT (once) DO NOTHING RETURNING key
+
+-- name: event_by_once
+SELECT id FROM events WHERE once = :once
+
+-- name: deliveries_put
+-- One for each handler that listens, running or not.
+INSERT INTO deliveries (event, handler, due_at)
+SELECT :event, handler, :at FROM subscriptions WHERE topic = :topic
+
+-- name: deliveries_many
+-- Whether more than `most` wait.
+SELECT 1 FROM deliveries WHERE is_dead = 0 LIMIT 1 OFFSET :most
+
+-- name: subscription_put
+INSERT INTO subscriptions (handler, topic, seen_at) VALUES (:handler, :topic, :now)
+ON CONFLICT (handler) DO UPDATE SET topic = excluded.topic, seen_at = excluded.seen_at
+
+-- name: delivery_holders
+SELECT DISTINCT holder FROM deliveries WHERE handler = :handler AND holder IS NOT NULL AND is_dead = 0
+
+-- name: delivery_next
+-- The oldest that is due and that nobody is at: `gone` are holders whose process has ended.
+SELECT d.event, e.id, e.topic, e.payload, e.at, d.tries
+FROM deliveries d JOIN events e ON e.key = d.event
+WHERE d.handler = :handler AND d.is_dead = 0 AND d.due_at <= :now
+  AND (d.holder IS NULL OR d.held_until < :wall OR d.holder IN (SELECT value FROM json_each(:gone)))
+ORDER BY d.event LIMIT 1
+
+-- name: delivery_take
+-- Counted before it is tried: what ends the process each time must not be tried for ever.
+UPDATE deliveries SET holder = :holder, held_until = :until, tries = tries + 1
+WHERE event = :event AND handler = :handler
+
+-- name: delivery_hold
+UPDATE deliveries SET held_until = :until WHERE event = :event AND handler = :handler AND holder = :holder
+
+-- name: delivery_done
+-- Nothing comes back where another process has taken it over.
+DELETE FROM deliveries WHERE event = :event AND handler = :handler AND holder = :holder RETURNING event
+
+-- name: delivery_again
+UPDATE deliveries SET holder = NULL, held_until = NULL, due_at = :due_at, reason = :reason
+WHERE event = :event AND handler = :handler AND holder = :holder
+
+-- name: delivery_let_go
+-- Untried: whoever had it was told to stop.
+UPDATE deliveries SET holder = NULL, held_until = NULL, tries = tries - 1
+WHERE event = :event AND handler = :handler AND holder = :holder
+
+-- name: delivery_bury
+UPDATE deliveries SET holder = NULL, held_until = NULL, is_dead = 1, reason = :reason
+WHERE event = :event AND handler = :handler AND (:holder IS NULL OR holder = :holder)
+
+-- name: event_blank
+-- What an event was about is nobody's business once all have dealt with it.
+UPDATE events SET payload = '{}'
+WHERE key = :event AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = :event)
+
+-- name: deliveries_open
+-- How many wait, and how many of them could be taken just now.
+SELECT count(*), coalesce(sum(due_at <= :now), 0) FROM deliveries
+WHERE is_dead = 0 AND handler IN (SELECT value FROM json_each(:handlers))
+
+-- name: dead_letters
+SELECT e.id, d.handler, e.topic, e.payload, e.at, d.tries, d.reason
+FROM deliveries d JOIN events e ON e.key = d.event
+WHERE d.is_dead = 1 ORDER BY d.event DESC LIMIT :most
+
+-- name: dead_letter_again
+UPDATE deliveries SET is_dead = 0, tries = 0, due_at = :now
+WHERE is_dead = 1 AND handler = :handler AND event = (SELECT key FROM events WHERE id = :id) RETURNING event
+
+-- name: deliveries_orphaned
+-- Nobody has listened under that name for long.
+UPDATE deliveries SET is_dead = 1, reason = 'nobody listens any more'
+WHERE is_dead = 0 AND handler IN (SELECT handler FROM subscriptions WHERE seen_at < :before)
+
+-- name: subscriptions_old
+DELETE FROM subscriptions WHERE seen_at < :before
+
+-- name: dead_letters_old
+DELETE FROM deliveries WHERE is_dead = 1 AND (event, handler) NOT IN (
+  SELECT d.event, d.handler FROM deliveries d JOIN events e ON e.key = d.event
+  WHERE d.is_dead = 1 AND e.at >= :before ORDER BY d.event DESC LIMIT :most)
+
+-- name: events_old
+-- Those all have dealt with: the latest stay a while, so that `once` is known again.
+DELETE FROM events WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.key)
+  AND (at < :before OR key NOT IN (SELECT key FROM events ORDER BY key DESC LIMIT :most))

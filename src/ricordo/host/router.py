@@ -1,0 +1,175 @@
+"""Which session a message belongs to: a conversation goes on until it is silent for half an hour or names another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ricordo.errors import InvalidError
+from ricordo.host.bus import Bus, Outgoing
+from ricordo.host.journal import Journal, Rows
+from ricordo.ids import new_id
+from ricordo.ports import Clock
+
+SESSION_COMPLETED = "session.completed"
+"""The topic under which the end of a session is published: owner, chat, session, reason."""
+
+_MOST_NAME_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Whose conversation it is, in which chat, over which channel (a terminal, a messenger)."""
+
+    owner: str
+    chat: str = ""
+    channel: str = "chat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a conversation stands. `last_at`: when somebody last spoke, in Unix milliseconds."""
+
+    session: str | None
+    last_at: int
+    is_off_record: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """Where a message goes: into `session`; `completed` is over by it."""
+
+    session: str
+    is_new: bool
+    is_off_record: bool
+    completed: str | None = None
+
+
+def turn(before: Standing | None, *, named: str | None, fresh: str, now: int, timeout_ms: int) -> tuple[Standing, str]:
+    """Where a conversation stands after a message, and why the session before is over, "" where it is not. Pure.
+
+    Args:
+        named: the session that the message names, if it does.
+        fresh: the name of a new session.
+        timeout_ms: after how long a silence a session is over. A clock that was set back makes no silence.
+    """
+    if before is None or before.session is None:
+        is_off_record = before is not None and before.is_off_record
+        return Standing(session=named or fresh, last_at=now, is_off_record=is_off_record), ""
+    if named is not None and named != before.session:
+        return replace(before, session=named, last_at=now), "another session began"
+    if named is None and now - before.last_at > timeout_ms:
+        return replace(before, session=fresh, last_at=now), "inactivity"
+    return replace(before, last_at=max(now, before.last_at)), ""
+
+
+class Router:
+    """Keeps where each conversation stands in the journal, and says there, in the same step, which session is over."""
+
+    def __init__(self, journal: Journal, bus: Bus, clock: Clock, *, timeout_s: float) -> None:
+        self._journal = journal
+        self._bus = bus
+        self._clock = clock
+        self._timeout_ms = int(timeout_s * 1_000)
+
+    async def route(self, place: Place, *, session: str | None = None) -> Routed:
+        """The session of a message that comes now; the one before is over where it was silent for too long, or where
+        the message names another.
+
+        Raises:
+            InvalidError: the session's name is blank or too long.
+        """
+        if session is not None and (not session.strip() or len(session) > _MOST_NAME_CHARS):
+            raise InvalidError("session: its name is blank or too long", hint="leave it out to get one")
+        now = self._clock.now()
+        fresh = f"{place.channel}-{new_id(now)}"
+
+        def work(rows: Rows) -> Routed:
+            before = _read(rows, place)
+            after, why = turn(before, named=session, fresh=fresh, now=now, timeout_ms=self._timeout_ms)
+            over = before.session if before is not None and why else None
+            if before is not None and over is not None:
+                self._completing(place, before, why)(rows)
+            _write(rows, place, after)
+            is_new = before is None or before.session != after.session
+            return Routed(
+                session=after.session or fresh, is_new=is_new, is_off_record=after.is_off_record, completed=over
+            )
+
+        routed = await self._journal.change(work)
+        if routed.completed is not None:
+            self._bus.wake()
+        return routed
+
+    async def standing(self, place: Place) -> Standing | None:
+        """Where a conversation stands, as of now: one that is silent for too long has no session any more."""
+        await self.sweep()
+        return await self._journal.change(lambda rows: _read(rows, place))
+
+    async def complete(self, place: Place, *, reason: str = "it was ended") -> str | None:
+        """End a conversation's session now; returns its name, or None where there is none."""
+
+        def work(rows: Rows) -> str | None:
+            before = _read(rows, place)
+            if before is None or before.session is None:
+                return None
+            self._completing(place, before, reason)(rows)
+            _write(rows, place, replace(before, session=None))
+            return before.session
+
+        over = await self._journal.change(work)
+        self._bus.wake()
+        return over
+
+    async def sweep(self) -> list[str]:
+        """End all sessions in which nobody has spoken for too long; returns their names."""
+        before = self._clock.now() - self._timeout_ms
+
+        def work(rows: Rows) -> list[str]:
+            over = []
+            for owner, chat, channel, session, last_at, off in rows.ask("conversations_silent", {"before": before}):
+                place = Place(owner=owner, chat=chat, channel=channel)
+                standing = Standing(session=session, last_at=last_at, is_off_record=bool(off))
+                self._completing(place, standing, "inactivity")(rows)
+                _write(rows, place, replace(standing, session=None))
+                over.append(session)
+            return over
+
+        over = await self._journal.change(work)
+        if over:
+            self._bus.wake()
+        return over
+
+    async def off_record(self, place: Place, is_off: bool) -> None:
+        """Note that a conversation is off the record, until it is taken back; a new session of it is, too."""
+
+        def work(rows: Rows) -> None:
+            before = _read(rows, place) or Standing(session=None, last_at=self._clock.now())
+            _write(rows, place, replace(before, is_off_record=is_off))
+
+        await self._journal.change(work)
+
+    def _completing(self, place: Place, standing: Standing, why: str) -> Callable[[Rows], Any]:
+        """Part of the step that notes the end, so neither a crash nor another process tells it twice."""
+        payload = {"owner": place.owner, "chat": place.chat, "session": standing.session, "reason": why}
+        return self._bus.publishing(Outgoing(topic=SESSION_COMPLETED, payload=payload))
+
+
+def _read(rows: Rows, place: Place) -> Standing | None:
+    found = rows.ask("conversation_get", _named(place))
+    if not found:
+        return None
+    session, last_at, is_off_record = found[0]
+    return Standing(session=session, last_at=last_at, is_off_record=bool(is_off_record))
+
+
+def _write(rows: Rows, place: Place, standing: Standing) -> None:
+    values = {
+        "session": standing.session, "last_at": standing.last_at, "is_off_record": int(standing.is_off_record)
+    }  # fmt: skip
+    rows.ask("conversation_put", {**_named(place), **values})
+
+
+def _named(place: Place) -> dict[str, str]:
+    return {"owner": place.owner, "chat": place.chat, "channel": place.channel}

@@ -1,0 +1,412 @@
+"""Cut the power again and again: only what was synced is sure to be there afterwards.
+
+    python -m tests.crash.power --cuts 3000
+
+A process works on a store while every write, sync, renaming and removal of its files is recorded: those of SQLite by a
+VFS of its own, those of the plain files at the calls of the system. Then the recording is cut at random places. What
+was synced by then is on the disk; of each write that was not, all, some sectors or nothing; of names that were given or
+taken since their folder was synced, the first few. What was acknowledged before the cut must be there, and nothing may
+be damaged.
+"""
+
+# What stands between a program and the system's calls speaks of paths as these do.
+# ruff: noqa: PTH110, PTH112, PTH115, PTH120, PTH123, PTH202
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from ricordo import Memory, Message, Settings
+from ricordo.errors import RicordoError
+from ricordo.store import Store
+from tests.crash.kills import ROOT, machine
+
+RESULT = ROOT / "benchmarks" / "results" / "power.json"
+SECTOR = 512
+CUTS_PER_RECORDING = 50
+
+Op = tuple[Any, ...]
+"""What happened: its name, the path, and more."""
+
+
+# recording, in a process of its own
+
+
+class Recorder:
+    """Notes what is done to the files below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+        self.ops: list[Op] = []
+        self._known: dict[str, bytes] = {}
+
+    def is_ours(self, path: str) -> bool:
+        return path.startswith(self.root)
+
+    def capture(self, path: str) -> None:
+        """What a plain file has become since it was looked at last."""
+        try:
+            with open(path, "rb") as file:
+                now = file.read()
+        except OSError:
+            return
+        if path not in self._known:
+            self.ops.append(("create", path))
+        before = self._known.get(path, b"")
+        if now != before:
+            start = len(before) if now.startswith(before) else 0
+            if len(now) < len(before):
+                self.ops.append(("truncate", path, len(now)))
+            self.ops.append(("write", path, start, now[start:]))
+        self._known[path] = now
+
+    def install(self) -> None:
+        """Stand between the program and the calls that change files."""
+        fsync, replace, rename, unlink, truncate = os.fsync, os.replace, os.rename, os.unlink, os.truncate
+
+        def synced(file: int) -> None:
+            path = os.readlink(f"/proc/self/fd/{file}")
+            fsync(file)
+            if self.is_ours(path) or path == self.root.rstrip("/"):
+                if os.path.isdir(path):
+                    self.ops.append(("syncdir", path))
+                else:
+                    self.capture(path)
+                    self.ops.append(("sync", path))
+
+        def named(act: Any) -> Any:
+            def moved(source: Any, target: Any, **more: Any) -> None:
+                source, target = os.fspath(source), os.fspath(target)
+                if self.is_ours(source):
+                    self.capture(source)
+                act(source, target, **more)
+                if self.is_ours(source):
+                    self.ops.append(("rename", source, target))
+                    self._known[target] = self._known.pop(source, b"")
+
+            return moved
+
+        def removed(path: Any, **more: Any) -> None:
+            unlink(path, **more)
+            if self.is_ours(os.fspath(path)):
+                self.ops.append(("unlink", os.fspath(path)))
+                self._known.pop(os.fspath(path), None)
+
+        def cut(path: Any, size: int) -> None:
+            self.capture(os.fspath(path))
+            truncate(path, size)
+            self.ops.append(("truncate", os.fspath(path), size))
+            self._known[os.fspath(path)] = self._known[os.fspath(path)][:size]
+
+        os.fsync, os.truncate = synced, cut  # type: ignore[assignment]
+        os.replace, os.rename = named(replace), named(rename)
+        os.unlink = os.remove = removed  # type: ignore[assignment]
+
+
+class RecordingVFS(apsw.VFS):
+    """What SQLite does to its files."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        super().__init__("recording", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return RecordingFile(self.recorder, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
+        super().xDelete(filename, syncdir)
+        if self.recorder.is_ours(filename):
+            self.recorder.ops.append(("unlink", filename))
+            if syncdir:
+                self.recorder.ops.append(("syncdir", os.path.dirname(filename)))
+
+
+class RecordingFile(apsw.VFSFile):
+    def __init__(self, recorder: Recorder, name: Any, flags: list[int]) -> None:
+        self.name = str(name.filename() if isinstance(name, apsw.URIFilename) else name or "")
+        self.recorder = recorder
+        self.is_new = bool(self.name) and recorder.is_ours(self.name) and not os.path.exists(self.name)
+        super().__init__("unix", name, flags)
+        if self.is_new or (self.name and recorder.is_ours(self.name) and os.path.getsize(self.name) == 0):
+            recorder.ops.append(("create", self.name))
+            self.is_new = True
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        super().xWrite(data, offset)
+        if self.recorder.is_ours(self.name):
+            self.recorder.ops.append(("write", self.name, offset, bytes(data)))
+
+    def xTruncate(self, size: int) -> None:  # noqa: N802
+        super().xTruncate(size)
+        if self.recorder.is_ours(self.name):
+            self.recorder.ops.append(("truncate", self.name, size))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        super().xSync(flags)
+        if self.recorder.is_ours(self.name):
+            self.recorder.ops.append(("sync", self.name))
+            if self.is_new:  # SQLite's own layer syncs the folder of a new file with it
+                self.recorder.ops.append(("syncdir", os.path.dirname(self.name)))
+                self.is_new = False
+
+
+async def work(place: str, recorder: Recorder, *, seed: int, durability: str) -> None:
+    """Some turns of what people do; what returned is noted as acknowledged."""
+    dice = random.Random(seed)
+    number = 0
+
+    def text() -> str:
+        nonlocal number
+        number += 1
+        return f"mark{number} " + " ".join(
+            dice.choices(("tea", "Anna", "garden", "Lisbon"), k=dice.choice((3, 9, 300)))
+        )
+
+    async def caller(memory: Memory) -> None:
+        for _ in range(dice.randrange(2, 6)):
+            match dice.choice(("add", "add", "many", "remember", "correct", "erase", "gc")):
+                case "add":
+                    said = text()
+                    recorder.ops.append(("ack", await memory.add(said, session="s"), said))
+                case "many":
+                    texts = [text() for _ in range(3)]
+                    ids = await memory.add_many([Message(text=each, session="many") for each in texts])
+                    recorder.ops += [("ack", id_, each) for id_, each in zip(ids, texts, strict=True)]
+                case "remember":
+                    node = await memory.remember(text(), about=["Anna"])
+                    recorder.ops.append(("ack", node.id, node.content))
+                case "correct":
+                    node = await memory.remember(text())
+                    recorder.ops.append(("ack", node.id, node.content))
+                    fresh = await memory.correct(node.id, text())
+                    recorder.ops.append(("ack", fresh.id, fresh.content))
+                case "erase" if dice.random() < 0.5:
+                    gone = await memory.add(text())
+                    await memory.erase(id=gone)
+                    recorder.ops.append(("gone", gone))
+                case "gc" if place.endswith("/"):
+                    await memory.gc()
+
+    for _ in range(3):
+        async with Memory.open(place, embedder=None, settings=Settings(durability=durability)) as memory:  # type: ignore[arg-type]
+            await asyncio.gather(*(caller(memory) for _ in range(3)))
+
+
+def record(place: str, *, seed: int, durability: str) -> list[Op]:
+    recorder = Recorder(Path(place).parent)
+    recorder.install()
+    vfs = RecordingVFS(recorder)
+    asyncio.run(work(place, recorder, seed=seed, durability=durability))
+    del vfs
+    return recorder.ops
+
+
+# the cut
+
+
+@dataclass(slots=True)
+class Inode:
+    durable: bytearray = field(default_factory=bytearray)
+    pending: list[Op] = field(default_factory=list)
+
+
+def disk_after(ops: list[Op], dice: random.Random) -> dict[str, bytes]:
+    """What is on the disk when the power goes after these."""
+    live: dict[str, Inode] = {}
+    names: dict[str, Inode] = {}
+    unsynced_names: list[Op] = []
+    for op in ops:
+        match op:
+            case ("create", path):
+                live[path] = Inode()
+                unsynced_names.append(("link", path, live[path]))
+            case ("write" | "truncate", path, *_):
+                if path not in live:  # it was there, and empty
+                    live[path] = Inode()
+                    unsynced_names.append(("link", path, live[path]))
+                live[path].pending.append(op)
+            case ("sync", path):
+                if path in live:
+                    for each in live[path].pending:
+                        apply(live[path].durable, each)
+                    live[path].pending.clear()
+            case ("rename", source, target):
+                live[target] = live.pop(source)
+                unsynced_names += [("link", target, live[target]), ("unlink", source)]
+            case ("unlink", path):
+                live.pop(path, None)
+                unsynced_names.append(("unlink", path))
+            case ("syncdir", path):
+                rest = [each for each in unsynced_names if os.path.dirname(each[1]) != path.rstrip("/")]
+                relink(names, [each for each in unsynced_names if each not in rest])
+                unsynced_names = rest
+    relink(names, unsynced_names[: dice.randint(0, len(unsynced_names))])
+    luck = dice.choice((0.0, 0.5, 0.5, 0.5, 1.0))
+    found = {}
+    for path, inode in names.items():
+        content = bytearray(inode.durable)
+        for op in inode.pending:
+            survive(content, op, luck, dice)
+        found[path] = bytes(content)
+    return found
+
+
+def relink(names: dict[str, Inode], ops: list[Op]) -> None:
+    for op in ops:
+        if op[0] == "link":
+            names[op[1]] = op[2]
+        else:
+            names.pop(op[1], None)
+
+
+def apply(content: bytearray, op: Op) -> None:
+    if op[0] == "truncate":
+        del content[op[2] :]
+        content.extend(bytes(op[2] - len(content)))
+        return
+    _, _, offset, data = op
+    content.extend(bytes(max(0, offset + len(data) - len(content))))
+    content[offset : offset + len(data)] = data
+
+
+def survive(content: bytearray, op: Op, luck: float, dice: random.Random) -> None:
+    """A write that was not synced: all of it, some of its sectors, or nothing."""
+    kind = dice.random()
+    if kind < luck * 0.6 or (kind < luck and op[0] == "truncate"):
+        apply(content, op)
+    elif kind < luck:
+        _, path, offset, data = op
+        start = offset
+        while start < offset + len(data):
+            end = min((start // SECTOR + 1) * SECTOR, offset + len(data))
+            if dice.random() < 0.5:
+                apply(content, ("write", path, start, data[start - offset : end - offset]))
+            start = end
+
+
+# afterwards
+
+
+def problems(place: str, ops: list[Op], dice: random.Random) -> tuple[list[str], list[str]]:
+    """What is lost, and what is damaged, after a cut behind these ops."""
+    root = Path(place).parent
+    with tempfile.TemporaryDirectory(prefix="ricordo-power-") as folder:
+        for path, content in disk_after(ops, dice).items():
+            target = Path(folder) / Path(path).relative_to(root)
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            target.write_bytes(content)
+            target.chmod(0o600)
+        new_place = f"{folder}/{Path(place).name}{'/' if place.endswith('/') else ''}"
+        acknowledged = {op[1]: op[2] for op in ops if op[0] == "ack"}
+        gone = {op[1] for op in ops if op[0] == "gone"}
+        try:
+            return asyncio.run(looked(new_place, acknowledged, gone))
+        except RicordoError as error:
+            return [], [f"it does not open: {error}"]
+
+
+async def looked(place: str, acknowledged: dict[str, str], gone: set[str]) -> tuple[list[str], list[str]]:
+    store = await asyncio.to_thread(Store.open, place, durability="process")
+    try:
+        stored = await store.read(lambda tx: dict(tx.connection.execute("SELECT id, content FROM nodes").fetchall()))
+        lost = [f"{id_} is not there" for id_, text in acknowledged.items() if stored.get(id_) != text]
+        report = await store.doctor()
+        off = [f"{each.check}: {each.detail}" for each in report.findings if not each.ok]
+        return lost, off + [f"{id_} is erased and there" for id_ in gone & stored.keys()]
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+@dataclass(slots=True)
+class Tally:
+    cuts: int = 0
+    acknowledged: int = 0
+    lost: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
+def recorded(place: str, *, seed: int, durability: str) -> list[Op]:
+    """A recording, made by another process."""
+    command = [sys.executable, "-m", "tests.crash.power", "--record", place, "--seed", str(seed)]
+    child = subprocess.run(
+        [*command, "--durability", durability], cwd=ROOT, capture_output=True, timeout=300, check=False
+    )
+    if child.returncode:
+        raise RuntimeError(child.stderr.decode())
+    ops: list[Op] = pickle.loads(child.stdout)
+    return ops
+
+
+def many(cuts: int, *, seed: int, kind: str, durability: str = "disk", until: float = float("inf")) -> Tally:
+    """That many cuts, or as many as there is time for, with progress on standard error."""
+    tally, started = Tally(), time.monotonic()
+    while tally.cuts < cuts and time.monotonic() < until:
+        seed += 1
+        dice = random.Random(seed)
+        with tempfile.TemporaryDirectory(prefix="ricordo-power-") as folder:
+            place = f"{folder}/s/{'me/' if kind == 'folder' else 'me.db'}"
+            Path(folder, "s").mkdir(mode=0o700)
+            ops = recorded(place, seed=seed, durability=durability)
+        for _ in range(min(CUTS_PER_RECORDING, cuts - tally.cuts)):
+            end = dice.randint(0, len(ops))
+            lost, damaged = problems(place, ops[:end], dice)
+            tally.cuts += 1
+            tally.acknowledged += sum(op[0] == "ack" for op in ops[:end])
+            tally.lost += [f"seed {seed}, cut {end}: {each}" for each in lost[:1]]
+            tally.damaged += [f"seed {seed}, cut {end}: {each}" for each in damaged[:1]]
+        sys.stderr.write(f"\r{kind}: {tally.cuts}/{cuts} cuts, {len(tally.lost)} with losses, "
+                         f"{len(tally.damaged)} damaged, {time.monotonic() - started:.0f} s ")  # fmt: skip
+        sys.stderr.flush()
+    sys.stderr.write("\n")
+    return tally
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--cuts", type=int, default=3000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--record", help="for the process that is recorded")
+    options.add_argument("--durability", default="disk")
+    options.add_argument("--minutes", type=float, default=60, help="for the first kind, at most; for the others less")
+    given = options.parse_args()
+    if given.record:
+        ops = record(given.record, seed=given.seed, durability=given.durability)
+        sys.stdout.buffer.write(pickle.dumps(ops))
+        return 0
+    result: dict[str, Any] = {}
+    wrong = 0
+    for name, kind, durability, cuts in (
+        ("file", "file", "disk", given.cuts),
+        ("folder", "folder", "disk", given.cuts // 5),
+        ("file, durability process", "file", "process", given.cuts // 20),
+    ):
+        until = time.monotonic() + given.minutes * 60 * cuts / given.cuts
+        tally = many(cuts, seed=given.seed * 100_000, kind=kind, durability=durability, until=until)
+        result[name] = {"cuts": tally.cuts, "acknowledged_before_them": tally.acknowledged,
+                        "with_losses": len(tally.lost), "damaged": len(tally.damaged)}  # fmt: skip
+        if durability == "disk":
+            wrong += len(tally.lost) + len(tally.damaged)
+            result[name]["such_as"] = [*tally.lost[:5], *tally.damaged[:5]]
+        told = {**result, "seed": given.seed, "machine": machine()}
+        RESULT.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    with suppress(BrokenPipeError):
+        sys.stdout.write(RESULT.read_text(encoding="utf-8"))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

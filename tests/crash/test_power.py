@@ -1,0 +1,24 @@
+"""Power cuts and turned bits; `power.py` and `flips.py` in short."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash import flips, power
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_with_durability_disk_no_power_cut_loses_or_damages_anything(kind):
+    tally = power.many(15, seed=40, kind=kind)
+    assert (tally.lost, tally.damaged) == ([], [])
+    assert tally.acknowledged > 20
+
+
+def test_without_it_some_do_so_the_cuts_are_real():
+    assert power.many(25, seed=40, kind="file", durability="process").lost != []
+
+
+def test_no_turned_bit_goes_by_unnoticed():
+    tally = flips.many(16, seed=4)
+    assert tally.silent == []
+    assert tally.outcomes["flips"] == 16

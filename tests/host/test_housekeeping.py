@@ -1,0 +1,47 @@
+"""A server does a night's work where the settings ask for it, and only there."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from ricordo import Memory, Scope, Settings
+from ricordo.doors.calling import Calls, Place
+from ricordo.doors.housekeeping import keeping_house
+from ricordo.host.journal import Journal, journal_path
+
+
+async def _store(path: Path) -> None:
+    async with Memory.open(path, embedder=None) as memory:
+        for owner in ("me", "bob"):
+            await memory.scoped(Scope(owner=owner)).remember("tea at five", expires="2020-01-01")
+
+
+async def _live(path: Path) -> int:
+    async with Memory.open(path, embedder=None) as memory:
+        return sum([len((await memory.scoped(Scope(owner=each)).archive()).nodes) for each in ("me", "bob")])
+
+
+async def _served(path: Path, settings: Settings) -> None:
+    place = Place(location=str(path), embedder=None, model=None, settings=settings)
+    calls = Calls(place.opened())
+    async with keeping_house(place, calls):
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if not settings.nightly or (path.with_name("me.db.host").exists() and await _live(path) == 2):
+                break
+    await calls.close()
+
+
+async def test_at_its_hour_everybodys_memories_are_looked_after_and_without_the_setting_nobodys(tmp_path: Path) -> None:
+    path = tmp_path / "me.db"
+    await _store(path)
+    await _served(path, Settings(durability="process"))
+    assert not (tmp_path / "me.db.host").exists()
+    always = Settings(durability="process", nightly=True, maintain_at="* * * * *")
+    await _served(path, always)  # the first time it learns of its plans
+    journal = await Journal.open(journal_path(path))
+    await journal.change(lambda rows: rows._connection.execute("UPDATE jobs SET last_due_at = last_due_at - 3600000"))
+    await journal.close()
+    await _served(path, always)
+    assert await _live(path) == 2

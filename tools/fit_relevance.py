@@ -1,0 +1,187 @@
+"""Fits what counts how much when a fact is weighed against a question, and prints it for ricordo/retrieval/stated.py.
+
+    OPENBLAS_NUM_THREADS=1 python tools/fit_relevance.py
+
+The four sets of tests/fixtures/relevance/fitting are asked, each once by itself and once among the facts about the
+people of the other three, so that what is learnt holds for a larger memory, too; and the generic prompts, to which
+nothing is an answer. Two logistic regressions with a little ridge: for questions that name somebody the memory knows,
+and for all others. Each form of question counts as often as it stands in the sets that are measured. Nothing else takes
+part: neither those sets nor the unrelated prompts nor LoCoMo.
+
+Printed are also the loss and, for each set left out in turn, the mean precision and recall of its questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo import Fact, Memory, Settings
+from ricordo.retrieval import relevance, stated
+from ricordo.retrieval.calibration import generic_prompts
+
+Floats = NDArray[np.float64]
+Row = Mapping[str, Any]
+
+SETS = Path(__file__).parents[1] / "tests/fixtures/relevance/fitting"
+OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss": 8, "nothing": 8}
+PROMPT = 0.05
+RIDGE = 1.0
+NAMES = {
+    True: ("met among those named", "anchored", "letters", "own", "met", "alone", "as a turn"),
+    False: ("words", "own", "alone", "meaning", "letters", "names others", "score"),
+}
+THEIR_OWN = frozenset(("my", "our", "мой", "моя", "наш"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question of a set (None for a generic prompt) and what was weighed for it; `worth` is how much it counts."""
+
+    of: str
+    row: Row | None
+    ids: tuple[str, ...]
+    weighed: relevance.Weighed
+    is_named: bool
+    asks_all: bool
+    worth: float
+
+    @property
+    def answers(self) -> Floats:
+        wanted = () if self.row is None else self.row["relevant"]
+        return np.array([id in wanted for id in self.ids], np.float64)
+
+    def table(self) -> Floats:
+        """float64[facts, features]."""
+        return np.stack([self.weighed.found[name] for name in NAMES[self.is_named]], axis=1)
+
+
+def main() -> None:
+    sets = {path.stem: [json.loads(line) for line in path.open()] for path in sorted(SETS.glob("*.jsonl"))}
+    asked = [each for name in sets for each in asyncio.run(ask(name, sets))]
+    sys.stderr.write(f"{len(asked)} questions and prompts\n")
+    for left_out in sets:
+        learnt = {named: fit(asked, named=named, without=left_out) for named in NAMES}
+        print(left_out, *(f"{value:.3f}" for value in judged(asked, learnt, left_out)))
+    for named, name in ((True, "NAMED"), (False, "UNNAMED")):
+        print(f"{name}: Mapping[str, float] = {json.dumps(fit(asked, named=named, without=None))}")
+
+
+async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
+    """All questions of a set, of itself and among the others' facts, and the generic prompts."""
+    found: list[Asked] = []
+    for others in (False, True):
+        async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
+            rows = [row for row in sets[name] if row["kind"] != "question"]
+            await keep(memory, [*rows, *(strangers(name, sets) if others else ())])
+            questions = [row for row in sets[name] if row["kind"] == "question"]
+            forms = Counter(row["form"] for row in questions)
+            found += [
+                each for row in questions
+                if (each := await weigh(memory, name, row, row["question"], OF_SIXTY[row["form"]] / forms[row["form"]]))
+            ]  # fmt: skip
+            found += [each for text in generic_prompts() if (each := await weigh(memory, name, None, text, PROMPT))]
+    return found
+
+
+def strangers(name: str, sets: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    """The people of the other sets, with what is about them and nobody's own."""
+    for other, rows in sets.items():
+        for row in rows if other != name else ():
+            if row["kind"] == "entity":
+                yield {**row, "relation": None}
+            if row["kind"] == "fact" and row["about"] and THEIR_OWN.isdisjoint(row["text"].lower().split()):
+                yield row
+
+
+async def keep(memory: Memory, rows: Sequence[Row]) -> None:
+    for row in rows:
+        if row["kind"] == "entity":
+            await memory.add_entity(
+                row["name"], type=row["type"], aliases=row["aliases"], relation=row["relation"]
+            )  # fmt: skip
+    facts = [row for row in rows if row["kind"] == "fact"]
+    await memory.remember_many([Fact(content=row["text"], about=row["about"], id=row["id"]) for row in facts])
+    await memory.settle()
+
+
+async def weigh(memory: Memory, name: str, row: Row | None, text: str, worth: float) -> Asked | None:
+    """What a search weighs: `judge` is left as it is, and what it works with is written down."""
+    seen: list[Asked] = []
+    weigh_up = relevance.weigh_up
+
+    def noted(best: Any, evidence: Any, floor: Any, *, nodes: Any, question: str) -> relevance.Weighed:
+        weighed = weigh_up(best, evidence, floor, nodes=nodes, question=question)
+        ids = tuple(nodes[each.key].id for each in best)
+        if ids:
+            seen.append(
+                Asked(of=name, row=row, ids=ids, weighed=weighed, is_named=evidence.is_named,
+                      asks_all=evidence.asks_all, worth=worth)
+            )  # fmt: skip
+        return weighed
+
+    relevance.weigh_up = noted
+    try:
+        await memory.search(text, limit=20, only_relevant=True)
+    finally:
+        relevance.weigh_up = weigh_up
+    return seen[0] if seen else None
+
+
+def fit(asked: Sequence[Asked], *, named: bool, without: str | None) -> dict[str, float]:
+    """Weights of a logistic regression, for features as they are; facts about others take no part."""
+    mine = [each for each in asked if each.is_named == named and each.of != without]
+    kept = [~each.weighed.is_of_others for each in mine]
+    x = np.concatenate([each.table()[rows] for each, rows in zip(mine, kept, strict=True)])
+    y = np.concatenate([each.answers[rows] for each, rows in zip(mine, kept, strict=True)])
+    w = np.concatenate([np.full(int(rows.sum()), each.worth) for each, rows in zip(mine, kept, strict=True)])
+    mean, spread = x.mean(axis=0), x.std(axis=0) + 1e-6
+    table = np.column_stack([(x - mean) / spread, np.ones(len(x))])
+    weights, ridge = np.zeros(table.shape[1]), np.append(np.full(x.shape[1], RIDGE), 1e-6)
+    for _ in range(40):
+        odds = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
+        curve = table.T @ (table * (w * odds * (1 - odds))[:, None]) + np.diag(ridge)
+        weights -= np.linalg.solve(curve, table.T @ (w * (odds - y)) + ridge * weights)
+    plain = weights[:-1] / spread
+    constant = weights[-1] - float(plain @ mean)
+    told = dict(zip(NAMES[named], plain.tolist(), strict=True)) | {"constant": float(constant)}
+    return {name: round(value, 2) for name, value in told.items()}
+
+
+def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], name: str) -> tuple[float, float]:
+    """Mean precision over a set's questions and recall over those with an answer, weighted by form."""
+    stated.NAMED, stated.UNNAMED = learnt[True], learnt[False]
+    precisions: dict[str, list[float]] = {form: [] for form in OF_SIXTY}
+    recalls: dict[str, list[float]] = {}
+    for each in asked:
+        if each.of != name or each.row is None:
+            continue
+        odds = stated.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
+        odds = np.where(each.weighed.is_of_others, -np.inf, odds)
+        turns = each.weighed.as_turns[~each.weighed.is_of_others]
+        odds -= relevance._FACT_ABOVE
+        clears = max(odds.max(), turns.max(initial=-np.inf)) >= 0
+        near = (odds >= odds.max() - relevance._FACT_BEHIND) | (odds >= 0)
+        is_kept = clears & (odds >= -relevance._FACT_SLACK) & near
+        told, wanted = {each.ids[place] for place in np.flatnonzero(is_kept)}, set(each.row["relevant"])
+        right = len(told & wanted)
+        precisions[each.row["form"]].append(right / len(told) if told else float(not wanted))
+        if wanted:
+            recalls.setdefault(each.row["form"], []).append(right / len(wanted))
+    precision = sum(OF_SIXTY[form] * statistics.fmean(values) for form, values in precisions.items()) / 60
+    answerable = sum(OF_SIXTY[form] for form in recalls)
+    return precision, sum(OF_SIXTY[form] * statistics.fmean(values) for form, values in recalls.items()) / answerable
+
+
+if __name__ == "__main__":
+    main()
