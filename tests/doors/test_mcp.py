@@ -111,10 +111,13 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
         if review is not None:
             await use("resolve_review", item=review["id"], decision="keep both")
     assert (await use("list_runs"))["result"] == []
+    assert (await use("memory_extract"))["model"] == "rules"
     assert (await use("memory_consolidate"))["model"] == "rules"
     for name, arguments, said in (
         ("get_run", {"id": "x"}, "no run"), ("accept_run", {"run": "x"}, "no replay"),
         ("summarise_session", {"session": "s1"}, "no language model"),
+        ("memory_reflect", {}, "no language model"), ("memory_enrich", {}, "no language model"),
+        ("memory_infer_causes", {}, "no language model"),
     ):  # fmt: skip
         refused = await client.call_tool(name, arguments)
         assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]
