@@ -22,6 +22,10 @@ class Poisoned(MemorySystemAdapter):
     def __init__(self) -> None:
         self._memory = Memory.open(":memory:", embedder=None, scope=Scope(owner="me"))
 
+    def close(self) -> None:
+        self._memory.settle()
+        self._memory.close()
+
     def remember(self, key: str, value: Any, *, source_class: str = "external_tool") -> RememberOutcome:
         try:
             node = self._memory.remember(

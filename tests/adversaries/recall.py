@@ -27,6 +27,7 @@ class Recall(SemanticMemoryAdapter):
 
     def close(self) -> None:
         if self._memory is not None:
+            self._memory.settle()
             self._memory.close()
             self._memory = None
 

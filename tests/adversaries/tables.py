@@ -52,7 +52,15 @@ def poisoned() -> dict[str, Any]:
 
     from tests.adversaries.poison import Poisoned
 
-    report = run_suite(Poisoned)
+    opened: list[Poisoned] = []
+
+    def fresh() -> Poisoned:
+        opened.append(Poisoned())
+        return opened[-1]
+
+    report = run_suite(fresh)
+    for each in opened:
+        each.close()
     card = score_report(report)
     return {
         "grade": card.grade.value, "score": card.score, "attacks": card.malicious_total, "held": card.defended_total,
