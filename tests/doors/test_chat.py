@@ -142,6 +142,8 @@ class Terminal:
         return self.until(answer)
 
     def interrupt(self) -> None:
+        # A prompt is shown a moment before the keyboard is listened to, and a signal in between waits for a key.
+        time.sleep(0.5)
         os.write(self.master, b"\x03")
 
     def leave(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,8 +166,9 @@ def length(pool: Pool, plan: Plan) -> Floats:
     """How much longer than the middle of the candidates it is that meets the question at all, as a logarithm, between
     -1 and 1: what is said at some length says something, and late interaction hears one word of thanks as loudly.
     """
-    lengths = np.maximum(pool.turns.lengths[: pool.size], 1)
-    return np.asarray(np.clip(np.log(lengths / np.median(lengths)), -1, 1) * _meets(pool), np.float32)
+    logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
+    above = logarithms - np.float32(_median(logarithms))
+    return np.asarray(np.minimum(np.maximum(above, -1), 1) * _meets(pool), np.float32)
 
 
 def _meets(pool: Pool) -> NDArray[np.bool_]:
@@ -259,7 +260,7 @@ def session(pool: Pool, shares: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     return np.asarray(measured, np.float32), np.asarray(_SESSION * measured, np.float32)
 
 
-def _median(values: NDArray[np.float64]) -> float:
+def _median(values: NDArray[np.floating[Any]]) -> float:
     """numpy's own takes four times as long for so few."""
     low, high = (len(values) - 1) // 2, len(values) // 2
     ordered = np.partition(values, (low, high))

@@ -106,7 +106,7 @@ def _former(snapshot: Snapshot) -> tuple[str, str]:
     """Former versions carry the seals they had. Columns that a table did not have then are not in them."""
     tables = truth_of(snapshot.connection).tables
     count, off = 0, []
-    for seq, name, row, before in snapshot.connection.execute(sql("history_whole")):
+    for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
         count += 1
         if not _is_as_written(tables.get(name), row, before):
             off.append(f"{name} {row} before change {seq}")

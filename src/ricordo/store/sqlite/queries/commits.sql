@@ -19,6 +19,12 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY
 -- name: commit_by_seq
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
 
+-- name: history_sealed
+-- But for what a hand replaced: where no index knew the line it altered, what the hand left stands for what was before.
+SELECT seq, tbl, row, before FROM history
+WHERE seq NOT IN (SELECT seq FROM commits WHERE origin = 'hand')
+ORDER BY seq, tbl, row
+
 -- name: commits_all
 -- For `doctor`: the chain from its beginning; first what a commit's hash is over.
 SELECT seq, space, at, origin, run_id, substr(seal, -16), digest, actor, reason, seal, hash FROM commits ORDER BY seq
