@@ -156,24 +156,26 @@ def asks(pool: Pool, plan: Plan) -> Floats:
 
 
 def name(pool: Pool, plan: Plan) -> Floats:
-    """It meets the question at all and names somebody or something: it is about a matter, where "that sounds great"
-    is about none.
+    """It meets the question and names somebody or something: it is about a matter, where "that sounds great" is about
+    none.
     """
-    return _holds(pool, NAME) * _meets(pool)
+    return _holds(pool, NAME) * _talk_that_meets(pool)
 
 
 def length(pool: Pool, plan: Plan) -> Floats:
-    """How much longer than the middle of the candidates it is that meets the question at all, as a logarithm, between
-    -1 and 1: what is said at some length says something, and late interaction hears one word of thanks as loudly.
+    """How much longer than the middle of the candidates it is, as a logarithm, between -1 and 1: what is said at some
+    length says something, and late interaction hears one word of thanks as loudly.
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
-    return np.asarray(np.minimum(np.maximum(above, -1), 1) * _meets(pool), np.float32)
+    return np.asarray(np.minimum(np.maximum(above, -1), 1) * _talk_that_meets(pool), np.float32)
 
 
-def _meets(pool: Pool) -> NDArray[np.bool_]:
-    """Whether it meets any word of the question: what does not is no better for being long."""
-    return np.asarray((pool.strengths[:, : pool.size] > 0).any(axis=0))
+def _talk_that_meets(pool: Pool) -> NDArray[np.bool_]:
+    """What is said in a conversation and meets any word of the question. What meets none is no better for being long;
+    and a fact is no small talk, however short.
+    """
+    return np.asarray((pool.turns.sessions[: pool.size] >= 0) & (pool.strengths[:, : pool.size] > 0).any(axis=0))
 
 
 def entity(pool: Pool, plan: Plan) -> Floats:
