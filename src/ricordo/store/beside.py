@@ -33,8 +33,8 @@ def place_beside(target: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def sync_folder(path: Path) -> None:
-    """See the names in a folder to the disk."""
+def sync(path: Path) -> None:
+    """See a file, or the names in a folder, to the disk. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(file)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from ricordo.doors import opened
 from ricordo.doors.mem0 import shapes
 from ricordo.doors.mem0.filters import IDENTITIES, Mem0Error, asked, fits, identity, plain
 from ricordo.doors.mem0.shapes import Item
-from ricordo.errors import RicordoError, UnavailableError
+from ricordo.errors import RicordoError
 from ricordo.ids import new_id
 from ricordo.model import Json, Message, Node, Scope
 from ricordo.settings import default_location
@@ -29,8 +28,6 @@ _log = logging.getLogger(__name__)
 
 _PAGE = 500
 _MOST = 1_000
-_PATIENCE = 5.0
-"""How many seconds a search waits for what was just added to be found by its meaning, too."""
 _PROCEDURAL = "procedural_memory"
 
 
@@ -166,8 +163,6 @@ class Keeping:
         found: list[Item] = []
         for memory in await self._memories(wanted):
             most = min(_MOST, max(4 * top_k, 60))
-            with suppress(UnavailableError):  # what a program has added to mem0, it finds
-                await memory.settle(_PATIENCE)
             results = await memory.search(query, where=plain(wanted) or None, limit=most, trace=explain)
             nodes = await opened.nodes(memory, results.ids)
             for hit in results.hits:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Backup, BackupFile
 from ricordo.store.backups.manifest import counted, manifest_path, still, written
-from ricordo.store.beside import place_beside, sync_folder
+from ricordo.store.beside import place_beside, sync
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.store import Store, is_folder, make_folders
 from ricordo.store.sums import sum_of
@@ -54,7 +54,7 @@ def _file(store: Store, path: Path, beside: Path, *, now: datetime) -> Backup:
     # The manifest first: one without its copy harms nobody.
     listed.replace(manifest_path(path, is_folder=False))
     copy.rename(path)
-    sync_folder(path.parent)
+    sync(path.parent)
     return manifest
 
 
@@ -64,10 +64,10 @@ def _folder(folder: Folder, path: Path, beside: Path, *, now: datetime) -> Backu
     figures, files = folder.copy_to(copy, counted)
     manifest = _manifest("folder", figures, files, now=now)
     _put(manifest_path(copy, is_folder=True), written(manifest))
-    sync_folder(copy)
+    sync(copy)
     faults.reached("backup: before naming")
     copy.rename(path)
-    sync_folder(path.parent)
+    sync(path.parent)
     return manifest
 
 

@@ -5,7 +5,6 @@ giving the copy its place.
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import apsw
 from ricordo.errors import InvalidError, NotFoundError, StoreError
 from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.store.backups.manifest import counted, manifest_path, read, still
-from ricordo.store.beside import place_beside, sync_folder
+from ricordo.store.beside import place_beside, sync
 from ricordo.store.folder.filling import fill_folder
 from ricordo.store.folder.layout import FILES, PEOPLE
 from ricordo.store.folder.opening import Folder
@@ -217,7 +216,7 @@ def _as_folder(tried: Tried, beside: Path) -> Path:
 
 def _put_file(place: Path, path: Path, kept: Path | None) -> None:
     """Kept under a second name first, so that at no moment there is nothing at the path."""
-    _sync(place)
+    sync(place)
     if kept is not None:
         with _nobody_in(path):
             kept.hardlink_to(path)
@@ -227,16 +226,16 @@ def _put_file(place: Path, path: Path, kept: Path | None) -> None:
             place.replace(path)
     else:
         path.hardlink_to(place)  # fails where somebody made one meanwhile
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _put_folder(place: Path, path: Path, kept: Path | None) -> None:
     for file in place.iterdir():
-        _sync(file)
-    sync_folder(place)
+        sync(file)
+    sync(place)
     if kept is None:
         place.rename(path)  # fails where somebody put something into it meanwhile
-        sync_folder(path.parent)
+        sync(path.parent)
         return
     there = Folder(path, durability="disk", patience_s=_PATIENCE_S, steps=migrations())
     try:
@@ -255,14 +254,6 @@ def _nobody_in(path: Path) -> Iterator[None]:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
         yield
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 @contextlib.contextmanager

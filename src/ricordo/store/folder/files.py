@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from ricordo.errors import StoreError, UnavailableError
+from ricordo.store.beside import sync
 from ricordo.store.folder.layout import LOCK
 
 try:
@@ -87,13 +88,8 @@ class Disk:
 
     def sync(self, path: Path) -> None:
         """See a file to the disk."""
-        if not self.syncs:
-            return
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+        if self.syncs:
+            sync(path)
 
     def sync_folder(self, path: Path) -> None:
         """See the names in a folder to the disk."""

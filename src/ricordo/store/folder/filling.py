@@ -12,7 +12,7 @@ import apsw
 
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Durability
-from ricordo.store.beside import place_beside, sync_folder
+from ricordo.store.beside import place_beside, sync
 from ricordo.store.folder.layout import FILES, INDEX, PEOPLE
 from ricordo.store.folder.opening import Folder
 from ricordo.store.sqlite import faults
@@ -37,7 +37,7 @@ def fill_folder(target: Path, source: apsw.Connection, *, durability: Durability
     with _filled(target, source, durability=durability, patience_s=patience_s) as place:
         faults.reached("folder: before naming")
         place.rename(target)
-        sync_folder(target.parent)
+        sync(target.parent)
 
 
 def turn_into_folder(path: Path, *, durability: Durability, patience_s: float) -> None:
@@ -54,7 +54,7 @@ def turn_into_folder(path: Path, *, durability: Durability, patience_s: float) -
             with _filled(path, source, durability=durability, patience_s=patience_s) as place:
                 _remove_folder(whole)
                 place.rename(whole)  # from here on it needs but its name
-                sync_folder(path.parent)
+                sync(path.parent)
             kept = _free(path.with_name(f"{path.name}{_KEPT}"))
             path.rename(kept)
         _announce(path, kept)
@@ -62,7 +62,7 @@ def turn_into_folder(path: Path, *, durability: Durability, patience_s: float) -
         faults.reached("folder: before naming")
         with contextlib.suppress(FileNotFoundError):  # another process was first
             whole.rename(path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def take_in_single_file(folder: Path, *, durability: Durability, patience_s: float) -> None:
@@ -103,7 +103,7 @@ def _filled(target: Path, source: apsw.Connection, *, durability: Durability, pa
             folder.fill(source)
         finally:
             folder.close()
-        sync_folder(place)
+        sync(place)
         yield place
 
 
