@@ -29,21 +29,27 @@ import ricordo.clock
 shift = int(os.environ["SHIFT_MS"])
 ricordo.clock.SystemClock.now = lambda self: time.time_ns() // 1_000_000 + shift
 from ricordo.store.sqlite import faults
-if os.environ.get("DIES_AT"):
-    faults.install(lambda point: os._exit(9) if point == os.environ["DIES_AT"] and CALLS else None)
-CALLS = []
+DIES_AT = os.environ.get("DIES_AT")
+ASKED, WRITTEN = [], []
+def may_die(point):
+    if ASKED and point == "apply: after nodes":
+        WRITTEN.append(1)
+    if WRITTEN and point == DIES_AT:
+        os._exit(9)
+faults.install(may_die)
 from ricordo.language.openai import OpenAIModel
 complete = OpenAIModel.complete
 async def noted(*given, **named):
-    CALLS.append(1)
-    if os.environ.get("DIES_AT") == "asking":
+    ASKED.append(1)
+    if DIES_AT == "asking":
         os._exit(9)
     return await complete(*given, **named)
 OpenAIModel.complete = noted
 from ricordo.doors.cli import run
 sys.exit(run())
 """
-"""The program with its clock moved on, which dies at a point once a model was asked to consolidate."""
+"""The program with its clock moved on, which dies at a point of the commit that follows a model's answer. Vectors are
+written in the background meanwhile: a commit of theirs, which holds no nodes, is not the one."""
 
 
 class Assistant:
