@@ -288,7 +288,7 @@ def _said_by_shape(seen: _Sighting, words: Sequence[str]) -> Iterator[_Said]:
 
 
 def _is_work(words: Sequence[str]) -> bool:
-    """Whether a name in capitals is of what people work on: "Dialogue Engine", "Type Systems", not "Brightwater Systems"."""
+    """Whether a name is of what people work on: "Dialogue Engine", "Type Systems", but not "Brightwater Systems"."""
     is_either = words[-1] in words_of("bodies") and not all(is_ordinary(word) for word in words)
     return len(words) > 1 and words[-1] in words_of("heads") and not is_either
 
