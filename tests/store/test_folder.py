@@ -12,6 +12,7 @@ import apsw
 import numpy as np
 import pytest
 from tests.crash import prefixes
+from tests.crash.embedders import Letters
 from tests.store.folders import everything, lines, without_index
 from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing, raw
@@ -109,6 +110,27 @@ async def test_no_vector_is_computed_when_the_index_is_made_anew(folder):
         await memory.settle(20)
         assert (await memory.stats()).embedded == 20
     assert Counting.asked == asked
+
+
+async def test_vectors_that_went_do_not_come_back_when_the_index_is_made_anew(folder):
+    """Those of forgotten memories go with their model, and with their text, and nobody makes them again."""
+    async with opened(folder, embedder="hashing") as memory:
+        said = [await memory.add(f"message {number}") for number in range(20)]
+        fact = await memory.remember("Anna likes tea")
+        await memory.settle(20)
+        changed = await memory.update(fact.id, content="Anna likes coffee")
+        await memory.undo((await memory.history(changed.id))[-1].commit.seq)
+        for id_ in (*said[:5], fact.id):
+            await memory.forget(id_)
+    for embedder in (Letters(), "hashing"):
+        async with opened(folder, embedder=embedder) as memory:
+            await memory.settle(20)
+    before = everything(folder)
+    assert len(before["vectors"]) == 15
+    without_index(folder)
+    async with opened(folder, embedder="hashing") as memory:
+        await memory.settle(20)
+    assert everything(folder) == before
 
 
 async def test_what_is_off_the_record_stays_so_without_the_index(folder):

@@ -32,7 +32,8 @@ def watch(connection: apsw.Connection, shapes: Shapes) -> None:
             # What is to be erased stays written down until all of it has gone from the files, too.
             if (shape.table.name, event) != ("to_erase", "DELETE"):
                 _watch(connection, shape.table.name, shape.table.key, event, side)
-    _watch(connection, _VECTORS, ("node", "model"), "INSERT", "NEW")
+    for event, side in (("INSERT", "NEW"), ("DELETE", "OLD")):
+        _watch(connection, _VECTORS, ("node", "model"), event, side)
 
 
 def _watch(connection: apsw.Connection, table: str, key: tuple[str, ...], event: str, side: str) -> None:
@@ -120,10 +121,14 @@ def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str
 
 
 def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[tuple[str, bytes]]:
-    """The line of a vector; none where it has gone again."""
+    """The line of a vector, or of its going; none where the memory has gone, too."""
     row = connection.execute(sql("vector_lines"), (node, model)).fetchone()
     if row is None:
-        return []
+        gone = connection.execute(sql("vector_gone"), (node, model))
+        return [
+            (VECTORS, summed({"memory": memory, "model": name, "dimension": dimension, "removed": True}))
+            for memory, name, dimension in gone
+        ]
     memory, name, dimension, content, speaker, vector, pieces, words = row
     line: Line = {"memory": memory, "model": name, "dimension": dimension}
     line |= {"made_from": content_hash(content, speaker), "vector": b64encode(vector).decode()}

@@ -122,13 +122,16 @@ def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownK
 
 def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple[Any, Any], int],
                made_from: Mapping[str, tuple[int, str]]) -> None:  # fmt: skip
-    """Write the vector of a line, if it was made from what the memory says now, and by a model still in use.
+    """Write the vector of a line, if it was made from what the memory says now, and by a model still in use; or take
+    it out again, where the line says so.
 
     Raises:
         Unfit: the line holds no vector.
     """
     model = models.get((line.get("model"), line.get("dimension")))
     key, wanted = made_from.get(str(line.get("memory")), (0, ""))
+    if line.get("removed"):
+        connection.execute(sql("vector_remove"), (key, model))
     if model is None or wanted != line.get("made_from"):
         return
     try:

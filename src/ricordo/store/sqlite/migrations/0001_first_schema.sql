@@ -61,14 +61,16 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_by_commit ON sessions (commit_seq);
 
+-- For an IN of three values or more SQLite builds a tree of them at each row, which took longer than all the rest of an
+-- insert: what most rows hold is asked first.
 CREATE TABLE nodes (
   key           INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: indexes in other processes hold it
   id            TEXT NOT NULL UNIQUE,
   space         INTEGER NOT NULL REFERENCES spaces,
-  shelf         TEXT NOT NULL CHECK (shelf IN ('k', 'e', 'c')),  -- knowledge, episode, consolidated episode
-  type          TEXT NOT NULL CHECK (type IN ('episodic', 'semantic', 'procedural', 'opinion')),
-  category      TEXT CHECK (category IN ('preference', 'identity', 'relationship', 'knowledge', 'reflection',
-                  'summary', 'context', 'event', 'task', 'observation')),
+  shelf         TEXT NOT NULL CHECK (shelf = 'e' OR shelf IN ('k', 'c')),  -- knowledge, episode, consolidated episode
+  type          TEXT NOT NULL CHECK (type = 'episodic' OR type IN ('semantic', 'procedural', 'opinion')),
+  category      TEXT CHECK (category IS NULL OR category IN ('preference', 'identity', 'relationship', 'knowledge',
+                  'reflection', 'summary', 'context', 'event', 'task', 'observation')),
   content       TEXT NOT NULL,
   source_type   TEXT NOT NULL,
   source_role   TEXT,

@@ -32,6 +32,12 @@ FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss
 WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.shelf = 'e'
 GROUP BY n.space, n.session ORDER BY min(n.event_time), min(n.key)
 
+-- name: conversations_waiting_latest
+-- The conversations of the latest messages that have not become knowledge, anybody's.
+SELECT DISTINCT sp.owner, sp.chat, ss.session_id
+FROM (SELECT space, session FROM live_nodes WHERE shelf = 'e' ORDER BY key DESC LIMIT :most) n
+JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
+
 -- name: episodes_waiting
 -- Messages of one conversation that have not become knowledge, in order.
 SELECT n.key FROM live_nodes n LEFT JOIN sessions ss ON ss.key = n.session
