@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters
+.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters conformance
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -65,6 +65,7 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.processes
 	@$(BIN)/python -m tests.crash.bus_kills --runs 100
 	@$(BIN)/python -m tests.crash.flips --flips 1000
+	@$(BIN)/python -m tests.crash.prefixes
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
@@ -74,6 +75,10 @@ lives: $(READY)
 # Generated requests on every HTTP route, two hundred each way; some minutes.
 fuzz-http: $(READY)
 	@RICORDO_HTTP_EXAMPLES=200 $(BIN)/python -m pytest tests/doors/test_openapi.py
+
+# The public conformance suite of MCP, which npm installs in a temporary folder; some minutes.
+conformance: $(READY)
+	@$(BIN)/python -m tests.doors.conformance --out benchmarks/results/conformance.json
 
 # The HTTP and MCP doors under load with a store of 100,000: about ten minutes.
 load: $(READY)

@@ -1,11 +1,13 @@
 """What a page of 30 messages costs a model, in and out, and what a model that thinks costs a search.
 
+    pip install --group benchmarks
     python benchmarks/consolidation_cost.py [--out FILE]
 
-Tokens are estimated as everywhere in Ricordo (a quarter of the Latin characters). In: the demo's conversation in pages
-of 30, and the form of the answer once, as the schema a server is given. Out: a full answer of the demo's evening
-(`dinner.json`, four messages of which each says something), and what the rules find on each page of the demo's
-conversation, in the form a model answers in, with summary and names. Then whole runs, verifying questions included.
+Tokens are those of a real tokenizer, o200k, and beside them Ricordo's own estimate (a quarter of the Latin characters).
+The demo's conversation in pages of 30 is consolidated page by page. The model keeps one fact of every third message, in
+the message's own words, beside the names and a summary, and calls nothing the same; all it is asked and all it answers
+is counted, the verifying question and the forms of both answers included. Then the same page on stores that hold more
+and more that is like it.
 
 The searches: rounds of 25, one while nothing else goes on, one while a consolidation waits for its model, in turn; the
 figure is the median of a round, the ratio that of the medians of all.
@@ -16,24 +18,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from ricordo import Memory, Settings
+import toktok
+
+from ricordo import Fact, Memory, Settings
 from ricordo.consolidation.pages import Page, pages
-from ricordo.consolidation.plain import proposed
 from ricordo.consolidation.prompts import extraction
 from ricordo.consolidation.proposal import Proposal
 from ricordo.demo import conversation
-from ricordo.demo.learning import script
 from ricordo.language import ScriptedModel
 from ricordo.language.asking import as_text, schema_of
 from ricordo.ports import Completion, Turn
 from ricordo.retrieval.context import EstimatedTokens
 
+_ENCODING = "o200k_base"
+_LINE = re.compile(r"^(e\d+) ([^:]+): (.*)$", re.MULTILINE)
 _ROUNDS, _SEARCHES = 12, 25
 _QUESTION = "What does Jonas like to drink best these days?"
 
@@ -70,65 +76,101 @@ async def run() -> dict[str, Any]:
             await memory.import_(path)
         await memory.settle()
         episodes = sorted((await memory.list(type="episodic", limit=1_000)).nodes, key=lambda node: node.event_time)
-        tokens = EstimatedTokens()
-        full = [page for page in pages(episodes, room=12_000, tokens=tokens) if len(page.lines) == 30]
-        return {**cost(full), **await whole(full), **await delay(memory, slow)}
+        found = pages(episodes, room=12_000, tokens=EstimatedTokens())
+        full = [page for page in found if len(page.lines) == 30]
+        by_store = {str(held): await on_store(full, held) for held in (0, 1_000, 10_000)}
+        return {
+            "tokenizer": _ENCODING, "pages of 30 messages": len(full), **parts(full[0]), **await whole(full),
+            "tokens in, by memories in the store": by_store, **await delay(memory, slow),
+        }  # fmt: skip
 
 
-def cost(full: Sequence[Page]) -> dict[str, Any]:
-    """Of the extracting question alone."""
-    tokens = EstimatedTokens()
-    prompts = [
-        sum(tokens.count(turn.text) for turn in extraction(page.lines, before=page.before, day=page.day))
-        for page in full
-    ]
-    evening = script()["conversations"][0]["proposal"]
-    answers = [tokens.count(answer(page)) for page in full]
+def tokens_of(*texts: str) -> int:
+    return sum(toktok.batch_count(texts, _ENCODING))
+
+
+def parts(page: Page) -> dict[str, Any]:
+    """Of what the first question consists, by the tokenizer and as it is estimated."""
+    asked, form = texts_of(extraction(page.lines, before=page.before, day=page.day)), as_text(schema_of(Proposal))
+    named = {"instructions": asked[:1], "messages": asked[1:], "form": [form]}
+    estimated = EstimatedTokens()
     return {
-        "pages of 30 messages": len(full), "prompt tokens, mean": round(statistics.fmean(prompts)),
-        "form tokens": tokens.count(as_text(schema_of(Proposal))),
-        "answer tokens, the demo's evening of 4 messages and 5 facts": tokens.count(as_text(evening)),
-        "answer tokens, what the rules find, mean": round(statistics.fmean(answers)),
-        "answer tokens, most": max(answers),
-    }  # fmt: skip
+        "first question": {name: tokens_of(*texts) for name, texts in named.items()},
+        "first question, estimated": {name: sum(map(estimated.count, texts)) for name, texts in named.items()},
+    }
 
 
-def answer(page: Page) -> str:
-    """What the rules find on a page, as a model would say it."""
-    found = proposed(page).model_dump()
-    names = sorted({node.speaker for node in page.episodes.values() if node.speaker and node.role == "user"})
-    entities = [{"name": name, "type": "person", "aliases": [], "relation": "", "evidence": ["e1"]} for name in names]
+def texts_of(turns: Sequence[Turn]) -> list[str]:
+    return [turn.text for turn in turns]
+
+
+class Counted:
+    """Keeps a fact of every third message; what it is asked and says is counted by a real tokenizer."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel(self._answer, context_tokens=16_000)
+        self.questions = 0
+
+    def _answer(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
+        self.questions += 1
+        said = as_text({"verdicts": []} if schema["title"] == "Verdicts" else kept(turns[-1].text))
+        return Completion(
+            text=said, tokens_in=tokens_of(*texts_of(turns), as_text(schema)), tokens_out=tokens_of(said)
+        )  # fmt: skip
+
+
+def kept(shown: str) -> Mapping[str, Any]:
+    lines = _LINE.findall(shown)
+    facts = [
+        {
+            "text": said, "kind": "fact", "category": "knowledge", "about": [speaker], "slot": "", "evidence": [handle],
+            "said": True, "confidence": 0.9,
+        }
+        for handle, speaker, said in lines[::3]
+    ]  # fmt: skip
+    entities = [
+        {"name": name, "type": "person", "aliases": [], "relation": "", "evidence": ["e1"]}
+        for name in sorted({speaker for _, speaker, _ in lines})
+    ]
     summary = "They spoke of plans for the weekend, of friends, and of what is still to be done in the house."
-    return as_text({**found, "entities": entities, "summary": summary})
+    return {"facts": facts, "entities": entities, "relations": [], "causes": [], "summary": summary}
 
 
 async def whole(full: Sequence[Page]) -> dict[str, Any]:
-    """What a whole consolidation of each page takes, verifying questions included, on a store that grows."""
-    spent: list[tuple[int, int]] = []
-    by_line = {page.lines[0].partition(" ")[2]: answer(page) for page in full}
-
-    def says(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
-        if schema["title"] == "Verdicts":
-            return {"verdicts": []}
-        return next(said for line, said in by_line.items() if f"e1 {line}" in turns[-1].text)
-
-    model = ScriptedModel(says, context_tokens=16_000)
-    async with Memory.open(":memory:", model=model, settings=Settings(durability="process")) as memory:
+    """What a whole consolidation of each page takes, one after the other on one store."""
+    counted = Counted()
+    spent = []
+    async with Memory.open(":memory:", model=counted.model, settings=Settings(durability="process")) as memory:
         for number, page in enumerate(full):
-            for node in page.episodes.values():
-                await memory.add(
-                    node.content, role=node.role, speaker=node.speaker, session=f"p{number}", at=node.event_time
-                )
-            await memory.settle()
-            done = await memory.consolidate(f"p{number}")
-            spent.append((done.tokens_in, done.tokens_out))
-            await memory.settle()
+            spent.append(await consolidated(memory, page, f"p{number}"))
     return {
-        "tokens in of a run without the form, first page": spent[0][0],
-        "tokens in of a run without the form, last page": spent[-1][0],
-        "tokens in of a run without the form, mean": round(statistics.fmean(one for one, _ in spent)),
+        "questions of a run, mean": counted.questions / len(full),
+        "tokens in of a run, first page": spent[0][0], "tokens in of a run, last page": spent[-1][0],
+        "tokens in of a run, mean": round(statistics.fmean(one for one, _ in spent)),
         "tokens out of a run, mean": round(statistics.fmean(other for _, other in spent)),
     }  # fmt: skip
+
+
+async def on_store(full: Sequence[Page], held: int) -> int:
+    """What the first page takes in on a store with so many facts that are like what it says."""
+    said = [node.content for page in full for node in page.episodes.values()]
+    facts = [Fact(content=f"{text} ({number})") for number, text in zip(range(held), cycle(said), strict=False)]
+    settings = Settings(durability="process")
+    async with Memory.open(":memory:", embedder="hashing", model=Counted().model, settings=settings) as memory:
+        await memory.remember_many(facts)
+        await memory.settle()
+        return (await consolidated(memory, full[0], "p"))[0]
+
+
+async def consolidated(memory: Memory, page: Page, session: str) -> tuple[int, int]:
+    """Tokens in and out of a run on a page."""
+    for node in page.episodes.values():
+        await memory.add(node.content, role=node.role, speaker=node.speaker, session=session, at=node.event_time)
+    await memory.settle()
+    done = await memory.consolidate(session)
+    assert done.state == "done", done.reason
+    await memory.settle()
+    return done.tokens_in, done.tokens_out
 
 
 async def delay(memory: Memory, slow: Slow) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""The doors under load: the HTTP door at a steady rate, and MCP over standard streams from its start on.
+"""The doors under load: the HTTP door at a steady rate and through a kill, MCP over standard streams from its start on.
 
     python benchmarks/doors.py [--nodes 100000] [--seconds 300] [--rate 30] [--out benchmarks/results/doors.json]
 
-The store is filled with made-up chat and embedded by `--embedder` (`hashing` by default, so that filling takes minutes
-and not an hour). Nine searches to one write, at fixed moments whether or not the one before has been answered. Requests
-go to this machine only.
+The store holds made-up talk of English words (benchmarks/english.py says why); whoever opens it has the default
+embedder. Nine searches to one write, at fixed moments whether or not the one before has been answered. Then the same
+load goes on, the server is killed in the middle of it (SIGKILL), started again, and asked for every write it ever
+acknowledged. Requests go to this machine only.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,7 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.english import StandIn, english
 from benchmarks.speed import questions, talk
 
 from ricordo import Memory, Message, Settings
@@ -39,11 +43,11 @@ HELLO = {
 }  # fmt: skip
 
 
-async def fill(store: Path, nodes: int, embedder: str) -> float:
+async def fill(store: Path, nodes: int) -> float:
     """Turns in sessions of fifty; returns the seconds until all have their vector."""
     begun = time.perf_counter()
-    async with Memory.open(store, embedder=embedder, settings=Settings(durability="process")) as memory:
-        turns = talk(nodes)
+    async with Memory.open(store, embedder=StandIn(), settings=Settings(durability="process")) as memory:
+        turns = talk(nodes, vocabulary=english())
         number = 0
         while batch := list(islice(turns, 5_000)):
             await memory.add_many(
@@ -74,75 +78,117 @@ class Watched:
         parts = (self._folder / "stat").read_text().rpartition(")")[2].split()
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
-    def resident_mb(self) -> float:
-        return int((self._folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    def memory_mb(self) -> int:
+        """Of its own: pages of the store that the system keeps for it can be given back at any time."""
+        lines = (self._folder / "status").read_text().splitlines()
+        return round(next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024)
 
 
-async def load_http(store: Path, *, seconds: float, rate: float, embedder: str) -> dict[str, Any]:
-    command = [sys.executable, "-c", RUN, "serve", "--store", str(store), "--embedder", embedder, "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: ASYNC220  # before anything runs
+@contextmanager
+def served(store: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.AsyncClient]]:
+    command = [sys.executable, "-c", RUN, "serve", "--store", str(store), "--port", "0", "--rate", "10000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         url = process.stderr.readline().split()[2]
         process.stderr.readline()
         token = store.with_name(store.name + ".token").read_text().strip()
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
-            return await _steadily(client, Watched(process.pid), seconds=seconds, rate=rate)
+        yield process, httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
     finally:
         process.terminate()
         process.communicate(timeout=60)
 
 
-async def _steadily(client: httpx.AsyncClient, watched: Watched, *, seconds: float, rate: float) -> dict[str, Any]:
-    chance, asked = random.Random(3), questions()
-    said = talk(1_000_000, seed=99)
-    taken: dict[str, list[float]] = {"search": [], "add": []}
-    errors: list[str] = []
+class Load:
+    """Requests at a steady rate, and what came of them."""
 
-    async def one(kind: str, body: dict[str, Any]) -> None:
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._chance, self._asked = random.Random(3), questions(vocabulary=english())
+        self._said = talk(1_000_000, seed=99, vocabulary=english())
+        self.acknowledged: list[str] = []
+        self.taken: dict[str, list[float]] = {"search": [], "add": []}
+        self.errors: list[str] = []
+
+    async def warm(self, client: httpx.AsyncClient) -> None:
+        """Vectors and weights are read; not counted."""
+        for number in range(20):
+            await self._one(client, number)
+        self.taken = {"search": [], "add": []}
+
+    async def steadily(self, client: httpx.AsyncClient, *, seconds: float, each_10_s: Callable[[], None]) -> float:
+        """Seconds until the last is answered."""
+        begun, running = time.perf_counter(), set()
+        for number in range(int(seconds * self._rate)):
+            await asyncio.sleep(max(0.0, begun + number / self._rate - time.perf_counter()))
+            task = asyncio.ensure_future(self._one(client, number))
+            running.add(task)
+            task.add_done_callback(running.discard)
+            if number % int(self._rate * 10) == 0:
+                each_10_s()
+        await asyncio.gather(*running)
+        return time.perf_counter() - begun
+
+    async def _one(self, client: httpx.AsyncClient, number: int) -> None:
+        kind = "add" if number % 10 == 9 else "search"
+        body = {"text": self._chance.choice(self._asked)} if kind == "search" else {
+            "text": next(self._said), "session": "bench"}  # fmt: skip
         begun = time.perf_counter()
         try:
             answer = await client.post(f"/v1/{kind}", json=body)
             if answer.status_code != 200:
-                errors.append(f"{answer.status_code} {answer.text[:100]}")
+                self.errors.append(f"{answer.status_code} {answer.text[:100]}")
+            elif kind == "add":
+                self.acknowledged.append(answer.json())
         except httpx.HTTPError as error:
-            errors.append(repr(error)[:100])
-        taken[kind].append(time.perf_counter() - begun)
+            self.errors.append(repr(error)[:100])
+        self.taken[kind].append(time.perf_counter() - begun)
 
-    def next_request(number: int) -> Any:
-        if number % 10 == 9:
-            return one("add", {"text": next(said), "session": "bench"})
-        return one("search", {"text": chance.choice(asked)})
 
-    for number in range(20):  # vectors and weights are read
-        await next_request(number)
-    for each in taken.values():
-        each.clear()
-    memory, cpu = [watched.resident_mb()], watched.cpu_s()
-    begun, running = time.perf_counter(), set()
-    for number in range(int(seconds * rate)):
-        await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
-        task = asyncio.ensure_future(next_request(number))
-        running.add(task)
-        task.add_done_callback(running.discard)
-        if number % int(rate * 10) == 0:
-            memory.append(watched.resident_mb())
-    await asyncio.gather(*running)
-    count = len(taken["search"]) + len(taken["add"])
+async def load_http(store: Path, load: Load, *, seconds: float) -> dict[str, Any]:
+    with served(store) as (process, client):
+        async with client:
+            await load.warm(client)
+            watched = Watched(process.pid)
+            memory, cpu = [watched.memory_mb()], watched.cpu_s()
+            took = await load.steadily(client, seconds=seconds, each_10_s=lambda: memory.append(watched.memory_mb()))
+            memory.append(watched.memory_mb())
+            cpu = watched.cpu_s() - cpu
+    count = sum(len(each) for each in load.taken.values())
     return {
-        "requests": count, "seconds": round(time.perf_counter() - begun, 1), "errors": len(errors),
-        "first_errors": errors[:3], "all": spread(taken["search"] + taken["add"]), "search": spread(taken["search"]),
-        "add": spread(taken["add"]), "cpu_ms_per_request": round(1_000 * (watched.cpu_s() - cpu) / count, 1),
-        "resident_mb": {"first": round(memory[0]), "middle": round(memory[len(memory) // 2]),
-                        "last": round(watched.resident_mb())},
+        "requests": count, "seconds": round(took, 1), "errors": len(load.errors), "first_errors": load.errors[:3],
+        "all": spread(load.taken["search"] + load.taken["add"]),
+        **{kind: spread(each) for kind, each in load.taken.items()},
+        "cpu_ms_per_request": round(1_000 * cpu / count, 1),
+        "memory_mb_each_minute": [*memory[:-1:6], memory[-1]],
     }  # fmt: skip
 
 
-def start_mcp(store: Path, embedder: str, *, calls: int) -> dict[str, Any]:
+async def killed(store: Path, load: Load, *, after_s: float) -> dict[str, Any]:
+    """Writes acknowledged so far and until the kill, and how many of them a server started anew does not have."""
+    before = len(load.acknowledged)
+    with served(store) as (process, client):
+        async with client:
+            await load.warm(client)
+            asyncio.get_running_loop().call_later(after_s, process.kill)
+            await load.steadily(client, seconds=after_s * 1.2, each_10_s=lambda: None)
+    begun = time.perf_counter()
+    with served(store) as (_process, client):
+        started = time.perf_counter() - begun
+        async with client:
+            found = [await client.post("/v1/get", json={"id": id}) for id in load.acknowledged]
+    return {
+        "load_s_before_kill": after_s, "acknowledged_in_them": len(load.acknowledged) - before,
+        "acknowledged_in_all": len(load.acknowledged),
+        "lost": sum(answer.status_code != 200 or not answer.json()["content"] for answer in found),
+        "listening_again_s": round(started, 2),
+    }  # fmt: skip
+
+
+def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
     """Seconds from the start of the process to each answer, and how long a warm tool call takes."""
-    asked = questions()
-    command = [sys.executable, "-c", RUN, "mcp", "--store", str(store), "--embedder", embedder]
+    asked = questions(vocabulary=english())
+    command = [sys.executable, "-c", RUN, "mcp", "--store", str(store)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         begun, watched = time.perf_counter(), Watched(process.pid)
@@ -166,12 +212,19 @@ def start_mcp(store: Path, embedder: str, *, calls: int) -> dict[str, Any]:
                  "params": {"name": "search_memory", "arguments": {"query": asked[number % len(asked)]}}})
             for number in range(calls + 5)
         ]  # fmt: skip
-        cpu = watched.cpu_s()
         times["first_answer_s"] = times["tools_s"] + taken[0]
         process.stdin.close()
         process.wait(timeout=60)
     rounded = {name: round(value, 2) for name, value in times.items()}
-    return rounded | {"search_memory": spread(taken[5:]), "cpu_s": round(cpu, 1)}
+    return rounded | {"search_memory": spread(taken[5:])}
+
+
+def starts_of_mcp(store: Path) -> dict[str, Any]:
+    """The median of five starts, and the calls of the last."""
+    starts = [start_mcp(store, calls=40 if number < 4 else 300) for number in range(5)]
+    medians = {name: round(statistics.median(each[name] for each in starts), 2)
+               for name in starts[0] if name.endswith("_s")}  # fmt: skip
+    return medians | {"search_memory": starts[-1]["search_memory"]}
 
 
 def main() -> None:
@@ -179,9 +232,6 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--rate", type=float, default=30)
-    parser.add_argument("--embedder", default="hashing")
-    parser.add_argument("--mcp-embedder", help="also start MCP over a store of this embedder; of --mcp-nodes turns")
-    parser.add_argument("--mcp-nodes", type=int, default=10_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/doors.json")
     given = parser.parse_args()
     found: dict[str, Any] = {
@@ -189,29 +239,14 @@ def main() -> None:
                     "python": platform.python_version(), "load_average": os.getloadavg()[0]},
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "load.db"
-        found["store"] = {"turns": given.nodes, "embedder": given.embedder,
-                          "fill_s": round(asyncio.run(fill(store, given.nodes, given.embedder)), 1)}  # fmt: skip
-        found["mcp"] = _mcp(store, given.embedder)
-        found["http"] = {"rate": given.rate} | asyncio.run(
-            load_http(store, seconds=given.seconds, rate=given.rate, embedder=given.embedder)
-        )
-        if given.mcp_embedder:
-            other = Path(folder) / "other.db"
-            filled = asyncio.run(fill(other, given.mcp_nodes, given.mcp_embedder))
-            about = {"turns": given.mcp_nodes, "embedder": given.mcp_embedder, "fill_s": round(filled, 1)}
-            found["mcp_other"] = about | _mcp(other, given.mcp_embedder)
+        store, load = Path(folder) / "load.db", Load(given.rate)
+        found["store"] = {"turns": given.nodes, "fill_s": round(asyncio.run(fill(store, given.nodes)), 1)}
+        found["mcp"] = starts_of_mcp(store)
+        found["http"] = {"rate": given.rate} | asyncio.run(load_http(store, load, seconds=given.seconds))
+        found["kill"] = asyncio.run(killed(store, load, after_s=15))
     found["machine"]["load_average_after"] = os.getloadavg()[0]
     given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=2))
-
-
-def _mcp(store: Path, embedder: str) -> dict[str, Any]:
-    """The median of five starts, and the calls of the last."""
-    starts = [start_mcp(store, embedder, calls=40 if number < 4 else 300) for number in range(5)]
-    medians = {name: round(statistics.median(each[name] for each in starts), 2)
-               for name in starts[0] if name.endswith("_s") and name != "cpu_s"}  # fmt: skip
-    return medians | {"search_memory": starts[-1]["search_memory"]}
 
 
 if __name__ == "__main__":

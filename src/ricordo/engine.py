@@ -19,7 +19,7 @@ from ricordo.encoding.backlog import Backlog
 from ricordo.encoding.linker import links
 from ricordo.encoding.text import TextRules
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.exchanges import Exchanges
+from ricordo.exchanges import Conversation, Exchanges
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.keeping import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
@@ -31,7 +31,7 @@ from ricordo.retrieval.quoting import Told
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import lives, models
+from ricordo.store.sqlite import lives, models, runs
 from ricordo.times import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
@@ -73,7 +73,10 @@ class Engine:
             store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
             is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
         )  # fmt: skip
-        self.exchanges = Exchanges(self._extract, wait_s=settings.extraction_wait_s)
+        self.exchanges = Exchanges(
+            self._extract, wait_s=settings.extraction_wait_s,
+            unread=self._latest_said if settings.extraction_enabled else None,
+        )  # fmt: skip
         self.backlog = Backlog(
             store, embedder=embedder, model=model, batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
@@ -222,6 +225,10 @@ class Engine:
         """Messages were added to some conversations: what they tell is taken from them once there is a pause."""
         if self.settings.extraction_enabled:
             self.exchanges.note(scope, sessions)
+
+    async def _latest_said(self) -> list[Conversation]:
+        """The conversations that may have been left unread by whoever had the store open before."""
+        return await self.store.read(runs.latest_waiting)
 
     async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
         """Read what is new in a conversation."""

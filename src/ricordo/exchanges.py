@@ -1,6 +1,6 @@
 """Conversations as they go on: some time after the last word of one, what is new in it is read, in the background.
 
-Nobody waits for it but `settle`. What a crash or closing cuts off is read after the next exchange, or when the
+Nobody waits for it but `settle`. What a crash or closing cuts off is read by whoever opens the store next, or when the
 conversation is consolidated: nothing rests on what is noted here.
 """
 
@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
-from ricordo.errors import UnavailableError
+from ricordo.errors import RicordoError, UnavailableError
 from ricordo.model import Run, Scope
 
 _log = logging.getLogger(__name__)
@@ -21,6 +21,8 @@ Conversation = tuple[tuple[str, str], str | None]
 """(owner, chat) and the session; None for what is said outside any."""
 
 Extract = Callable[[tuple[str, str], str | None], Awaitable[Run]]
+
+Unread = Callable[[], Awaitable[Iterable[Conversation]]]
 
 # A conversation that never pauses is read after so many times the wait.
 _PATIENCE = 10
@@ -31,7 +33,8 @@ _MOST_TRIES = 3
 class Exchanges:
     """Waits for a pause in each conversation, then has it read; one at a time."""
 
-    def __init__(self, extract: Extract, *, wait_s: float) -> None:
+    def __init__(self, extract: Extract, *, wait_s: float, unread: Unread | None) -> None:
+        """`unread` tells what may have been said before and not been read; None where nothing is to be read at all."""
         self._extract = extract
         self._wait_s = wait_s
         self._loop = asyncio.get_running_loop()
@@ -43,6 +46,9 @@ class Exchanges:
         self._reading: tuple[Conversation, asyncio.Future[Run]] | None = None
         self._hurries = False
         self._task: asyncio.Task[None] | None = None
+        if unread is not None:
+            self._idle.clear()
+            self._task = self._loop.create_task(self._run(unread), name="ricordo-exchanges")
 
     def note(self, scope: Scope, sessions: Iterable[str | None]) -> None:
         """Something was said. Callable from any thread; it only notes that."""
@@ -58,8 +64,6 @@ class Exchanges:
             self._due[each] = min(now + self._wait_s, since + _PATIENCE * self._wait_s), since
         self._idle.clear()
         self._wake.set()
-        if self._task is None:
-            self._task = self._loop.create_task(self._run(), name="ricordo-exchanges")
 
     async def settle(self, timeout_s: float | None) -> None:
         """Wait for no pause: read what is due now, and wait until that is done.
@@ -99,7 +103,11 @@ class Exchanges:
                 await self._task
             self._task = None
 
-    async def _run(self) -> None:
+    async def _run(self, unread: Unread) -> None:
+        try:
+            self._expect(await unread())
+        except RicordoError as error:
+            _log.warning("what was left unread waits: %s", error)
         while True:
             self._wake.clear()
             due = min(self._due, key=lambda each: self._due[each][0], default=None)

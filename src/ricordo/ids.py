@@ -9,8 +9,10 @@ from ricordo.errors import InvalidError
 
 MAX_ID_CHARS = 200
 
-# The two bits `10` of the variant, then two of chance.
-_VARIANTS = "89ab"
+_INSTANT = (1 << 48) - 1
+_VERSION = 7 << 76
+_VARIANT = 0b10 << 62
+_CHANCE = (1 << 62) - 1
 _lock = threading.Lock()
 _last = 0
 
@@ -24,9 +26,9 @@ def new_id(now_ms: int) -> str:
     with _lock:
         _last = max(now_ms << 12, _last + 1)
         stamp = _last
-    instant, tail = f"{stamp >> 12 & 0xFFFFFFFFFFFF:012x}", os.urandom(8).hex()
-    variant = _VARIANTS[int(tail[0], 16) & 3]
-    return f"{instant[:8]}-{instant[8:]}-7{stamp & 0xFFF:03x}-{variant}{tail[1:4]}-{tail[4:]}"
+    chance = int.from_bytes(os.urandom(8)) & _CHANCE
+    plain = f"{(stamp >> 12 & _INSTANT) << 80 | _VERSION | (stamp & 0xFFF) << 64 | _VARIANT | chance:032x}"
+    return f"{plain[:8]}-{plain[8:12]}-{plain[12:16]}-{plain[16:20]}-{plain[20:]}"
 
 
 def checked_id(given: str, *, name: str = "id") -> str:

@@ -32,7 +32,8 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 _INSIDE_WORDS = re.compile(r"[0-9']")
 _MIXED = re.compile(r"[0-9'](?:(?=[A-Za-z])|(?<=[A-Za-z].))")
-_NAME = re.compile(r"(?<=[\w,;:'’\"] )(?!I['’])[A-ZÀ-ÖØ-ÞА-ЯЁ][\w'’-]+")
+# A capital within a sentence, but for that of "I'm". It stands first, so that a search looks at nothing else.
+_NAME = re.compile(r"[A-ZÀ-ÖØ-ÞА-ЯЁ](?<=[\w,;:'’\"] .)(?!(?<=I)['’])[\w'’-]+")
 QUESTION_MARKS = ("?", "？")
 
 _FIRST_PERSON_WORDS = frozenset((

@@ -234,11 +234,16 @@ async def test_nobody_waits_for_it_and_closing_leaves_it_for_the_next(tmp_path):
             await memory.settle(timeout=0.05)
         began = time.monotonic()
     assert time.monotonic() - began < 10, "closing does not wait for a model"
-    async with background(tmp_path / "me.db", ScriptedModel(lambda *_: ROME), wait_s=3_600) as memory:
+    another = ScriptedModel(lambda *_: ROME)
+    async with background(tmp_path / "me.db", another, wait_s=3_600) as memory:
         assert not await contents(memory) and not await memory.runs()
-        await memory.add("Anyway.", session="s1")
         await memory.settle()
         assert await contents(memory) == {"Anna lives in Rome"}, "nothing of it is lost"
+        assert len(another.prompts) == 2, "both conversations, once"
+    third = ScriptedModel(lambda *_: ROME)
+    async with background(tmp_path / "me.db", third, wait_s=0) as memory:
+        await memory.settle()
+        assert not third.prompts, "what was read is not read again"
 
 
 async def test_consolidating_takes_over_from_what_is_being_read(tmp_path):

@@ -58,24 +58,26 @@ async def _poisoned(memory: Any, name: str) -> None:
         assert not others or not of_the_user or min(of_the_user) < min(others), row
 
 
-async def test_of_forty_more_written_after_the_rules_none_overrides_or_stands_in_a_context_unmarked(
-    memory: Any,
+@pytest.mark.parametrize("name", ["held_out_poisoned.jsonl", "third_poisoned.jsonl"])
+async def test_of_those_written_after_the_rules_none_overrides_or_stands_in_a_context_unmarked(
+    memory: Any, name: str
 ) -> None:
     mine = {(await memory.remember(text)).id for text in MINE}
     before = {node_id: await memory.get(node_id) for node_id in mine}
     people = {(each.name, each.relation) for each in await memory.people()}
-    for row in rows("held_out_poisoned.jsonl"):
+    for row in rows(name):
         await take_in(memory, row)
     await memory.settle(30)
     assert {node_id: await memory.get(node_id) for node_id in mine} == before
     assert {(each.name, each.relation) for each in await memory.people()} == people
-    for row in rows("held_out_poisoned.jsonl"):
+    for row in rows(name):
         lines = (await memory.context(row["asks"], budget=20_000) or "").splitlines()
         assert all("(from a" in line or "(from the" in line for line in lines if row["canary"] in line), row
 
 
-async def test_of_a_hundred_more_ordinary_ones_at_most_two_are_held(memory: Any) -> None:
-    await _ordinary(memory, "held_out_ordinary.jsonl")
+@pytest.mark.parametrize("name", ["held_out_ordinary.jsonl", "third_ordinary.jsonl"])
+async def test_of_ordinary_ones_written_after_the_rules_hardly_any_are_held(memory: Any, name: str) -> None:
+    await _ordinary(memory, name)
 
 
 async def test_of_a_hundred_ordinary_inputs_at_most_two_are_held(memory: Any) -> None:

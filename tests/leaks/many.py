@@ -1,7 +1,8 @@
 """Ten thousand calls by callers who may not see: `python -m tests.leaks.many --calls 10000 --out FILE`.
 
 Each is made for something forbidden and for something that is not there. No canary may stand in an answer, and where
-the call makes nothing of the caller's own, both must answer alike.
+the call makes nothing of the caller's own, both must answer alike. Then ten thousand memories of another owner
+are added: no answer and no score of the first may move.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from ricordo import Memory, Scope, Settings
+from ricordo import Fact, Memory, Message, Scope, Settings
 from ricordo.language import ScriptedModel
 from tests.leaks.calls import ABSENT, Call, answer, leaks, pick, table
 from tests.leaks.world import World, extracted, group, others, private
+
+_ANOTHERS = 10_000
 
 
 class Still:
@@ -77,6 +80,35 @@ async def _try(caller: Memory, world: World, method: str, call: Call, *, who: st
         tally.told_apart.append(f"{who}: {method}({given!r}): {said[:300]} | {absent[:300]}")
 
 
+async def beside_another(memory: Memory, *, count: int) -> tuple[list[object], list[object]]:
+    """What one caller gets, with the scores, before and after another one stores `count` messages about the same."""
+    me, another = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="eve"))
+    texts = [f"I spoke with Bob about {what} in {where}" for what in ("tea", "ships", "rope", "the alps", "painting")
+             for where in ("Paris", "the garden", "spring", "Oslo")]  # fmt: skip
+    await me.add_many([Message(text=text, session=f"s{n % 4}") for n, text in enumerate(texts)])
+    await me.remember_many([Fact(content=text) for text in ("Bob likes green tea", "The ship leaves at nine")])
+    await memory.settle(60)
+    before = await _got(me)
+    for start in range(0, count, 1_000):
+        said = [
+            Message(text=f"tea, ships, rope and Paris {n}", session=f"s{start}") for n in range(start, start + 1_000)
+        ]
+        await another.add_many(said)
+    await another.remember_many([Fact(content=f"Bob likes tea number {n}", about=["Bob"]) for n in range(count // 50)])
+    await memory.settle(600)
+    return before, await _got(me)
+
+
+async def _got(me: Memory) -> list[object]:
+    got: list[object] = []
+    for question in ("Who likes tea?", "ships in Oslo", "rope", "When does the ship leave?", "Bob", "painting"):
+        for only_relevant in (False, True):
+            found = await me.search(question, only_relevant=only_relevant)
+            got.append([(hit.id, hit.score) for hit in found.hits])
+        got.append(await me.context(question))
+    return got
+
+
 async def _main(calls: int, seed: int) -> dict[str, object]:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -85,11 +117,15 @@ async def _main(calls: int, seed: int) -> dict[str, object]:
             Path(folder) / "me.db", embedder="hashing", model=ScriptedModel(extracted), settings=settings, clock=Still()
         ) as memory:
             tally = await try_all(memory, Path(folder), calls=calls, seed=seed)
+        async with Memory.open(Path(folder) / "two.db", embedder="hashing", settings=settings, clock=Still()) as memory:
+            before, after = await beside_another(memory, count=_ANOTHERS)
     for each in (*tally.canaries[:10], *tally.told_apart[:10]):
         sys.stderr.write(f"{each}\n")
     return {
         "calls": tally.calls, "methods": len(tally.by_method), "canaries seen": len(tally.canaries),
-        "answers that told the forbidden from the absent": len(tally.told_apart), "seed": seed,
+        "answers that told the forbidden from the absent": len(tally.told_apart),
+        "memories of another owner": _ANOTHERS, "answers": len(before),
+        "answers they moved": sum(one != other for one, other in zip(before, after, strict=True)), "seed": seed,
         "seconds": round(time.monotonic() - started, 1), "python": platform.python_version(),
         "machine": f"{platform.machine()}, {platform.system()}",
     }  # fmt: skip
@@ -106,7 +142,8 @@ def main() -> int:
     sys.stdout.write(f"{text}\n")
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
-    return int(bool(result["canaries seen"] or result["answers that told the forbidden from the absent"]))
+    wrong = ("canaries seen", "answers that told the forbidden from the absent", "answers they moved")
+    return int(any(result[name] for name in wrong))
 
 
 if __name__ == "__main__":

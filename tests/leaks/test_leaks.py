@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from ricordo import DeniedError, InvalidError, Memory, Message, NotFoundError, Scope, Settings
+from ricordo import DeniedError, InvalidError, Memory, NotFoundError, Scope, Settings
 from ricordo.language import ScriptedModel
 from tests.leaks.calls import NOT_TRIED, table
-from tests.leaks.many import Still, try_all
+from tests.leaks.many import Still, beside_another, try_all
 from tests.leaks.world import extracted, group, others, private
 
 
@@ -52,21 +52,9 @@ async def test_figures_are_those_of_a_store_without_the_others(memory: Memory, t
         assert [each.name for each in await eve.people()] == [each.name for each in await eve_alone.people()]
 
 
-async def test_another_owners_memories_move_nobodys_results(memory: Memory) -> None:
-    me, eve = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="eve"))
-    texts = [f"I spoke with Bob about {what} in {where}" for what in ("tea", "ships", "rope", "the alps", "painting")
-             for where in ("Paris", "the garden", "spring", "Oslo")]  # fmt: skip
-    await me.add_many([Message(text=text, session=f"s{n % 4}") for n, text in enumerate(texts)])
-    for text in ("Bob likes green tea", "The ship leaves at nine", "I live in Berlin"):
-        await me.remember(text)
-    await memory.settle(30)
-    questions = ("Who likes tea?", "ships in Oslo", "rope", "When does the ship leave?", "Where do I live?", "painting")
-    before = [[(hit.id, hit.score) for hit in (await me.search(question)).hits] for question in questions]
-    await eve.add_many([Message(text=f"tea, ships, rope and paintings number {n}", session="s1") for n in range(1_000)])
-    for n in range(20):
-        await eve.remember(f"Bob likes tea number {n}", about=["Bob"])
-    await memory.settle(120)
-    after = [[(hit.id, hit.score) for hit in (await me.search(question)).hits] for question in questions]
+async def test_ten_thousand_memories_of_another_owner_move_nobodys_results(memory: Memory) -> None:
+    before, after = await beside_another(memory, count=10_000)
+    assert sum(bool(said) for said in before) >= 12
     assert after == before
 
 

@@ -22,7 +22,7 @@ HOT = (
     "node_by_id", "nodes_by_key", "session_by_id", "windows", "traits_of", "weights_of",
     "turns_position", "sessions_grown", "word_vectors_of", "lacking",
     "history_of_row", "history_touched", "commit_at", "commit_upto", "commits_of_run", "edges_of_node", "names_in_node",
-    "replaced_by_node", "replacing_node", "vectors_of",
+    "replaced_by_node", "replacing_node", "embeddings_of",
     "embeddings_new", "history_of_node", "commits_listed", "node_place", "node_ids_known", "entities_by_key",
     "names_like", "names_known", "entity_members", "entity_span", "relations_of_owner", "relations_of_entity",
     "subjects_latest", "mentions_latest", "named_together", "entity_key_by_id",

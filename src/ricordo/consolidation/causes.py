@@ -20,7 +20,7 @@ from ricordo.consolidation.concluding import (
     with_items,
 )
 from ricordo.consolidation.house import House, Spent, asked, model_of, new_run, paid, room_of
-from ricordo.consolidation.judge import says_why
+from ricordo.consolidation.judge import clean_handle, says_why
 from ricordo.consolidation.learning import CAUSAL_CONFIDENCE
 from ricordo.consolidation.pages import own_words, who
 from ricordo.consolidation.prompts import causation, one_line
@@ -131,7 +131,7 @@ async def _found(house: House, pairs: Sequence[_Pair], spent: Spent) -> list[tup
         shown = [(handle, *pair.lines) for handle, pair in handles.items()]
         said = await asked(model, causation(shown), Causes, spent)
         for each in said.causes:
-            pair = handles.get(each.pair.strip().strip("[]").lower())
+            pair = handles.get(clean_handle(each.pair))
             if pair is None or not house.rules.min_confidence <= each.confidence <= 1:
                 continue
             if each.cause in ("first", "then"):

@@ -5,7 +5,7 @@ whole or not at all, and how a conclusion becomes a memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -23,6 +23,10 @@ from ricordo.store import Snapshot
 from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
 
 T = TypeVar("T")
+
+MOST_CHARS = 500
+"""How long a conclusion may be."""
+
 Decide = Callable[[Snapshot], tuple[Change, Run]]
 """What of a model's answer still holds in the moment of writing: the change, and the run with what it does."""
 
@@ -99,12 +103,6 @@ def as_they_were(snapshot: Snapshot, house: House, shown: Iterable[Node]) -> dic
 def with_items(house: House, run: Run, items: Iterable[RunItem]) -> Run:
     """The run with what it did, and its end."""
     return replace(run, items=tuple(items), ended_at=from_ms(house.now()))
-
-
-def handed(handles: Sequence[str], out: Mapping[str, T]) -> tuple[T, ...] | None:
-    """What was handed out under some handles, each once; None where one of them was not."""
-    found = [out.get(handle.strip().strip("[]").lower()) for handle in dict.fromkeys(handles)]
-    return None if any(each is None for each in found) else tuple(each for each in found if each is not None)
 
 
 def looked_at(snapshot: Snapshot, house: House, kind: str) -> list[tuple[int | None, list[int]]]:

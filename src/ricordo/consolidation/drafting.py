@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.consolidation.house import MOST_ROOM, House, Spent, asked, room_of
-from ricordo.consolidation.judge import Accepted, joined, judge
+from ricordo.consolidation.judge import Accepted, clean_handle, joined, judge
 from ricordo.consolidation.learning import Compared, Draft
 from ricordo.consolidation.pages import Page, lines_of, pages
 from ricordo.consolidation.plain import proposed
@@ -97,8 +97,9 @@ async def _compared(house: House, model: LanguageModel, draft: Draft, spent: Spe
         ]
         said = await asked(model, verification(shown), Verdicts, spent)
         for verdict in said.verdicts:
-            if verdict.pair in part and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
-                place, old = part[verdict.pair]
+            pair = part.get(clean_handle(verdict.pair))
+            if pair and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
+                place, old = pair
                 found.append(Compared(fact=place, old=old, says=verdict.is_, confidence=verdict.confidence))  # type: ignore[arg-type]  # just looked at
     return tuple(found)
 

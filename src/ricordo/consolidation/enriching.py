@@ -13,19 +13,19 @@ from math import exp
 from ricordo.clock import from_ms
 from ricordo.consolidation.changes import superseded, supersedes
 from ricordo.consolidation.concluding import (
+    MOST_CHARS,
     Decide,
     as_they_were,
     batches,
     concluded,
     conclusion,
-    handed,
     is_vouched_for,
     looked_at,
     resting,
     with_items,
 )
 from ricordo.consolidation.house import House, Spent, asked, model_of, new_run, paid, room_of
-from ricordo.consolidation.judge import CONCLUDED, Refused, has_in_common, objection
+from ricordo.consolidation.judge import CONCLUDED, Refused, clean_handle, fault, handed
 from ricordo.consolidation.pages import own_words, who
 from ricordo.consolidation.prompts import enrichment, one_line
 from ricordo.consolidation.proposal import ProposedSummary, Summaries
@@ -46,7 +46,6 @@ _CANDIDATES = 200
 _EACH = 5
 _FACTS, _MENTIONS, _LINES = 40, 20, 16
 _LINE_CHARS = 300
-_MOST_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +150,7 @@ async def _found(house: House, known: Sequence[Known], spent: Spent) -> tuple[li
         ]
         said = await asked(model, enrichment(shown), Summaries, spent)
         for each in said.summaries:
-            handle = each.entity.strip().strip("[]").lower()
+            handle = clean_handle(each.entity)
             if handle in them:
                 summed = judged(house, each, them[handle].entity, lines[handle])
                 (found if isinstance(summed, Summed) else refused).append(summed)  # type: ignore[arg-type]  # one of two
@@ -178,17 +177,9 @@ def judged(house: House, given: ProposedSummary, entity: Entity, lines: Mapping[
     """A summary that may be kept, or why it may not."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, lines)
-    reason = objection(text, house.rules)
-    if evidence is None:
-        reason = "names evidence that was not handed out"
-    elif not evidence:
-        reason = "has no evidence"
-    elif not text or len(text) > _MOST_CHARS:
-        reason = "is no short statement"
-    elif not has_in_common(text, evidence):
-        reason = "says nothing of what its evidence says"
+    reason = fault(text, evidence, house.rules, most_chars=MOST_CHARS)
     if reason or evidence is None:
-        return Refused(text=text[:_MOST_CHARS], reason=reason)
+        return Refused(text=text[:MOST_CHARS], reason=reason)
     return Summed(entity=entity, text=text, evidence=evidence)
 
 

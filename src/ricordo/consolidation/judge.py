@@ -92,7 +92,7 @@ def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
     summary = " ".join(proposal.summary.split())[:_MOST_SUMMARY_CHARS]
     return Judged(
         facts=_without_repeats(facts), entities=tuple(entities), relations=tuple(relations),
-        causes=_pairs(causes), summary="" if court.objection(summary) else summary,
+        causes=_pairs(causes), summary="" if objection(summary, rules) else summary,
         refused=tuple(court.refused),
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ class _Court:
     def fact(self, given: ProposedFact) -> Accepted | None:
         """The fact, or None and a reason among those refused."""
         text = " ".join(given.text.split())
-        evidence = self._evidence(given.evidence)
+        evidence = self._handed(given.evidence)
         if reason := self._against(text, given, evidence):
             self.refused.append(Refused(text=text[:_MOST_CHARS], reason=reason))
             return None
@@ -157,27 +157,13 @@ class _Court:
 
     def _against(self, text: str, given: ProposedFact, evidence: tuple[Node, ...] | None) -> str:
         """Why a fact is refused, "" where it is not."""
-        if evidence is None:
-            return "names evidence that was not handed out"
-        if not evidence:
-            return "has no evidence"
-        if all(node.role in ("assistant", "system") for node in evidence):
+        if evidence and all(node.role in ("assistant", "system") for node in evidence):
             return "rests on the assistant's own words"
-        if not text or len(text) > _MOST_CHARS:
-            return "is no short statement"
-        if not self._rules.min_confidence <= given.confidence <= 1:
-            return "is not sure enough"
-        if not has_in_common(text, evidence):
-            return "says nothing of what its evidence says"
-        return self.objection(text)
-
-    def objection(self, text: str) -> str:
-        """Why a text may not be kept at all, "" where it may."""
-        return objection(text, self._rules)
+        return fault(text, evidence, self._rules, sure=given.confidence)
 
     def entity(self, given: ProposedEntity) -> Introduction | None:
         """Somebody who is named on this page, by the names used there."""
-        evidence = self._evidence(given.evidence)
+        evidence = self._handed(given.evidence)
         name = self._name(given.name)
         if not evidence or not name:
             reason = "has no evidence that was handed out" if not evidence else "is not named in the conversation"
@@ -195,7 +181,7 @@ class _Court:
 
     def relation(self, given: ProposedRelation) -> Assertion | None:
         """A relation between two who are named on this page."""
-        evidence, source, target = self._evidence(given.evidence), self._name(given.source), self._name(given.target)
+        evidence, source, target = self._handed(given.evidence), self._name(given.source), self._name(given.target)
         predicate = " ".join(given.predicate.split())
         if not (evidence and source and target and predicate) or len(predicate) > _MOST_NAME_CHARS:
             return None
@@ -203,19 +189,15 @@ class _Court:
 
     def cause(self, cause: str, effect: str) -> tuple[Node, Node] | None:
         """Two messages of which one led to the other, where either says so in words."""
-        pair = self._evidence([cause]), self._evidence([effect])
+        pair = self._handed([cause]), self._handed([effect])
         if not pair[0] or not pair[1]:
             return None
         (first,), (second,) = pair[0], pair[1]
         is_said = any(says_why(node.content) for node in (first, second))
         return (first, second) if is_said and first.id != second.id else None
 
-    def _evidence(self, handles: Sequence[str]) -> tuple[Node, ...] | None:
-        """The messages of handles; None where one of them was not handed out."""
-        found = [self._page.episodes.get(handle.strip().strip("[]").lower()) for handle in handles]
-        if any(node is None for node in found):
-            return None
-        return tuple({node.id: node for node in found if node is not None}.values())
+    def _handed(self, handles: Sequence[str]) -> tuple[Node, ...] | None:
+        return handed(handles, self._page.episodes)
 
     def _name(self, given: str) -> str:
         """A name that is used on this page; "" for another, and for the user."""
@@ -230,6 +212,38 @@ class _Court:
 
 def _ids(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.id for node in nodes)
+
+
+def clean_handle(given: str) -> str:
+    """A handle as it was handed out: models put it in brackets, or begin it with a capital."""
+    return given.strip().strip("[]").lower()
+
+
+def handed(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] | None:
+    """What was handed out under some handles, each once; None where one of them was not."""
+    found = [out.get(clean_handle(each)) for each in handles]
+    if any(node is None for node in found):
+        return None
+    return tuple({node.id: node for node in found if node is not None}.values())
+
+
+def fault(text: str, evidence: Sequence[Node] | None, rules: Rules, *, sure: float = 1.0, least: int = 1,
+          most_chars: int = _MOST_CHARS) -> str:  # fmt: skip
+    """Why a statement may not be kept, "" where it may.
+
+    Args:
+        evidence: what it is said to rest on, as `handed` found it.
+        least: on how many memories it must rest.
+    """
+    if evidence is None:
+        return "names evidence that was not handed out"
+    if len(evidence) < least:
+        return "rests on a single memory" if evidence else "has no evidence"
+    if not text or len(text) > most_chars:
+        return "is no short statement"
+    if not rules.min_confidence <= sure <= 1:
+        return "is not sure enough"
+    return objection(text, rules) if has_in_common(text, evidence) else "says nothing of what its evidence says"
 
 
 def has_in_common(text: str, evidence: Sequence[Node]) -> bool:

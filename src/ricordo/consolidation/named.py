@@ -252,7 +252,9 @@ def _said_of(seen: _Sighting) -> Iterator[_Said]:
         if is_said:
             yield _Said(cue.type, cue.weight, place)
     yield from _said_by_shape(seen, words)
-    if _is_body(words):
+    if _is_work(words) and not seen.is_bold:
+        yield _Said("project", SETTLES, -9)
+    elif _is_body(words):
         yield _Said("organization", CERTAIN, -1)
     elif seen.case == "plain" or not _PREPOSITION.search(seen.before):
         yield from _said_by_role(seen)
@@ -283,6 +285,12 @@ def _said_by_shape(seen: _Sighting, words: Sequence[str]) -> Iterator[_Said]:
         yield _Said("place", HINTS, -6)
     elif len(words) > 1 and not any(is_ordinary(word) or word in words_of("not_names") for word in words):
         yield _Said("person", HINTS, -7)
+
+
+def _is_work(words: Sequence[str]) -> bool:
+    """Whether a name is of what people work on: "Dialogue Engine", "Type Systems", but not "Brightwater Systems"."""
+    is_either = words[-1] in words_of("bodies") and not all(is_ordinary(word) for word in words)
+    return len(words) > 1 and words[-1] in words_of("heads") and not is_either
 
 
 def _is_body(words: Sequence[str]) -> bool:

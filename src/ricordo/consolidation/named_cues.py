@@ -102,16 +102,16 @@ _MAY_DO = """
     built moved designed shared presented did does will wasn['’]t isn['’]t can has had is was would сказал~ хочет
     хотел~ решил~ работает работал~ получил~ сделал~ взял~ дал~ наш[её]л нашла купил~ продал~ начал~ проверил~
     пров[ёе]л провела подготовил~ составил~ отправил~ прислал~ показал~ представил~ выявил~ создал~ обновил~ выиграл~
-    проиграл~ согласил(?:ся|ась) прорабатывал~ руководит переходит просит может должен должна публикует приносит
-    прин[её]с принесла
+    проиграл~ ждал~ ждёт согласил(?:ся|ась) прорабатывал~ руководит переходит просит может должен должна публикует
+    приносит прин[её]с принесла
 """
 
 _MET_WITH = """
-    (?:met|meet|meeting|lunch|dinner|coffee|brunch|breakfast|spoke|speak|speaking|call|date|drinks|pair(?:ed|ing))_with
+    (?:met|meet|meeting|lunch|dinner|coffee|brunch|breakfast|spoke|speaks?|speaking|call|date|drinks|pair(?:ed|ing))_with
     (?:chat(?:ted|ting)?|talk(?:ed|ing)?|coordinated?|argued|hung_out|hang_out|broke_up|fell_in_love|met_up)_with
     (?:catch|catching|caught)_up_with in_touch_with crush_on married_to engaged_to told thanked hugged kissed texted
     emailed e-mailed phoned dat(?:ed|ing) invited married help(?:ed|ing) miss(?:ed)? babysitting met friends?_of_mine,
-    named_after birthday_of sp(?:oke|eak)_to talk(?:ed)?_to reminded copied (?:my|our)_\\w+_and (?:me|i|the_user)_and
+    named_after birthday_of sp(?:oke|eaks?)_to talk(?:ed)?_to reminded copied (?:my|our)_\\w+_and (?:me|i|the_user)_and
     (?:встретил(?:ся|ась|ись)|встреч[ауие]\\w*|познакомил(?:ся|ась|ись)|поговорил~|говорил~|разговаривал~|разговор\\w*)_со?
     (?:общал(?:ся|ась|ись)|дружу|созвонил(?:ся|ась|ись)|в_паре|поссорил(?:ся|ась|ись)|помирил(?:ся|ась|ись)|работаю)_со?
     (?:ужинал~|обедал~|гулял~|согласовал~|совместно|вместе|мы)_со? обсудил~(?:_\\w+){0,2}_со? мы_с пользователь_и
@@ -158,7 +158,10 @@ CUES: tuple[Cue, ...] = (
     ),
     _behind("person", "[a-z]+", between=r"['’]s\s+", weight=HINTS, needs=2),
     _behind("person", r"and_(?:I|me|the_user|my) и_(?:я|пользователь)"),
-    _before("person", "with by and с со", weight=HINTS, needs=2),
+    _before("person", "with by and for to с со", weight=HINTS, needs=2),
+    _behind("person", r"[a-z]{3,}ed [а-яё]{3,}(?:ла?|лся|лась)", between=_THEN, weight=HINTS, needs=2),
+    Cue(type="person", side="before", weight=HINTS, needs=2, pattern=re.compile(r"[a-zа-яё]{4,},\s+\Z")),
+    _before("person", "голос(?:а|ом)? журнал(?:а|е)? дневник(?:а|е)? утро рассказ(?:а|е)? мнени[ея] письмо черновик"),
     Cue(
         type="person", side="behind", weight=SETTLES, needs=2,
         pattern=re.compile(rf"\s+(?:from|of|из)\s+(?:the\s+)?(?:[A-Z]\w+\s+){{1,4}}(?i:{_BODIES})(?!\w)"),
@@ -238,6 +241,7 @@ CUES: tuple[Cue, ...] = (
         needs=2,
     ),
     _before("place", _AT),
+    _before("place", "near рядом_с"),
     _before(
         "place",
         """

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 from ricordo.clock import from_ms
 from ricordo.consolidation.concluding import (
+    MOST_CHARS,
     Decide,
     as_they_were,
     concluded,
     conclusion,
-    handed,
     is_vouched_for,
     looked_at,
     resting,
     with_items,
 )
 from ricordo.consolidation.house import House, Spent, asked, model_of, new_run, paid, room_of
-from ricordo.consolidation.judge import Refused, has_in_common, objection
+from ricordo.consolidation.judge import Refused, fault, handed
 from ricordo.consolidation.prompts import one_line, reflection
 from ricordo.consolidation.proposal import ProposedReflection, Reflections
 from ricordo.consolidation.withheld import as_shown, is_much_the_same
@@ -39,7 +39,6 @@ _PROMPT = "reflect.1"
 _MOST_MEMORIES = 200
 _MOST_REFLECTIONS = 5
 _LINE_CHARS = 300
-_MOST_CHARS = 500
 _MOST_ABOUT = 10
 
 
@@ -114,19 +113,11 @@ def _judged(house: House, given: ProposedReflection, out: dict[str, Node]) -> _S
     """A reflection that may be kept, or why it may not."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, out)
-    reason = objection(text, house.rules)
-    if evidence is None:
-        reason = "names evidence that was not handed out"
-    elif len(evidence) < LEAST_EVIDENCE:
-        reason = "rests on a single memory"
-    elif not text or len(text) > _MOST_CHARS:
-        reason = "is no short statement"
-    elif not house.rules.min_confidence <= given.confidence <= 1:
-        reason = "is not sure enough"
-    elif not has_in_common(text, evidence):
-        reason = "says nothing of what its evidence says"
+    reason = fault(
+        text, evidence, house.rules, sure=given.confidence, least=LEAST_EVIDENCE, most_chars=MOST_CHARS
+    )  # fmt: skip
     if reason or evidence is None:
-        return Refused(text=text[:_MOST_CHARS], reason=reason)
+        return Refused(text=text[:MOST_CHARS], reason=reason)
     return _Seen(text=text, about=_about(given.about, evidence), sure=given.confidence, evidence=evidence)
 
 

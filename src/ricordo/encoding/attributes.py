@@ -24,6 +24,8 @@ def checked_attributes(given: Json | None) -> Json:
         return {}
     if not isinstance(given, Mapping):
         raise InvalidError("attributes must be a JSON object", hint="pass a dict with text keys")
+    if not given:
+        return {}
     try:
         text = json.dumps(dict(given), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:

@@ -20,6 +20,7 @@ MAX_WORD_CHARS = 64
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 _PLAIN_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")  # the same within ASCII, in two thirds of the time
+_APART = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
 _ASCII = re.compile(r"[a-z0-9]+\Z")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]+")
 _POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
@@ -40,7 +41,11 @@ _local = threading.local()
 
 def raw_words(text: str) -> list[str]:
     """The words of a text in lower case: runs of letters and figures, also around an apostrophe."""
-    return (_PLAIN_WORD if text.isascii() else _WORD).findall(text.lower())
+    if not text.isascii():
+        return _WORD.findall(text.lower())
+    if "'" in text:
+        return _PLAIN_WORD.findall(text.lower())
+    return text.lower().translate(_APART).split()
 
 
 def index_terms(text: str, words: list[str] | None = None) -> list[str]:

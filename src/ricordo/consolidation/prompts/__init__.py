@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from ricordo.ports import Turn
 
-VERSION = "extract.1+verify.1"
+VERSION = "extract.1+verify.2"
 """What is recorded with a run. A prompt that changes gets a new file and a new number."""
 
 
@@ -37,7 +37,7 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
 def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
     """What new statements are to older ones. `pairs` are (handle, new, old)."""
     lines = [f"{handle} new: {one_line(new)}\n{handle} old: {one_line(old)}" for handle, new, old in pairs]
-    return _asking("verify.1", lines)
+    return _asking("verify.2", lines)
 
 
 def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:

@@ -1,8 +1,9 @@
 """The SDK without what a server over standard streams never uses: a client is waiting while it loads.
 
 Its packages bring in a client, a second kind of server and web servers for them, and pydantic builds a validator for
-each of some thousand models at once. Left out until somebody asks for them, that is a fifth of the work until the first
-answer. Both use public names only (`__path__`, `model_config`); where the SDK is loaded already, nothing is done.
+each of some thousand models at once. Left out until somebody asks for them, that is a third of the work until the first
+answer, about 0.3 and 0.2 of 1.6 seconds. Both use public names only (`__path__`, `model_config`); where the SDK is
+loaded already, nothing is done.
 """
 
 from __future__ import annotations

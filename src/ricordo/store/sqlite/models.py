@@ -120,12 +120,14 @@ def centres_due(snapshot: Snapshot, model: int) -> list[tuple[int, str]]:
 
 
 def drop_retired(snapshot: Snapshot) -> bool:
-    """Delete some vectors of retired models; call again while it returns True. Short, so that others can write."""
+    """Delete some vectors of retired models; call again while it returns True. Short, so that others can write.
+    A model goes in a step of its own: the files of a folder name it where they say which vectors went.
+    """
     retired = [model.key for model in known_models(snapshot) if model.state == "retiring"]
     for key in retired:
         snapshot.rows("model_packs_drop", {"model": key})
-        snapshot.rows("model_vectors_drop", {"model": key, "most": _DROP_ROWS})
-        faults.reached("model: in dropping")
         snapshot.rows("model_removals_drop", {"model": key})
         snapshot.rows("model_drop", {"model": key})
+        snapshot.rows("model_vectors_drop", {"model": key, "most": _DROP_ROWS})
+        faults.reached("model: in dropping")
     return bool(retired)

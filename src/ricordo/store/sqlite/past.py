@@ -95,7 +95,7 @@ class PastSnapshot(Snapshot):
         """The vectors of a model that nodes have today, float32[dimension] each."""
         from ricordo.store.sqlite.vectors.codec import decode
 
-        rows = self.rows("vectors_of", {"model": model, "keys": json.dumps(keys)})
+        rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys)})
         return {node: decode(vector) for node, vector in rows}
 
     def _indexed(self, match: str) -> Iterator[int]:

@@ -13,6 +13,8 @@ from ricordo.model import Node, Run, Scope
 from ricordo.store.sqlite.rows import keys_in_run, run_of
 from ricordo.store.sqlite.snapshot import Snapshot
 
+_LATEST = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
@@ -49,6 +51,12 @@ def waiting(snapshot: Snapshot, scope: Scope) -> list[Waiting]:
         )
         for owner, chat, session, count, said, added, ended in rows
     ]  # fmt: skip
+
+
+def latest_waiting(snapshot: Snapshot) -> list[tuple[tuple[str, str], str | None]]:
+    """Whose the latest messages are that have not become knowledge: (owner, chat) and session, anybody's."""
+    rows = snapshot.rows("conversations_waiting_latest", {"most": _LATEST})
+    return [((owner, chat), session) for owner, chat, session in rows]
 
 
 def waiting_episodes(snapshot: Snapshot, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:

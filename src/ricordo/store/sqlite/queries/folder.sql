@@ -30,6 +30,13 @@ FROM embeddings e JOIN nodes n ON n.key = e.node JOIN models m ON m.key = e.mode
   LEFT JOIN word_vectors w ON w.embedding = e.id
 WHERE e.node = ?1 AND e.model = ?2
 
+-- name: vector_gone
+-- Whose vector it was that is there no more.
+SELECT n.id, m.name, m.dimension FROM nodes n, models m WHERE n.key = ?1 AND m.key = ?2
+
+-- name: vector_remove
+DELETE FROM embeddings WHERE node = ?1 AND model = ?2
+
 -- name: vector_put
 INSERT INTO embeddings (node, model, space, shelf, vector) SELECT key, ?2, space, shelf, ?3 FROM nodes WHERE key = ?1
 ON CONFLICT DO NOTHING RETURNING id

@@ -142,9 +142,6 @@ CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
 -- Of these nodes those that are closed today, and so are not in the index of the living.
 SELECT key FROM main.nodes WHERE key IN (SELECT value FROM json_each(:keys)) AND closed_at IS NOT NULL
 
--- name: vectors_of
-SELECT node, vector FROM embeddings WHERE model = :model AND node IN (SELECT value FROM json_each(:keys))
-
 -- name: past_counts_view
 -- How often an entity was named, counted where today keeps it counted.
 CREATE TEMP VIEW IF NOT EXISTS entity_counts AS

@@ -25,18 +25,18 @@ SELECT r.key, r.id, r.kind, r.model, r.prompt,
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
--- name: run_rows_all
--- For `doctor`: the sealed columns of every run.
-SELECT id, space, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, commit_seq,
-  seal
-FROM runs
-
 -- name: sessions_waiting
 -- Conversations with messages that have not become knowledge, the oldest first; NULL for what was said outside any.
 SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at
 FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.shelf = 'e'
 GROUP BY n.space, n.session ORDER BY min(n.event_time), min(n.key)
+
+-- name: conversations_waiting_latest
+-- The conversations of the latest messages that have not become knowledge, anybody's.
+SELECT DISTINCT sp.owner, sp.chat, ss.session_id
+FROM (SELECT space, session FROM live_nodes WHERE shelf = 'e' ORDER BY key DESC LIMIT :most) n
+JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 
 -- name: episodes_waiting
 -- Messages of one conversation that have not become knowledge, in order.
