@@ -65,6 +65,7 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.processes
 	@$(BIN)/python -m tests.crash.bus_kills --runs 100
 	@$(BIN)/python -m tests.crash.flips --flips 1000
+	@$(BIN)/python -m tests.crash.prefixes
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.

@@ -5,9 +5,6 @@
 Each flip is noticed (the store is not opened, or `doctor` names it) or harmless (all that the store holds is as it
 was). A folder whose index was hit is well again after its index was made anew; what is hit in its plain files is taken
 for an edit by hand, which `log` shows, or named as a line nobody can read.
-
-Not covered by any seal, and so found here now and then: vectors and settings, which are no truth, and the numbers under
-which the history files a former version.
 """
 
 from __future__ import annotations

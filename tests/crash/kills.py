@@ -12,11 +12,11 @@ import argparse
 import asyncio
 import contextlib
 import json
+import multiprocessing
 import os
 import platform
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,6 +30,7 @@ import apsw
 
 from ricordo.memory import Memory
 from ricordo.store.sqlite.faults import POINTS
+from tests.crash import workload
 from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
 from tests.store.folders import without_index
 
@@ -38,6 +39,19 @@ RESULT = ROOT / "benchmarks" / "results" / "kills.json"
 KILLS_PER_STORE = 5
 _INDEX_GONE = 0.2
 PATIENCE_S = 60
+
+# Starting Python and importing everything takes four times as long as what is killed then: a process that has done so
+# forks for each kill. It has opened no store, so no lock and no thread is carried over.
+_FORKED = multiprocessing.get_context("forkserver")
+_FORKED.set_forkserver_preload([
+    "tests.crash.workload", "pydantic_core", "ricordo.embedding.hashing", "ricordo.retrieval.search",
+    "ricordo.store.folder.filling", "ricordo.store.folder.copying",
+])  # fmt: skip
+
+# A kill at random comes after so many lines of what the process says, at most, and up to so long after: on a busy
+# machine it has done as much by then as on an idle one.
+_LINES = 120
+_JITTER_S = 0.2
 
 # Passed by what has tests of its own.
 ELSEWHERE = ("restore: before naming",)
@@ -134,34 +148,33 @@ def is_for_folder(point: str | None) -> bool:
 
 def _run_child(path, said, *, seed, point, passes, rounds, dice):
     is_without_index = path.is_dir() and not (path / "index.db").exists()
-    command = [
-        sys.executable,
-        "-m",
-        "tests.crash.workload",
-        str(path),
-        "--seed",
-        str(seed),
-        "--rounds",
-        str(rounds),
-    ]
-    command += ["--point", point, "--passes", str(passes)] if point else []
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    errors: list[str] = []
-    listening = threading.Thread(target=lambda: errors.append(child.stderr.read()))
-    listening.start()
-    deadline = threading.Timer(PATIENCE_S, child.kill)
-    deadline.start()
-    for line in child.stdout:
-        heard = _parsed(line)
-        said.hear(heard)
-        if heard.get("opening" if is_without_index else "ready") == 0 and point is None:
-            threading.Timer(dice.uniform(0.0, 1.5), child.kill).start()
-    status = child.wait()
-    deadline.cancel()
-    listening.join()
-    child.stdout.close()
-    child.stderr.close()
-    return status, errors[0]
+    arguments = [str(path), "--seed", str(seed), "--rounds", str(rounds)]
+    arguments += ["--point", point, "--passes", str(passes)] if point else []
+    errors = path.with_name("errors.txt")
+    listening, speaking = _FORKED.Pipe(duplex=False)
+    child = _FORKED.Process(target=workload.heard, args=(speaking, errors, arguments))
+    child.start()
+    speaking.close()
+    timers = [threading.Timer(PATIENCE_S, child.kill)]
+    timers[0].start()
+    left = None
+    with open(listening.fileno(), encoding="utf-8", closefd=False) as lines:
+        for line in lines:
+            heard = _parsed(line)
+            said.hear(heard)
+            if heard.get("opening" if is_without_index else "ready") == 0 and point is None:
+                left = dice.randrange(_LINES)
+            if left == 0:
+                timers.append(threading.Timer(dice.uniform(0.0, _JITTER_S), child.kill))
+                timers[-1].start()
+            left = None if left is None else left - 1
+    listening.close()
+    child.join()
+    for timer in timers:
+        timer.cancel()
+    status = child.exitcode
+    child.close()
+    return status, errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else ""
 
 
 def _parsed(line: str) -> dict:

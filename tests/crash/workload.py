@@ -263,14 +263,22 @@ async def in_trouble(workload, rounds):
     await workload.run(rounds)
 
 
-def main():
+def heard(out, errors, arguments):
+    """As `main`, in a process that was forked: what it says goes into a pipe, what goes wrong into a file."""
+    os.dup2(out.fileno(), 1)
+    with Path(errors).open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    main(arguments)
+
+
+def main(arguments=None):
     options = argparse.ArgumentParser()
     options.add_argument("path")
     options.add_argument("--seed", type=int, required=True)
     options.add_argument("--rounds", type=int, default=1_000)
     options.add_argument("--point", choices=faults.POINTS)
     options.add_argument("--passes", type=int, default=1)
-    given = options.parse_args()
+    given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
     models._DROP_ROWS = 10
     erase.AT_ONCE_ROWS = 0

@@ -138,3 +138,20 @@ async def test_context_stays_within_its_budget(memory: Any) -> None:
 
 async def test_nothing_known_gives_no_context(memory: Any) -> None:
     assert await memory.context("what is the capital of France?") is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "named"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"type": "gossip"}, "type"),
+        ({"after": "in a while"}, "after"),
+        ({"after": "2026-05-01", "before": "2026-01-01"}, "after.*before"),
+    ],
+)
+async def test_a_condition_that_cannot_hold_is_refused_with_the_name_of_the_field(
+    memory: Any, conditions: dict[str, Any], named: str
+) -> None:
+    for asked in (memory.search("anything", **conditions), memory.list(**conditions)):
+        with pytest.raises(InvalidError, match=named):
+            await asked

@@ -10,14 +10,11 @@ from tests.store.making import ME, NOON, closing, commit, fact, opened, rows, sa
 
 from ricordo.errors import NotFoundError, StoreError
 from ricordo.model import Change, Edge, Entity
-from ricordo.store.sqlite.rows import bare, chain, digest, is_sealed
+from ricordo.store.sqlite.rows import bare, chain, digest, former_hash, is_sealed
 
 ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
 
-SEALED = (
-    ("nodes", 1), ("sessions", 1), ("entities", 1), ("aliases", 0), ("subjects", 0), ("edges", 0),
-)  # fmt: skip
-"""Tables whose rows end in their seal, and how many leading columns (the store's own key) it leaves out."""
+SEALED = ("nodes", "sessions", "entities", "aliases", "subjects", "edges")
 
 
 def filled(path):
@@ -47,20 +44,22 @@ def test_each_commit_continues_the_chain_of_the_one_before(tmp_path):
     assert [row[0] for row in listed] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(("table", "skipped"), SEALED)
-def test_every_row_of_a_truth_table_is_sealed(tmp_path, table, skipped):
+@pytest.mark.parametrize("table", SEALED)
+def test_every_row_of_a_truth_table_is_sealed_with_all_its_columns(tmp_path, table):
     filled(tmp_path / "m.db")
     found = rows(tmp_path / "m.db", f"SELECT * FROM {table}")
     assert found
-    assert all(is_sealed(row[skipped:-1], row[-1]) for row in found)
+    assert all(is_sealed(row[:-1], row[-1]) for row in found)
 
 
-def test_a_commit_s_digest_is_over_the_seals_of_its_rows(tmp_path):
+def test_a_commit_s_digest_is_over_the_seals_of_its_rows_and_the_versions_it_replaced(tmp_path):
     tea, _, _ = filled(tmp_path / "m.db")
-    before = rows(tmp_path / "m.db", "SELECT before FROM history WHERE seq = 4")
-    assert len(before) == 1
+    replaced = rows(tmp_path / "m.db", "SELECT tbl, row, before FROM history WHERE seq = 4")
+    assert len(replaced) == 1
     (seal,) = rows(tmp_path / "m.db", "SELECT seal FROM nodes WHERE commit_seq = 4")[0]
-    assert rows(tmp_path / "m.db", "SELECT digest FROM commits WHERE seq = 4") == [(digest([bare(seal)]),)]
+    assert rows(tmp_path / "m.db", "SELECT digest FROM commits WHERE seq = 4") == [
+        (digest([bare(seal), former_hash(*replaced[0])]),)
+    ]
     assert rows(tmp_path / "m.db", "SELECT commit_seq FROM nodes WHERE id = ?", (tea.id,)) == [(3,)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 from base64 import b64encode
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from tests.crash import prefixes
 from tests.crash.embedders import Letters
 from tests.store.folders import everything, lines, without_index
 from tests.store.histories import OPTIONS, HandClock, History
@@ -19,10 +19,11 @@ from tests.store.making import failing, raw
 
 from ricordo import Memory, Scope
 from ricordo.store import Store
-from ricordo.store.folder.layout import DERIVED, FILES, FORMS, KEPT, OWN
+from ricordo.store.folder.layout import DERIVED, FORMS, KEPT, OWN
 from ricordo.store.folder.lines import shapes_of
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.truth import truth_of
+from ricordo.store.sqlite.unsealed import UNSEALED
 
 
 @pytest.fixture
@@ -65,6 +66,7 @@ def test_every_table_has_its_place_in_the_files_or_is_made_again(tmp_path):
     truth = set(truth_of(connection).tables)
     assert truth - FORMS.keys() == set(), "a truth table needs a form in store/folder/layout.py"
     assert tables - truth - KEPT.keys() - DERIVED - OWN == set(), "say in store/folder/layout.py what becomes of these"
+    assert {*UNSEALED} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
     shapes = shapes_of(connection)
     fields = [(each.form.file, each.form.kind) for each in shapes.rows.values()]
     assert len(set(fields)) == len(fields), "two tables share a file and a kind of line"
@@ -151,33 +153,12 @@ async def test_a_damaged_index_is_put_aside_and_made_anew(folder):
     assert aside.read_bytes().startswith(b"garbage")
 
 
-async def test_every_prefix_of_the_last_commit_opens(folder, tmp_path):
-    async with opened(folder, embedder=None) as memory:
-        await memory.remember("Anna likes tea", about=["Anna"])
-        before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-        await memory.remember("Boris sold the red bicycle", about=["Boris"], session="s")
-    after = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-    order = [name for name in FILES if after.get(name) != before.get(name)]
-    grown = {name: after[name][len(before.get(name, b"")) :] for name in order}
-    total = sum(len(data) for data in grown.values())
-    commit = len(grown["commits.jsonl"])
-    for length in [*range(0, total - commit, 23), *range(total - commit, total + 1, 11), total - 1, total]:
-        torn, left = tmp_path / "torn", length
-        shutil.copytree(folder, torn)
-        for name in order:
-            (torn / name).write_bytes(before.get(name, b"") + grown[name][: max(0, left)])
-            left -= len(grown[name])
-        if length % 2:
-            without_index(torn)
-        found = await texts(torn)
-        # The newline of the commit's line may be all that is missing: the line is whole without it.
-        there = length >= total - 1
-        assert found == {"Anna likes tea"} | ({"Boris sold the red bicycle"} if there else set()), length
-        async with opened(torn, embedder=None) as memory:
-            await memory.add("and life goes on")
-            assert failing(await memory.doctor()) == set(), length
-        assert len(await texts(torn)) == len(found) + 1
-        shutil.rmtree(torn)
+async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
+    """Some of them: `tests/crash/prefixes.py` tries every one."""
+    torn = await prefixes.written(folder)
+    line = torn.before_its_line
+    lengths = [*range(0, line, 23), *range(line, torn.total + 1, 11), torn.total - 1, torn.total]
+    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == {}
 
 
 async def test_an_index_that_could_not_be_committed_catches_up(folder):

@@ -73,6 +73,37 @@ async def test_lines_nobody_can_read_outlive_gc(folder):
     assert b"my own notes" not in (folder / "memories.jsonl").read_bytes()
 
 
+NOT_USED = {
+    "written by hand, out of range": ("memories.jsonl", '{"content":"too sure","confidence":7}'),
+    "written by hand, of a person not there": ("memories.jsonl", '{"content":"hers","subject_person_ids":["nobody"]}'),
+    "no such line": ("edges.jsonl", '{"kind":"wish","from":"Anna"}'),
+    "a setting that was altered": ("store.jsonl", '{"kind":"model","name":"x","sum":"0123456789abcdef"}'),
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", NOT_USED)
+async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(folder, what, with_index):
+    await changed(folder)
+    name, line = NOT_USED[what]
+    with (folder / name).open("a") as file:
+        file.write(line + "\n")
+    if not with_index:
+        without_index(folder)
+    for _ in range(2):
+        async with opened(folder) as memory:
+            said = {each.check: each.detail for each in (await memory.doctor()).findings}
+            assert "1 lines not used" in said["plain files"]
+    without_index(folder)
+    async with opened(folder) as memory:
+        await memory.gc()
+        said = {each.check: each.detail for each in (await memory.doctor()).findings}
+        assert "not used" not in said["plain files"]
+    (aside,) = folder.glob("set-aside-*")
+    assert aside.read_text() == line + "\n"
+    assert line.encode() not in (folder / name).read_bytes()
+
+
 @pytest.mark.parametrize("point", ["folder: before the marker", "folder: after the marker", "folder: between renames"])
 @pytest.mark.parametrize("with_index", [True, False])
 async def test_rewriting_that_ended_in_between_is_gone_on_with_or_thrown_away(folder, point, with_index):
@@ -130,13 +161,23 @@ async def test_what_is_erased_is_in_no_byte_of_the_folder(folder):
         assert everything(folder) == before
 
 
-async def test_an_erasure_names_a_git_history_beside(folder):
-    await changed(folder)
-    (folder / ".git").mkdir()
-    async with opened(folder) as memory:
-        node = (await memory.list(limit=1)).nodes[0]
+@pytest.mark.parametrize("kind", ["folder", "file"])
+@pytest.mark.parametrize("above", [0, 1, 2])
+async def test_an_erasure_names_the_git_history_that_the_store_may_be_in(tmp_path, kind, above):
+    """In the folder of the store, in that above it, or higher: a file has no folder of its own."""
+    folder = tmp_path / "project" / "data"
+    folder.mkdir(parents=True)
+    repository = [folder / "memories", *(folder / "memories").parents][above] / ".git"
+    place = f"{folder}/memories/" if kind == "folder" else folder / "memories" / "me.db"
+    repository.mkdir(parents=True)
+    if kind == "folder" and above == 0:
+        (folder / "memories" / "memories.jsonl").touch()
+    async with Memory.open(place, embedder=None) as memory:
+        node = await memory.remember("Anna likes tea")
         report = await memory.erase(id=node.id)
-    assert any(".git" in place for place in report.out_of_reach)
+    assert [said for said in report.out_of_reach if ".git" in said] == [
+        f"{repository}, if the store is committed there"
+    ]
 
 
 async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made_anew(folder):

@@ -49,7 +49,7 @@ class Hashing:
 _SIGNS = np.array([1.0, -1.0])
 
 
-def embedder() -> LocalEmbedder:
+def embedder() -> LocalEmbedder[Hashing]:
     """The hashing embedder: unit vectors of 256 dimensions."""
     return LocalEmbedder(NAME, dimension=DIMENSION, load=Hashing)
 

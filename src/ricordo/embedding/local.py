@@ -49,6 +49,7 @@ class WordModel(Model, Protocol):
 
 
 M = TypeVar("M")
+S = TypeVar("S", bound=Model)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -119,10 +120,10 @@ class Lanes(Generic[M]):
             return self._model
 
 
-class LocalEmbedder:
+class LocalEmbedder(Generic[S]):
     """A model of this process as an Embedder. Nothing is loaded before the first text."""
 
-    def __init__(self, name: str, *, dimension: int, load: Callable[[], Model]) -> None:
+    def __init__(self, name: str, *, dimension: int, load: Callable[[], S]) -> None:
         self.name = name
         self.dimension = dimension
         self._lanes = Lanes(name, load)
@@ -136,21 +137,8 @@ class LocalEmbedder:
         return list(await self._lanes.batch(texts, lambda model, part: list(model.encode(part, kind))))
 
 
-class LocalWordEmbedder:
+class LocalWordEmbedder(LocalEmbedder[WordModel]):
     """As LocalEmbedder, and gives vectors of word pieces too."""
-
-    def __init__(self, name: str, *, dimension: int, load: Callable[[], WordModel]) -> None:
-        self.name = name
-        self.dimension = dimension
-        self._lanes = Lanes(name, load)
-
-    async def embed(self, text: str, *, kind: Kind = "query") -> Floats:
-        """One text as float32[dimension]."""
-        return await self._lanes.single(text, lambda model, texts: list(model.encode(texts, kind)), alike=kind)
-
-    async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Floats | None]:
-        """Many texts, in order: float32[dimension] each."""
-        return list(await self._lanes.batch(texts, lambda model, part: list(model.encode(part, kind))))
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Floats]]:
         """For each text its word pieces and their unit vectors, float32[pieces, 64]; none for blank text.

@@ -63,7 +63,7 @@ class Multilingual:
         return unit(vector - self._means[f"e5_{kind}"][_script(text)])
 
 
-def embedder() -> LocalEmbedder:
+def embedder() -> LocalEmbedder[Multilingual]:
     """multilingual-e5-small as an embedder: unit vectors of 384 dimensions."""
     return LocalEmbedder(NAME, dimension=DIMENSION, load=Multilingual)
 

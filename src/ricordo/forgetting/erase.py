@@ -334,7 +334,9 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 
 def _copies_beside(path: Path) -> Iterator[str]:
-    """What lies beside the store and looks like a copy of it."""
-    for pattern in (f"{path.name}.*", "set-aside-*", ".git"):
+    """What lies beside the store and looks like a copy of it, and the repository that it may have been committed to."""
+    for pattern in (f"{path.name}.*", "set-aside-*"):
         for other in sorted(path.parent.glob(pattern)):
             yield f"{other} beside the store"
+    repositories = (folder / ".git" for folder in path.absolute().parents)
+    yield from (f"{found}, if the store is committed there" for found in repositories if found.exists())

@@ -53,6 +53,10 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         raise InvalidError(f"text must be text, not {type(request.text).__name__}")
     if request.type is not None and (not isinstance(request.type, str) or request.type not in _TYPES):
         raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
+    after = _instant("after", request.after, now=now, zone=zone)
+    before = _instant("before", request.before, now=now, zone=zone)
+    if after is not None and before is not None and after > before:
+        raise InvalidError(f"after: {request.after} is later than before: {request.before}", hint="swap the two")
     return Query(
         # A question with half a character is still a question; what was recalled before asks for nothing.
         text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
@@ -62,8 +66,8 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
         tags=_several(request.tag, name="tag"),
         where=_where(request.where),
         session=_text("session", request.session),
-        after=_instant("after", request.after, now=now, zone=zone),
-        before=_instant("before", request.before, now=now, zone=zone),
+        after=after,
+        before=before,
         archived=bool(request.archived),
         limit=checked_limit(request.limit),
         words_only=request.words_only,

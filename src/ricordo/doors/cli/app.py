@@ -97,7 +97,8 @@ def _misused(error: TyperException, *, as_json: bool) -> int:
     """A verb or option there is not, or one without its value."""
     context = getattr(error, "ctx", None)
     hint = f"see `{context.command_path} --help`" if context is not None else ""
-    _complain(error.format_message(), code=InvalidError.code, hint=hint, as_json=as_json)
+    message = error.format_message().replace("Value error, ", "")  # the words of the library that checks the choices
+    _complain(message, code=InvalidError.code, hint=hint, as_json=as_json)
     return InvalidError.exit_status
 
 

@@ -12,7 +12,8 @@ from ricordo.model import Category, Origin, RowId, RowState
 from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import ARCHIVE, EPISODES
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, encode, line_mark, milliseconds
-from ricordo.store.folder.rebuild import Loose, Unused
+from ricordo.store.folder.rebuild import Loose
+from ricordo.store.folder.state import Unused
 from ricordo.store.sqlite.truth import Image, content
 from ricordo.words import name_key, same_name_key
 
@@ -37,17 +38,24 @@ class Adoption:
         self._keys = KnownKeys(connection)
         self._next: dict[str, int] = {}
         self._rows: dict[RowId, RowState] = {}
-        self.marks: list[str] = []
+        self.lines: dict[RowId, Loose] = {}
+        """The line that each row is of."""
+        self.idle: list[Loose] = []
+        """Lines that say what is so already."""
         self.unused = Unused()
 
     def states(self, lines: Sequence[Loose]) -> tuple[RowState, ...]:
         """The rows that shall be, of all lines that can be one; people first, since memories are about them."""
         for loose in sorted(lines, key=lambda each: each.table != "entities"):
+            known = len(self._rows)
             try:
                 self._adopt(loose)
-                self.marks.append(line_mark(loose.line))
             except (Unfit, TypeError, ValueError) as error:
                 self.unused.note(loose.file, loose.offset, str(error))
+                continue
+            fresh = [*self._rows][known:]
+            self.lines.update(dict.fromkeys(fresh, loose))
+            self.idle += [] if fresh else [loose]
         return tuple(self._rows.values())
 
     def _adopt(self, loose: Loose) -> None:

@@ -30,8 +30,8 @@ from ricordo.store.folder.layout import (
 )
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, line_mark, parsed
 from ricordo.store.folder.putting import commit_row, put_kept, put_vector, shape_of, whole_image
-from ricordo.store.folder.rebuild import Loose, Unused
-from ricordo.store.folder.state import State
+from ricordo.store.folder.rebuild import Loose
+from ricordo.store.folder.state import State, Unused
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.restoring import Restored, put_back
@@ -53,6 +53,8 @@ class Found:
     loose: list[Loose] = field(default_factory=list)
     uncommitted: dict[str, list[int]] = field(default_factory=dict)
     unused: Unused = field(default_factory=Unused)
+    altered: tuple[str, ...] = ()
+    """Files of which more is another than their end."""
     put_back: bool = False
     """Whether lines are missing whose rows cannot go: the files are to be written anew."""
 
@@ -95,6 +97,7 @@ class Following:
             Outrun: the index must be made anew.
         """
         altered = [name for name in names if not self._has_only_grown(name)]
+        self._found.altered = tuple(altered)
         if {COMMITS, HISTORY, STORE} & {*altered}:
             raise Outrun(", ".join(altered))
         grown = [name for name in names if name not in altered and name != PEOPLE]

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from ricordo.store.folder.layout import COMMITS, HISTORY, MEMORIES, SEQUENCE, SETTINGS, STORE, VECTORS, file_of
-from ricordo.store.folder.lines import Line, Shape, Shapes, content_hash, data, iso
+from ricordo.store.folder.lines import Line, Shape, Shapes, content_hash, data, iso, summed
 from ricordo.store.sqlite.ledger import current_image
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -126,7 +126,7 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[tup
     if row is None:
         gone = connection.execute(sql("vector_gone"), (node, model))
         return [
-            (VECTORS, data({"memory": memory, "model": name, "dimension": dimension, "removed": True}))
+            (VECTORS, summed({"memory": memory, "model": name, "dimension": dimension, "removed": True}))
             for memory, name, dimension in gone
         ]
     memory, name, dimension, content, speaker, vector, pieces, words = row
@@ -134,25 +134,25 @@ def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[tup
     line |= {"made_from": content_hash(content, speaker), "vector": b64encode(vector).decode()}
     if pieces is not None:
         line |= {"pieces": pieces, "words": b64encode(words).decode()}
-    return [(VECTORS, data(line))]
+    return [(VECTORS, summed(line))]
 
 
 def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tuple[str, bytes]:
     """The line of a row that is kept beside the truth, or of its going."""
     row = connection.execute(f"{shape.select} WHERE {where_key(shape)}", key).fetchone()
     if row is None:
-        return shape.form.file, data({"kind": shape.form.kind, "row": key, "removed": True})
+        return shape.form.file, summed({"kind": shape.form.kind, "row": key, "removed": True})
     return kept_row_line(shape, row)
 
 
 def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
     """(file, line) of up to where keys were given out, of the tables that have lines."""
     found = Snapshot(connection).rows("sequences")
-    return [(STORE, data({"kind": SEQUENCE, "table": table, "last": last}))
+    return [(STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
             for table, last in found if table in shapes.rows or table in shapes.kept]  # fmt: skip
 
 
 def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> tuple[str, bytes]:
     """(file, line) of a row of the shape's `select` that is kept beside the truth."""
     extra = {"row": text_of_key(shape.key_of(row))} if shape.table.key == ("key",) else {}
-    return shape.form.file, data(shape.line(row, extra))
+    return shape.form.file, summed(shape.line(row, extra))

@@ -20,7 +20,7 @@ from ricordo.store.folder.gathering import commits_after, lines_of_commit, touch
 from ricordo.store.folder.layout import COMMITS, FILES, INDEX
 from ricordo.store.folder.lines import Line, Shapes, shapes_of
 from ricordo.store.folder.rewriting import finish, is_unfinished, rewrite
-from ricordo.store.folder.state import Followed, State, changed, read_state, write_state
+from ricordo.store.folder.state import Followed, State, Unused, changed, read_state, write_state, write_unused
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.journal import Journal
 from ricordo.store.sqlite.queries import sql
@@ -149,6 +149,7 @@ class FolderJournal(Journal):
             connection.execute(sql("touched_forget"))
             self.note({name: Followed(stamp_of(self.folder / name), total) for name, total in sums.items()})
             write_state(connection, self._state)
+            write_unused(connection, Unused())  # they were set aside
             return
         for name, line in touched_lines(connection, self.shapes):
             self._pending.setdefault(name, []).append(line)

@@ -35,7 +35,7 @@ ROW_FILES: Final[tuple[str, ...]] = (*MEMORY_FILES, ENTITIES, EDGES, SESSIONS, R
 FILES: Final[tuple[str, ...]] = (*ROW_FILES, HISTORY, VECTORS, STORE, COMMITS)
 """In the order in which they are written: the line of a commit comes last, and makes the others count."""
 
-RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "removed", "owner_user_id", "chat_id"))
+RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "sum", "removed", "owner_user_id", "chat_id"))
 """What a line says of itself. A column of that name is written with a line below it."""
 
 INDEX: Final = "index.db"
@@ -110,7 +110,7 @@ SETTLED: Final = frozenset(("withheld",))
 
 DERIVED: Final = frozenset((
     "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
-    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors", "proposals",
+    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors", "proposals", "sums",
 ))  # fmt: skip
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
 

@@ -22,9 +22,10 @@ from ricordo.store.folder.files import Disk, FolderLock, count_lines, lines_of, 
 from ricordo.store.folder.following import Following, Outrun
 from ricordo.store.folder.journal import FolderJournal, failing_as_sqlite
 from ricordo.store.folder.layout import FILES, INDEX, PEOPLE, ROW_FILES
-from ricordo.store.folder.rebuild import Built, Loose, Unused, build
+from ricordo.store.folder.lines import Line, line_mark
+from ricordo.store.folder.rebuild import Built, Loose, build
 from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place
-from ricordo.store.folder.state import Followed, read_state, write_state
+from ricordo.store.folder.state import Followed, Unused, read_state, read_unused, write_state, write_unused
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, transaction, translated
@@ -38,6 +39,7 @@ T = TypeVar("T")
 # Files are written anew where at least one line in so many is outdated.
 _WORTH_IT = 100
 _BUILDING = ".index.building"
+_IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 _BESIDE = ("-wal", "-shm", "-journal")
 
 
@@ -162,15 +164,16 @@ class Folder:
         with self.journal.held():
             connection = self._connect()
             try:
-                state = read_state(connection)
+                state, unused = read_state(connection), read_unused(connection)
             finally:
                 connection.close()
             off = [name for name, seen in state.items() if stamp_of(self.path / name).size != seen.stamp.size
                    or prefix_sum(self.path / name, seen.stamp.size) != seen.total]  # fmt: skip
             size = sum(seen.stamp.size for seen in state.values())
-        unused = f"; {len(self.caught.notes)} lines not used: {self.caught.notes[0]}" if self.caught.notes else ""
+        places = unused.places
+        not_used = f"; {len(unused.lines)} lines not used: {places[0]}" if places else ""
         files = (f"{', '.join(off)} changed since", "open the memory again: it follows its files") if off else (
-            f"{size / 1e6:.1f} MB as the index knows them{unused}", "")  # fmt: skip
+            f"{size / 1e6:.1f} MB as the index knows them{not_used}", "")  # fmt: skip
         wide = sorted(path.name for path in self.path.iterdir()
                       if path.name in {*FILES, PEOPLE, INDEX} and path.stat().st_mode & 0o077)  # fmt: skip
         private = (f"others can read {', '.join(wide[:5])}", f"chmod 600 in {self.path}") if wide else ("private", "")
@@ -262,6 +265,9 @@ class Folder:
             self.journal.followed(connection)
             self.journal.rewrites = found.put_back
             self._adopt_rows(connection, found.loose, found.states, found.unused, now=now)
+            known = read_unused(connection).lines.items()
+            write_unused(connection, Unused({line: why for line, why in known if line[0] not in found.altered}
+                                            | found.unused.lines))  # fmt: skip
             self.journal.write(connection)
         by_hand = len(found.loose) + len(found.states)
         self._tell(Caught(commits=found.commits, adopted=by_hand, aside=len(found.uncommitted),
@@ -283,7 +289,7 @@ class Folder:
         try:
             built = build(building, self.path, steps=self._steps, progress=self._progress)
             self._mend(built.uncommitted)
-            self._note_files(building)
+            self._note_files(building, built.unused)
             faults.reached("folder: before replacing the index")
             _remove(self.index)
             building.rename(self.index)
@@ -315,12 +321,13 @@ class Folder:
         else:
             self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
 
-    def _note_files(self, building: Path) -> None:
+    def _note_files(self, building: Path, unused: Unused) -> None:
         """The new index has followed the files as they are now."""
         connection = connect(building, durability="process", patience_s=1)
         try:
             with transaction(connection):
                 write_state(connection, {name: self._followed(name) for name in (*FILES, PEOPLE)})
+                write_unused(connection, unused)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
@@ -338,6 +345,7 @@ class Folder:
             with transaction(connection):
                 self.journal.begin(connection)
                 self._adopt_rows(connection, built.by_hand, [], built.unused, now=SystemClock().now())
+                write_unused(connection, built.unused)
                 self.journal.write(connection)
         finally:
             connection.close()
@@ -347,23 +355,36 @@ class Folder:
         """Apply what hands did, at once if that can be, else row by row: a wrong line shall not hold up the others."""
         adoption = Adoption(connection, self.journal.shapes, now=now)
         rows = (*states, *adoption.states(loose))
-        unused.places += adoption.unused.places
+        unused.lines |= adoption.unused.lines
         if not rows:
             return
         try:
-            self._apply_by_hand(connection, rows, adoption.marks, now=now)
-        except (apsw.ConstraintError, apsw.MismatchError, RicordoError):
-            for number, row in enumerate(rows):
-                try:
-                    self._apply_by_hand(connection, (row,), [] if number else adoption.marks, now=now)
-                except (apsw.ConstraintError, apsw.MismatchError, RicordoError) as error:
-                    unused.note(row.row.table, 0, f"row {row.row.key}: {error}")
+            self._apply_by_hand(connection, rows, [*adoption.lines.values(), *adoption.idle], now=now)
+        except _IMPOSSIBLE:
+            self._adopt_one_by_one(connection, rows, adoption, unused, now=now)
+
+    def _adopt_one_by_one(self, connection: apsw.Connection, rows: Sequence[RowState], adoption: Adoption,
+                          unused: Unused, *, now: int) -> None:  # fmt: skip
+        """A line counts as adopted with the last of its rows, if all of them can be."""
+        last, idle = {id(loose): row for row, loose in adoption.lines.items()}, adoption.idle
+        for row in rows:
+            loose = adoption.lines.get(row.row)
+            is_whole = (
+                loose is not None and last[id(loose)] == row.row and (loose.file, loose.offset) not in unused.lines
+            )
+            try:
+                self._apply_by_hand(connection, (row,), [*idle, *([loose] if loose and is_whole else [])], now=now)
+                idle = []
+            except _IMPOSSIBLE as error:
+                file, offset = (loose.file, loose.offset) if loose else (f"row {row.row.key} of {row.row.table}", -1)
+                unused.note(file, offset, str(error))
 
     def _apply_by_hand(
-        self, connection: apsw.Connection, rows: Sequence[RowState], marks: list[str], *, now: int
+        self, connection: apsw.Connection, rows: Sequence[RowState], lines: Iterable[Loose], *, now: int
     ) -> None:
         reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows by hand")
-        extra = {"adopted": marks} if marks else {}
+        marks = list(dict.fromkeys(line_mark(loose.line) for loose in lines))
+        extra: Line = {"adopted": marks} if marks else {}
         connection.execute("SAVEPOINT by_hand")
         try:
             change = Change(rows=tuple(rows))

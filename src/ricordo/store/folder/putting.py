@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from ricordo.store.folder.gathering import where_key
+from ricordo.store.folder.gathering import text_of_key, where_key
 from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import MEMORY_FILES
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, milliseconds
@@ -29,14 +29,19 @@ def shape_of(shapes: Shapes, file: str, line: Line) -> Shape | None:
     return shapes.by_kind.get((file, kind))
 
 
-def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> None:
-    """Take rows out of a table whose references lead nowhere. Names come from the schema."""
+def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> Iterator[tuple[str, str]]:
+    """Take rows out of a table whose references lead nowhere: (row, the table that lacks what it refers to) of each.
+    Names come from the schema.
+    """
+    key = shapes.rows[table].table.key if table in shapes.rows else ("rowid",)
     for reference in shapes.truth.references:
         if reference.table == table:
-            connection.execute(
+            gone = connection.execute(
                 f'DELETE FROM "{table}" WHERE "{reference.column}" IS NOT NULL AND NOT EXISTS '
                 f'(SELECT 1 FROM "{reference.target}" AS o WHERE o.rowid = "{table}"."{reference.column}")'
+                f" RETURNING {', '.join(key)}"
             )
+            yield from ((text_of_key(row), reference.target) for row in gone.fetchall())
 
 
 class Inserting:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -51,6 +50,7 @@ from ricordo.store.folder.putting import (
     put_vector,
     shape_of,
 )
+from ricordo.store.folder.state import Unused
 from ricordo.store.sqlite.apply import Rows, write_rows
 from ricordo.store.sqlite.connection import connect, transaction
 from ricordo.store.sqlite.queries import sql
@@ -64,19 +64,6 @@ _IN_ORDER = (SESSIONS, *(name for name in ROW_FILES if name != SESSIONS))
 
 _LOT = 1_000
 _LARGEST_KEY = 1 << 62
-
-
-@dataclass(slots=True)
-class Unused:
-    """Lines that did not become rows: why, in how many lines, and where the first ones stand."""
-
-    reasons: dict[str, int] = field(default_factory=dict)
-    places: list[str] = field(default_factory=list)
-
-    def note(self, file: str, offset: int, why: str) -> None:
-        self.reasons[why] = self.reasons.get(why, 0) + 1
-        if len(self.places) < 20:
-            self.places.append(f"{file} at byte {offset}: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +310,6 @@ class _Builder:
                 self._raise_sequence(table, last)
                 if table == "erasures":  # each takes the key of what was being erased
                     self._raise_sequence("erasing", last)
-        self._newest.clear()
 
     def _raise_sequence(self, table: str, key: int) -> None:
         """Keys of rows that have gone are not given out again: the history knows them."""
@@ -354,15 +340,14 @@ class _Builder:
         """Rows that refer to what is not there, because somebody took lines out: the lines stay, the index does
         without them.
         """
-        while broken := self._broken():
-            for table, rowid, target, _ in broken:
-                self._built.unused.note(table, rowid or 0, f"refers to a missing row of {target}")
-            for table in {row[0] for row in broken}:
-                drop_dangling(self._connection, self._shapes, table)
-
-    def _broken(self) -> list[tuple[Any, ...]]:
-        """(table, rowid or None, referred table, which of its references) of rows that refer to nothing."""
-        return self._connection.execute("PRAGMA foreign_key_check").fetchall()
+        while tables := {row[0] for row in self._connection.execute("PRAGMA foreign_key_check")}:
+            for table in tables:
+                for row, target in drop_dangling(self._connection, self._shapes, table):
+                    _, file, offset = self._newest.get(table, {}).get(row, (0, f"row {row} of {table}", None))
+                    self._built.unused.note(
+                        file, -1 if offset is None else offset, f"refers to a missing row of {target}"
+                    )
+        self._newest.clear()
 
     def _vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._connection.execute(sql("models_known"))}

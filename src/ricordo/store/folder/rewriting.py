@@ -21,6 +21,7 @@ from ricordo.store.folder.gathering import (
     commit_line,
     commits_after,
     history_line,
+    kept_row_line,
     row_line,
     sequence_lines,
     vector_lines,
@@ -34,13 +35,12 @@ from ricordo.store.folder.layout import (
     INDEX,
     MEMORIES,
     PEOPLE,
-    ROW_FILES,
     SETTINGS,
     STORE,
     VECTORS,
 )
-from ricordo.store.folder.lines import Shapes, Unfit, data, line_mark, parsed
-from ricordo.store.folder.state import State
+from ricordo.store.folder.lines import Shapes, Unfit, line_mark, parsed
+from ricordo.store.folder.state import State, Unused, read_unused
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.snapshot import Snapshot
 
@@ -69,7 +69,7 @@ def rewrite(connection: apsw.Connection, shapes: Shapes, folder: Path, disk: Dis
         OSError: the disk is full or failing; the old files stand.
         apsw.BusyError: somebody changed the files meanwhile.
     """
-    _keep_what_is_no_row(folder, disk)
+    _keep_what_was_not_used(read_unused(connection), folder, disk)
     sums = {}
     try:
         for name in FILES:
@@ -202,8 +202,7 @@ def _kept(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
         names = ", ".join(map(repr, SETTINGS))
         where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""
         for row in connection.execute(f"{shape.select} {where}"):
-            own = {"row": str(shape.key_of(row)[0])} if shape.table.key == ("key",) else {}
-            yield data(shape.line(row, own))
+            yield kept_row_line(shape, row)[1]
 
 
 def _people(folder: Path) -> Iterator[bytes]:
@@ -218,16 +217,13 @@ def _people(folder: Path) -> Iterator[bytes]:
                 yield raw + b"\n"
 
 
-def _keep_what_is_no_row(folder: Path, disk: Disk) -> None:
-    """Lines that nobody can read are not lost with the old files."""
-    for name in (*ROW_FILES, HISTORY):
-        bad = []
-        for _, raw in lines_of(folder / name):
-            try:
-                if raw.strip():
-                    parsed(raw)
-            except Unfit:
-                bad.append(raw + b"\n")
+def _keep_what_was_not_used(unused: Unused, folder: Path, disk: Disk) -> None:
+    """Lines that the index could not use are not lost with the old files."""
+    for name in FILES:
+        offsets = {offset for file, offset in unused.lines if file == name}
+        bad = b"".join(raw + b"\n" for offset, raw in lines_of(folder / name) if offset in offsets) if offsets else b""
         if bad:
-            kept = set_aside(folder, name, b"".join(bad), disk, day=datetime.now(UTC).strftime("%Y%m%d"))
-            _log.warning("%s: %d lines nobody can read were set aside in %s", folder / name, len(bad), kept.name)
+            kept = set_aside(folder, name, bad, disk, day=datetime.now(UTC).strftime("%Y%m%d"))
+            _log.warning(
+                "%s: %d lines that say nothing usable were set aside in %s", folder / name, len(offsets), kept.name
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
@@ -14,6 +14,8 @@ from ricordo.store.folder.layout import FILES, PEOPLE
 from ricordo.store.sqlite.queries import sql
 
 _NAME = "folder"
+_UNUSED = "lines not used"
+_NAMED_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,23 @@ class Followed:
 
 
 State = Mapping[str, Followed]
+
+
+@dataclass(slots=True)
+class Unused:
+    """Lines that did not become rows, by file and offset in bytes (below 0 where that is not known), and why."""
+
+    lines: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def note(self, file: str, offset: int, why: str) -> None:
+        """One more, or one more word on it."""
+        self.lines.setdefault((file, offset), why)
+
+    @property
+    def places(self) -> list[str]:
+        """The first ones, in words."""
+        named = list(self.lines.items())[:_NAMED_MOST]
+        return [f"{file}{'' if offset < 0 else f' at byte {offset}'}: {why}" for (file, offset), why in named]
 
 
 def read_state(connection: apsw.Connection) -> State:
@@ -50,6 +69,18 @@ def write_state(connection: apsw.Connection, state: State) -> None:
         if each.stamp.size or each.stamp.inode
     }
     connection.execute(sql("meta_put"), {"name": _NAME, "value": json.dumps(plain, separators=(",", ":"))})
+
+
+def read_unused(connection: apsw.Connection) -> Unused:
+    """The lines of the files that this index could not use."""
+    text = connection.execute(sql("meta_get"), {"name": _UNUSED}).get
+    return Unused({(file, offset): why for file, offset, why in json.loads(text)} if text else {})
+
+
+def write_unused(connection: apsw.Connection, unused: Unused) -> None:
+    """Remember them, in the running transaction."""
+    plain = [(file, offset, why) for (file, offset), why in unused.lines.items()]
+    connection.execute(sql("meta_put"), {"name": _UNUSED, "value": json.dumps(plain)})
 
 
 def changed(folder: Path, state: State) -> list[str]:

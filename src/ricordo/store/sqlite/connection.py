@@ -14,6 +14,7 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
+from ricordo.store.sqlite.rows import former_hash, row_sum
 from ricordo.traits import traits_of
 from ricordo.words import index_terms, statement_line
 
@@ -76,6 +77,8 @@ def add_functions(connection: apsw.Connection) -> None:
     connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
     connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
+    connection.create_scalar_function("former_hash", _former_hash, 3, deterministic=True)
+    connection.create_scalar_function("row_sum", row_sum, deterministic=True)
 
 
 def _char_count(*values: apsw.SQLiteValue) -> int:
@@ -97,6 +100,11 @@ def _traits_of(*values: apsw.SQLiteValue) -> bytes:
 
 def _statement_line(*values: apsw.SQLiteValue) -> str:
     return statement_line(str(values[0]))
+
+
+def _former_hash(*values: apsw.SQLiteValue) -> bytes:
+    table, row, before = values
+    return former_hash(str(table), str(row), str(before))
 
 
 def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:

@@ -2,7 +2,7 @@
 
 What is to go is written down first, as keys without content. It knows no table by name but the few that no foreign key
 leads to: whatever refers to a row that goes, goes before it, in truth and in history. Of a row of the truth the hash of
-its seal is left, so that the digests of the commits that wrote it go on to hold for all that stays.
+its seal is left, so that the digests of the commits that wrote or replaced it go on to hold for all that stays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import put_commit, settle_digest
 from ricordo.store.sqlite.fingerprints import fingerprint_key, id_fingerprint
 from ricordo.store.sqlite.queries import sql
-from ricordo.store.sqlite.rows import bare, digest, erased_hash, seal
+from ricordo.store.sqlite.rows import bare, digest, erased_hash, former_hash, seal, sealed
 from ricordo.store.sqlite.snapshot import Snapshot
 from ricordo.store.sqlite.truth import Image, Table, Truth, row_text, truth_of
 
@@ -38,7 +38,7 @@ BY_HAND = frozenset((
 
 WITHOUT_CONTENT = frozenset((
     "meta", "spaces", "commits", "models", "removals", "leases", "erasures", "erased", "erased_ids", "erasing",
-    "to_erase", "runs", "failures", "model_use",
+    "to_erase", "runs", "failures", "model_use", "sums",
 ))  # fmt: skip
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
 
@@ -120,10 +120,10 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
     left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     seq = previous + 1
-    values = (space, kind, at, len(left), digest(left), seq)
+    erasure = sealed((erasing, space, kind, at, len(left), digest(left), seq))
     reason = Reason(actor=actor, origin="erase", reason="erase")
     commit = put_commit(snapshot, head, seq, space=space, reason=reason, at=from_ms(at), hashes=())
-    snapshot.connection.execute(sql("erasure_put"), (erasing, *values, seal(values)))
+    snapshot.connection.execute(sql("erasure_put"), erasure)
     settle_digest(snapshot, head, commit)
     snapshot.rows("to_erase_drop", {"erasing": erasing})
     snapshot.rows("erasing_rows_gone", {"erasing": erasing})
@@ -218,32 +218,50 @@ class _Erasing:
             return
         self._leave_hashes((row[-2], row[-1]) for row in rows)
         self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
-        self._forget_history(table, [">".join(map(str, row[:-2])) for row in rows])
+        self._forget_history(table, {">".join(map(str, row[:-2])): row[-1] for row in rows})
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
         """Of rows (commit, seal), and of what their commits were said to be for."""
         found = list(written)
-        rows = [(made, "row", bare(sealed), None, self._erasing) for made, sealed in found]
+        rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
         self._connection.executemany(sql("erased_put"), rows)
         values = {"seqs": json.dumps(sorted({made for made, _ in found}))}
         self._snapshot.rows("words_erase", {**values, "erasing": self._erasing})
         self._snapshot.rows("words_blank", values)
 
-    def _forget_history(self, table: Table, rows: Sequence[str]) -> None:
-        """Every former version, and the last, which the deletion has just put there."""
-        values = {"table": table.name, "rows": json.dumps(rows)}
+    def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
+        """Every former version, and the last, which the deletion has just put there.
+
+        Args:
+            gone: rows that were removed just now, with their seals.
+        """
+        values = {"table": table.name, "rows": json.dumps([*gone])}
         images = self._snapshot.rows("history_images", values)
-        self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
+        self._leave_images(
+            table, [image for image in images if table.image(image[3], image[1])["seal"] != gone[image[1]]]
+        )
         self._snapshot.rows("history_erase_rows", values)
+
+    def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
+        """What is left of former versions (made, row, replaced, before): for the commits that wrote them, and for those
+        that replaced them.
+        """
+        self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
+        rows = [(replaced, "former", former_hash(table.name, row, before), None, self._erasing)
+                for _, row, replaced, before in images]  # fmt: skip
+        self._connection.executemany(sql("erased_put"), rows)
+
+    def _forget_image(self, table: Table, image: tuple[int, str, int, str]) -> None:
+        _, row, replaced, _ = image
+        self._leave_images(table, [image])
+        self._snapshot.rows("history_erase_image", {"table": table.name, "row": row, "seq": replaced})
 
     def forget_image(self, table: str, row: str | int, seq: int) -> None:
         """One former version of a row that stays."""
         known = self._truth.tables[table]
-        images = self._snapshot.rows("history_images", {"table": table, "rows": json.dumps([str(row)])})
-        for made, text, replaced, before in images:
-            if replaced == seq:
-                self._leave_hashes([(made, known.image(before, text)["seal"])])
-                self._snapshot.rows("history_erase_image", {"table": table, "row": text, "seq": seq})
+        for image in self._snapshot.rows("history_images", {"table": table, "rows": json.dumps([str(row)])}):
+            if image[2] == seq:
+                self._forget_image(known, image)
 
     def _before_nodes(self, keys: Sequence[int]) -> None:
         """What holds something of memories without a foreign key."""
@@ -282,6 +300,8 @@ class _Erasing:
                 text = json.dumps({**told, "seal": told["seal"].hex().upper()}, ensure_ascii=False)
                 values = {"before": text, "table": table.name, "row": row, "seq": seq}
                 self._snapshot.rows("history_rewrite", values)
+                was, now = former_hash(table.name, row, before), former_hash(table.name, row, text)
+                self._connection.execute(sql("erased_put"), (seq, "former", was, now, self._erasing))
 
     def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
         """Alter a row that has a key of its own, and no history of it: a part of it is erased."""
@@ -290,13 +310,10 @@ class _Erasing:
         row = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE key = ?', (key,)).fetchone()
         if row is not None:
             self._rewrite(table, dict(zip(table.columns, row, strict=True)), values)
-        for made, text, seq, before in self._snapshot.rows(
-            "history_images", {"table": name, "rows": json.dumps([str(key)])}
-        ):
-            image = table.image(before, text)
-            if any(image[each] != value for each, value in values.items()):
-                self._leave_hashes([(made, image["seal"])])
-                self._snapshot.rows("history_erase_image", {"table": name, "row": text, "seq": seq})
+        for image in self._snapshot.rows("history_images", {"table": name, "rows": json.dumps([str(key)])}):
+            former = table.image(image[3], image[1])
+            if any(former[each] != value for each, value in values.items()):
+                self._forget_image(table, image)
 
     def _rewrite(self, table: Table, image: Image, values: Mapping[str, Any]) -> None:
         fresh = self._resealed(table, image, values)
@@ -329,9 +346,8 @@ class _Erasing:
                     f" AND NOT EXISTS (SELECT 1 FROM history p WHERE p.tbl = '{reference.target}'"
                     f"   AND p.row = CAST(json_extract(h.before, '$.{reference.column}') AS TEXT))"
                 )
-                for made, row, seq, before in self._connection.execute(statement, (table.name,)).fetchall():
-                    self._leave_hashes([(made, table.image(before, row)["seal"])])
-                    self._snapshot.rows("history_erase_image", {"table": table.name, "row": row, "seq": seq})
+                for image in self._connection.execute(statement, (table.name,)).fetchall():
+                    self._forget_image(table, image)
 
 
 def _without(evidence: str, ids: set[str]) -> str:

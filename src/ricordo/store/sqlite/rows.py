@@ -17,6 +17,8 @@ Row = tuple[Any, ...]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _SALT_BYTES = 8
 _HASH_BYTES = 16
+_SUM_BYTES = 8
+_NO_SALT = b"\0" * _SALT_BYTES
 
 
 def seal(values: Sequence[Any], salt: bytes | None = None) -> bytes:
@@ -43,13 +45,22 @@ def is_bare(given: bytes) -> bool:
 
 
 def digest(hashes: Iterable[bytes]) -> bytes:
-    """One hash over all rows of a commit, given the bare hashes of their seals in any order."""
+    """One hash over all rows of a commit, given the bare hashes of their seals, and the hashes of the versions they
+    replaced, in any order.
+    """
     return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
 
 
 def erased_hash(row: Row) -> bytes:
     """The bare hash of what is left of an erased row: (made, what, hash, now)."""
-    return seal(row, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
+    return bare(seal(row, _NO_SALT))
+
+
+def former_hash(table: str, row: str, before: str) -> bytes:
+    """The hash of a former version, for the digest of the commit that replaced or removed it. The salt of the version's
+    own seal is part of it.
+    """
+    return bare(seal((table, row, *sorted(json.loads(before).items())), _NO_SALT))
 
 
 def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
@@ -57,7 +68,7 @@ def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
     digest).
     """
     plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
-    return seal(plain, b"\0" * _SALT_BYTES)[_SALT_BYTES:]
+    return bare(seal(plain, _NO_SALT))
 
 
 def shelf_of(node: Node) -> str:
@@ -71,15 +82,14 @@ def node_row(node: Node, *, key: int, space: int, shelf: str, session: int | Non
     # What is said now is one instant three times: an import turns it into a number once.
     created_at = event_time if node.created_at is node.event_time else to_ms(node.created_at)
     valid_from = event_time if node.valid_from is node.event_time else to_ms(node.valid_from)
-    values = (
-        node.id, space, shelf, node.type, node.category, node.content, node.origin, node.role, node.speaker, session,
-        _encode(node.tags) if node.tags else "[]", _encode(node.attributes) if node.attributes else "{}",
+    return sealed((
+        key, node.id, space, shelf, node.type, node.category, node.content, node.origin, node.role, node.speaker,
+        session, _encode(node.tags) if node.tags else "[]", _encode(node.attributes) if node.attributes else "{}",
         event_time, created_at,
         valid_from, _optional_ms(node.valid_until), _optional_ms(node.expires_at),
         _optional_ms(node.closed_at), node.closed_reason, float(node.confidence), float(node.decay_rate),
         float(node.score), _optional_ms(node.reinforced_at), commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def _optional_ms(at: Any) -> int | None:
@@ -139,11 +149,10 @@ def session_of(row: Row) -> Session:
 
 def session_row(session: Session, *, key: int, space: int, commit: int) -> Row:
     """The columns of `sessions` in the order of its table, sealed."""
-    values = (
-        space, session.id, to_ms(session.first_seen_at), _optional_ms(session.ended_at),
+    return sealed((
+        key, space, session.id, to_ms(session.first_seen_at), _optional_ms(session.ended_at),
         _optional_ms(session.consolidated_at), session.summary, commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def asserted_edge(row: Row) -> Edge:
@@ -157,11 +166,10 @@ def asserted_edge(row: Row) -> Edge:
 
 def edge_row(edge: Edge, *, source: int, target: int, at: int, commit: int) -> Row:
     """The columns of `edges` in the order of its table, sealed."""
-    values = (
+    return sealed((
         source, edge.type, target, edge.predicate, float(edge.weight), float(edge.confidence), at, None,
         _encode(edge.evidence), at, None, commit,
-    )  # fmt: skip
-    return (*values, seal(values))
+    ))  # fmt: skip
 
 
 def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
@@ -171,11 +179,10 @@ def closed_edge_row(row: Row, *, at: int, commit: int) -> Row:
 
 def review_row(review: Review, *, key: int, space: int, newer: int, older: int | None, commit: int) -> Row:
     """The columns of `reviews` in the order of its table, sealed."""
-    values = (
-        review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
+    return sealed((
+        key, review.id, space, review.kind, newer, older, to_ms(review.created_at), _optional_ms(review.decided_at),
         review.decision, _encode(review.reasons), _encode(review.about), commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def review_of(row: Row, nodes: Mapping[int, Node]) -> Review:
@@ -194,11 +201,10 @@ def run_row(run: Run, *, key: int, space: int, commit: int, keys: Mapping[str, i
         [item.what, item.reason, keys.get(item.id or ""), keys.get(item.other or ""), [keys[e] for e in item.evidence]]
         for item in run.items
     ]
-    values = (
-        run.id, space, run.kind, run.model, run.prompt, _encode(sessions), to_ms(run.started_at),
+    return sealed((
+        key, run.id, space, run.kind, run.model, run.prompt, _encode(sessions), to_ms(run.started_at),
         to_ms(run.ended_at), run.tokens_in, run.tokens_out, run.cost, _encode(items), commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def keys_in_run(row: Row) -> set[int]:
@@ -227,12 +233,11 @@ def run_of(row: Row, ids: Mapping[int, str]) -> Run:
 
 def entity_row(entity: Entity, *, key: int, space: int, merged_into: int | None, commit: int) -> Row:
     """The columns of `entities` in the order of its table, sealed."""
-    values = (
-        entity.id, space, entity.type, entity.name, entity.summary, int(entity.protected),
+    return sealed((
+        key, entity.id, space, entity.type, entity.name, entity.summary, int(entity.protected),
         _encode(entity.attributes), to_ms(entity.first_seen), to_ms(entity.last_updated),
         _optional_ms(entity.closed_at), merged_into, commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def entity_of(row: Row) -> Entity:
@@ -254,11 +259,10 @@ def alias_row(alias: str, *, entity: int, space: int, commit: int) -> Row:
 
 def relation_row(relation: Relation, *, key: int, space: int, source: int | None, target: int, commit: int) -> Row:
     """The columns of `relations` in the order of its table, sealed."""
-    values = (
-        relation.id, space, source, relation.predicate, target, _optional_ms(relation.valid_from),
+    return sealed((
+        key, relation.id, space, source, relation.predicate, target, _optional_ms(relation.valid_from),
         _optional_ms(relation.valid_until), _encode(relation.evidence), to_ms(relation.created_at), None, commit,
-    )  # fmt: skip
-    return (key, *values, seal(values))
+    ))  # fmt: skip
 
 
 def relation_of(row: Row) -> Relation:
@@ -273,5 +277,11 @@ def relation_of(row: Row) -> Relation:
 
 
 def sealed(values: Row) -> Row:
-    """A small row with its seal at the end."""
+    """A row with its seal at the end."""
     return (*values, seal(values))
+
+
+def row_sum(*values: Any) -> int:
+    """A number below 2^62 for a row that carries no seal: the schema keeps a sum over those of each such table."""
+    parts = (value if isinstance(value, bytes) else ascii(value).encode() for value in values)
+    return int.from_bytes(blake2b(b"\0".join(parts), digest_size=_SUM_BYTES).digest(), "little") >> 2

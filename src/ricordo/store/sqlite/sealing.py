@@ -1,4 +1,6 @@
-"""Which rows a commit wrote: what its digest is over, when it is made and when it is checked."""
+"""Which rows a commit wrote, and which versions it replaced: what its digest is over, when it is made and when it is
+checked.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from ricordo.store.sqlite.truth import truth_of
 
 
 def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
-    """The bare hashes of all rows a commit wrote, those that were replaced since included. None of it is erased yet."""
+    """The bare hashes of all rows a commit wrote, those that were replaced since included, and the hashes of the former
+    versions it replaced or removed. None of it is erased yet.
+    """
     return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
 
 
@@ -51,6 +55,7 @@ def chain_anew(connection: apsw.Connection) -> None:
 # Names come from the schema, so the statements are put together: a new truth table is in them at once.
 
 _FORMER = "unhex(substr(json_extract(before, '$.seal'), -32))"
+_REPLACED = "former_hash(tbl, row, before)"
 _CACHED: dict[int, str] = {}
 
 
@@ -60,7 +65,8 @@ def _one_commit(connection: apsw.Connection, version: int) -> str:
         parts = [
             f'SELECT substr(seal, -16) FROM "{name}" WHERE commit_seq = ?1' for name in truth_of(connection).tables
         ]
-        _CACHED[version] = " UNION ALL ".join([*parts, f"SELECT {_FORMER} FROM history WHERE made = ?1"])
+        parts += [f"SELECT {_FORMER} FROM history WHERE made = ?1", f"SELECT {_REPLACED} FROM history WHERE seq = ?1"]
+        _CACHED[version] = " UNION ALL ".join(parts)
     return _CACHED[version]
 
 
@@ -69,6 +75,7 @@ def _all_commits(connection: apsw.Connection) -> str:
         f'SELECT commit_seq AS made, substr(seal, -16) AS hash, 0 FROM "{name}"' for name in truth_of(connection).tables
     ]
     parts.append(f"SELECT made, {_FORMER}, 0 FROM history")
-    parts.append("SELECT made, hash, 0 FROM erased WHERE what = 'row'")
-    parts.append("SELECT made, now, 1 FROM erased WHERE what = 'row' AND now IS NOT NULL")
+    parts.append(f"SELECT seq, {_REPLACED}, 0 FROM history")
+    parts.append("SELECT made, hash, 0 FROM erased WHERE what != 'words'")
+    parts.append("SELECT made, now, 1 FROM erased WHERE what != 'words' AND now IS NOT NULL")
     return f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY made"

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MADE_AGAIN = frozenset(("full text", "slots", "counts", "references"))
-"""What `doctor` finds that a new index mends."""
+_MADE_AGAIN = frozenset((
+    "file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures",
+    "full text", "slots", "counts",
+))  # fmt: skip
+"""What `doctor` finds of an index that a new one mends, if the files are well."""
 
 _TIDY_PATIENCE_S = 1.0
 

@@ -44,8 +44,8 @@ class Table:
 
     @property
     def sealed(self) -> tuple[str, ...]:
-        """The columns that the seal covers: a key of the store's own is outside."""
-        return tuple(name for name in self.columns if name != "seal" and (name,) != self.key)
+        """The columns that the seal covers: all others."""
+        return tuple(name for name in self.columns if name != "seal")
 
     def row_id(self, image: Image) -> RowId:
         """Which row an image shows."""

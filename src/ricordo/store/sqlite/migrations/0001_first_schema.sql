@@ -30,7 +30,7 @@ CREATE TABLE commits (
   reason TEXT NOT NULL,
   run_id TEXT,                   -- of the run it was part of, which is undone as one
   seal   BLOB NOT NULL,          -- salt and hash over actor and reason; the hash alone once these were erased
-  digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote
+  digest BLOB NOT NULL,          -- over the seals of the rows this commit wrote, and the versions it replaced
   hash   BLOB NOT NULL           -- over the previous commit's hash and this row: the chain
 ) STRICT;
 CREATE INDEX commits_by_space ON commits (space, seq);
@@ -457,10 +457,11 @@ CREATE TABLE erasures (
 CREATE INDEX erasures_by_commit ON erasures (commit_seq);
 
 -- What is left of a row that was erased: the hash of its seal, without the salt. With it the digest of the commit that
--- wrote the row can still be worked out, so nobody can call anything else erased.
+-- wrote the row can still be worked out, so nobody can call anything else erased. A 'former' one is the hash of a version
+-- that the commit replaced; the 'words' of a commit are its own actor and reason.
 CREATE TABLE erased (
-  made    INTEGER NOT NULL,        -- the commit that wrote the row
-  what    TEXT NOT NULL CHECK (what IN ('row', 'words')),  -- a row, or the actor and reason of the commit itself
+  made    INTEGER NOT NULL,        -- the commit
+  what    TEXT NOT NULL CHECK (what IN ('row', 'former', 'words')),  -- see below
   hash    BLOB NOT NULL,
   now     BLOB,                    -- the hash of the seal of what stands in its place, where a part was taken out
   erasure INTEGER NOT NULL,
@@ -522,6 +523,12 @@ CREATE TABLE withheld_spans (
   PRIMARY KEY (node, start, withheld)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX withheld_spans_by ON withheld_spans (withheld);
+
+-- What the rows of a table without seals come to, so that damage to them is noticed. Kept by triggers.
+CREATE TABLE sums (
+  tbl   TEXT PRIMARY KEY,
+  total INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- One process at a time does a background job; the others look on.
 CREATE TABLE leases (
@@ -886,4 +893,230 @@ CREATE TRIGGER subjects_history_delete BEFORE DELETE ON subjects BEGIN
     OLD.node || '>' || OLD.entity, json_object(
     'node', OLD.node, 'entity', OLD.entity, 'name', OLD.name, 'commit_seq', OLD.commit_seq, 'seal', hex(OLD.seal)))
   ON CONFLICT DO NOTHING;
+END;
+
+-- A sum over the rows of each table that lasts and has no seals, so that damage to them is noticed.
+INSERT INTO sums VALUES ('spaces', 0);
+CREATE TRIGGER spaces_sum_insert AFTER INSERT ON spaces BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.owner, NEW.chat)) & 4611686018427387903 WHERE tbl = 'spaces';
+END;
+CREATE TRIGGER spaces_sum_update AFTER UPDATE ON spaces BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.owner, NEW.chat) - row_sum(
+    OLD.key, OLD.owner, OLD.chat)) & 4611686018427387903 WHERE tbl = 'spaces';
+END;
+CREATE TRIGGER spaces_sum_delete AFTER DELETE ON spaces BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.key, OLD.owner, OLD.chat)) & 4611686018427387903 WHERE tbl = 'spaces';
+END;
+INSERT INTO sums VALUES ('models', 0);
+CREATE TRIGGER models_sum_insert AFTER INSERT ON models BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.name, NEW.dimension, NEW.spec, NEW.state)) & 4611686018427387903 WHERE tbl = 'models';
+END;
+CREATE TRIGGER models_sum_update AFTER UPDATE ON models BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.name, NEW.dimension, NEW.spec, NEW.state) - row_sum(
+    OLD.key, OLD.name, OLD.dimension, OLD.spec, OLD.state)) & 4611686018427387903 WHERE tbl = 'models';
+END;
+CREATE TRIGGER models_sum_delete AFTER DELETE ON models BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.key, OLD.name, OLD.dimension, OLD.spec, OLD.state)) & 4611686018427387903 WHERE tbl = 'models';
+END;
+INSERT INTO sums VALUES ('off_record', 0);
+CREATE TRIGGER off_record_sum_insert AFTER INSERT ON off_record BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.owner, NEW.chat, NEW.session_id)) & 4611686018427387903 WHERE tbl = 'off_record';
+END;
+CREATE TRIGGER off_record_sum_update AFTER UPDATE ON off_record BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.owner, NEW.chat, NEW.session_id) - row_sum(
+    OLD.owner, OLD.chat, OLD.session_id)) & 4611686018427387903 WHERE tbl = 'off_record';
+END;
+CREATE TRIGGER off_record_sum_delete AFTER DELETE ON off_record BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.owner, OLD.chat, OLD.session_id)) & 4611686018427387903 WHERE tbl = 'off_record';
+END;
+INSERT INTO sums VALUES ('associates', 0);
+CREATE TRIGGER associates_sum_insert AFTER INSERT ON associates BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.node, NEW.other, NEW.weight)) & 4611686018427387903 WHERE tbl = 'associates';
+END;
+CREATE TRIGGER associates_sum_update AFTER UPDATE ON associates BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.node, NEW.other, NEW.weight) - row_sum(
+    OLD.node, OLD.other, OLD.weight)) & 4611686018427387903 WHERE tbl = 'associates';
+END;
+CREATE TRIGGER associates_sum_delete AFTER DELETE ON associates BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.node, OLD.other, OLD.weight)) & 4611686018427387903 WHERE tbl = 'associates';
+END;
+INSERT INTO sums VALUES ('erased', 0);
+CREATE TRIGGER erased_sum_insert AFTER INSERT ON erased BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.made, NEW.what, NEW.hash, NEW.now, NEW.erasure)) & 4611686018427387903 WHERE tbl = 'erased';
+END;
+CREATE TRIGGER erased_sum_update AFTER UPDATE ON erased BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.made, NEW.what, NEW.hash, NEW.now, NEW.erasure) - row_sum(
+    OLD.made, OLD.what, OLD.hash, OLD.now, OLD.erasure)) & 4611686018427387903 WHERE tbl = 'erased';
+END;
+CREATE TRIGGER erased_sum_delete AFTER DELETE ON erased BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.made, OLD.what, OLD.hash, OLD.now, OLD.erasure)) & 4611686018427387903 WHERE tbl = 'erased';
+END;
+INSERT INTO sums VALUES ('erased_ids', 0);
+CREATE TRIGGER erased_ids_sum_insert AFTER INSERT ON erased_ids BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.space, NEW.id, NEW.at)) & 4611686018427387903 WHERE tbl = 'erased_ids';
+END;
+CREATE TRIGGER erased_ids_sum_update AFTER UPDATE ON erased_ids BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.space, NEW.id, NEW.at) - row_sum(
+    OLD.space, OLD.id, OLD.at)) & 4611686018427387903 WHERE tbl = 'erased_ids';
+END;
+CREATE TRIGGER erased_ids_sum_delete AFTER DELETE ON erased_ids BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.space, OLD.id, OLD.at)) & 4611686018427387903 WHERE tbl = 'erased_ids';
+END;
+INSERT INTO sums VALUES ('erasing', 0);
+CREATE TRIGGER erasing_sum_insert AFTER INSERT ON erasing BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.kind, NEW.at, NEW.state)) & 4611686018427387903 WHERE tbl = 'erasing';
+END;
+CREATE TRIGGER erasing_sum_update AFTER UPDATE ON erasing BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.kind, NEW.at, NEW.state) - row_sum(
+    OLD.key, OLD.space, OLD.kind, OLD.at, OLD.state)) & 4611686018427387903 WHERE tbl = 'erasing';
+END;
+CREATE TRIGGER erasing_sum_delete AFTER DELETE ON erasing BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.key, OLD.space, OLD.kind, OLD.at, OLD.state)) & 4611686018427387903 WHERE tbl = 'erasing';
+END;
+INSERT INTO sums VALUES ('to_erase', 0);
+CREATE TRIGGER to_erase_sum_insert AFTER INSERT ON to_erase BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.erasing, NEW.tbl, NEW.row)) & 4611686018427387903 WHERE tbl = 'to_erase';
+END;
+CREATE TRIGGER to_erase_sum_update AFTER UPDATE ON to_erase BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.erasing, NEW.tbl, NEW.row) - row_sum(
+    OLD.erasing, OLD.tbl, OLD.row)) & 4611686018427387903 WHERE tbl = 'to_erase';
+END;
+CREATE TRIGGER to_erase_sum_delete AFTER DELETE ON to_erase BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.erasing, OLD.tbl, OLD.row)) & 4611686018427387903 WHERE tbl = 'to_erase';
+END;
+INSERT INTO sums VALUES ('model_use', 0);
+CREATE TRIGGER model_use_sum_insert AFTER INSERT ON model_use BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.day, NEW.model, NEW.calls, NEW.tokens_in, NEW.tokens_out)) & 4611686018427387903 WHERE tbl = 'model_use';
+END;
+CREATE TRIGGER model_use_sum_update AFTER UPDATE ON model_use BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.day, NEW.model, NEW.calls, NEW.tokens_in, NEW.tokens_out) - row_sum(
+    OLD.day, OLD.model, OLD.calls, OLD.tokens_in, OLD.tokens_out)) & 4611686018427387903 WHERE tbl = 'model_use';
+END;
+CREATE TRIGGER model_use_sum_delete AFTER DELETE ON model_use BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.day, OLD.model, OLD.calls, OLD.tokens_in, OLD.tokens_out)) & 4611686018427387903 WHERE tbl = 'model_use';
+END;
+INSERT INTO sums VALUES ('failures', 0);
+CREATE TRIGGER failures_sum_insert AFTER INSERT ON failures BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.session, NEW.tries, NEW.at, NEW.reason)) & 4611686018427387903 WHERE tbl = 'failures';
+END;
+CREATE TRIGGER failures_sum_update AFTER UPDATE ON failures BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.session, NEW.tries, NEW.at, NEW.reason) - row_sum(
+    OLD.key, OLD.space, OLD.session, OLD.tries, OLD.at, OLD.reason)) & 4611686018427387903 WHERE tbl = 'failures';
+END;
+CREATE TRIGGER failures_sum_delete AFTER DELETE ON failures BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.key, OLD.space, OLD.session, OLD.tries, OLD.at, OLD.reason)) & 4611686018427387903 WHERE tbl = 'failures';
+END;
+INSERT INTO sums VALUES ('withheld', 0);
+CREATE TRIGGER withheld_sum_insert AFTER INSERT ON withheld BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.node, NEW.at, NEW.session, NEW.is_bound, NEW.is_erased, NEW.is_shared, NEW.is_lifted)) & 4611686018427387903 WHERE tbl = 'withheld';
+END;
+CREATE TRIGGER withheld_sum_update AFTER UPDATE ON withheld BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.key, NEW.space, NEW.node, NEW.at, NEW.session, NEW.is_bound, NEW.is_erased, NEW.is_shared, NEW.is_lifted) - row_sum(
+    OLD.key, OLD.space, OLD.node, OLD.at, OLD.session, OLD.is_bound, OLD.is_erased, OLD.is_shared, OLD.is_lifted)) & 4611686018427387903 WHERE tbl = 'withheld';
+END;
+CREATE TRIGGER withheld_sum_delete AFTER DELETE ON withheld BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.key, OLD.space, OLD.node, OLD.at, OLD.session, OLD.is_bound, OLD.is_erased, OLD.is_shared, OLD.is_lifted)) & 4611686018427387903 WHERE tbl = 'withheld';
+END;
+INSERT INTO sums VALUES ('withheld_prints', 0);
+CREATE TRIGGER withheld_prints_sum_insert AFTER INSERT ON withheld_prints BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.space, NEW.print, NEW.withheld, NEW.is_whole)) & 4611686018427387903 WHERE tbl = 'withheld_prints';
+END;
+CREATE TRIGGER withheld_prints_sum_update AFTER UPDATE ON withheld_prints BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.space, NEW.print, NEW.withheld, NEW.is_whole) - row_sum(
+    OLD.space, OLD.print, OLD.withheld, OLD.is_whole)) & 4611686018427387903 WHERE tbl = 'withheld_prints';
+END;
+CREATE TRIGGER withheld_prints_sum_delete AFTER DELETE ON withheld_prints BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.space, OLD.print, OLD.withheld, OLD.is_whole)) & 4611686018427387903 WHERE tbl = 'withheld_prints';
+END;
+INSERT INTO sums VALUES ('withheld_spans', 0);
+CREATE TRIGGER withheld_spans_sum_insert AFTER INSERT ON withheld_spans BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.node, NEW.start, NEW.length, NEW.withheld)) & 4611686018427387903 WHERE tbl = 'withheld_spans';
+END;
+CREATE TRIGGER withheld_spans_sum_update AFTER UPDATE ON withheld_spans BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.node, NEW.start, NEW.length, NEW.withheld) - row_sum(
+    OLD.node, OLD.start, OLD.length, OLD.withheld)) & 4611686018427387903 WHERE tbl = 'withheld_spans';
+END;
+CREATE TRIGGER withheld_spans_sum_delete AFTER DELETE ON withheld_spans BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.node, OLD.start, OLD.length, OLD.withheld)) & 4611686018427387903 WHERE tbl = 'withheld_spans';
+END;
+INSERT INTO sums VALUES ('meta', 0);
+CREATE TRIGGER meta_sum_insert AFTER INSERT ON meta WHEN NEW.name IN ('fingerprint_key') BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.name, NEW.value)) & 4611686018427387903 WHERE tbl = 'meta';
+END;
+CREATE TRIGGER meta_sum_update AFTER UPDATE ON meta WHEN NEW.name IN ('fingerprint_key') BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.name, NEW.value) - row_sum(
+    OLD.name, OLD.value)) & 4611686018427387903 WHERE tbl = 'meta';
+END;
+CREATE TRIGGER meta_sum_delete AFTER DELETE ON meta WHEN OLD.name IN ('fingerprint_key') BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.name, OLD.value)) & 4611686018427387903 WHERE tbl = 'meta';
+END;
+INSERT INTO sums VALUES ('embeddings', 0);
+CREATE TRIGGER embeddings_sum_insert AFTER INSERT ON embeddings BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.id, NEW.node, NEW.model, NEW.space, NEW.shelf, NEW.vector)) & 4611686018427387903 WHERE tbl = 'embeddings';
+END;
+CREATE TRIGGER embeddings_sum_update AFTER UPDATE ON embeddings BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.id, NEW.node, NEW.model, NEW.space, NEW.shelf, NEW.vector) - row_sum(
+    OLD.id, OLD.node, OLD.model, OLD.space, OLD.shelf, OLD.vector)) & 4611686018427387903 WHERE tbl = 'embeddings';
+END;
+CREATE TRIGGER embeddings_sum_delete AFTER DELETE ON embeddings BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.id, OLD.node, OLD.model, OLD.space, OLD.shelf, OLD.vector)) & 4611686018427387903 WHERE tbl = 'embeddings';
+END;
+INSERT INTO sums VALUES ('word_vectors', 0);
+CREATE TRIGGER word_vectors_sum_insert AFTER INSERT ON word_vectors BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.embedding, NEW.pieces, NEW.vectors)) & 4611686018427387903 WHERE tbl = 'word_vectors';
+END;
+CREATE TRIGGER word_vectors_sum_update AFTER UPDATE ON word_vectors BEGIN
+  UPDATE sums SET total = (total + row_sum(
+    NEW.embedding, NEW.pieces, NEW.vectors) - row_sum(
+    OLD.embedding, OLD.pieces, OLD.vectors)) & 4611686018427387903 WHERE tbl = 'word_vectors';
+END;
+CREATE TRIGGER word_vectors_sum_delete AFTER DELETE ON word_vectors BEGIN
+  UPDATE sums SET total = (total - row_sum(
+    OLD.embedding, OLD.pieces, OLD.vectors)) & 4611686018427387903 WHERE tbl = 'word_vectors';
 END;

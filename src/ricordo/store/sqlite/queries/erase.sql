@@ -38,10 +38,6 @@ SELECT max(at) FROM erased_ids WHERE id = :id AND space IN (SELECT value FROM js
 -- name: erasure_put
 INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: erasure_rows_all
--- For `doctor`: the sealed columns of every erasure.
-SELECT space, kind, at, rows, digest, commit_seq, seal FROM erasures
-
 -- name: commits_erasing
 -- Which of these commits are erasures.
 SELECT commit_seq FROM erasures WHERE commit_seq IN (SELECT value FROM json_each(:seqs))

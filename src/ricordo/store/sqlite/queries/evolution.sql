@@ -90,7 +90,3 @@ ORDER BY r.key DESC LIMIT 1
 SELECT count(*) FROM reviews r JOIN nodes n ON n.key = r.newer
 WHERE r.kind = 'quarantine' AND r.decided_at IS NULL AND n.closed_reason IS 'quarantined'
   AND r.space IN (SELECT value FROM json_each(:spaces))
-
--- name: review_rows_all
--- For `doctor`: the sealed columns of every review.
-SELECT id, space, kind, newer, older, created_at, decided_at, decision, reasons, about, commit_seq, seal FROM reviews

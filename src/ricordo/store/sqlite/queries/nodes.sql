@@ -57,13 +57,6 @@ WHERE key = ?1
 -- name: node_last_key
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'nodes'), 0)
 
--- name: node_rows_all
--- For `doctor`: the sealed columns of every node.
-SELECT id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags, attributes,
-  event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate,
-  score, reinforced_at, commit_seq, seal
-FROM nodes
-
 -- name: node_contents
 -- What a background job needs of the nodes it was given.
 SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))

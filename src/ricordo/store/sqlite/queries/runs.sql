@@ -25,12 +25,6 @@ SELECT r.key, r.id, r.kind, r.model, r.prompt,
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
--- name: run_rows_all
--- For `doctor`: the sealed columns of every run.
-SELECT id, space, kind, model, prompt, sessions, started_at, ended_at, tokens_in, tokens_out, cost, items, commit_seq,
-  seal
-FROM runs
-
 -- name: sessions_waiting
 -- Conversations with messages that have not become knowledge, the oldest first; NULL for what was said outside any.
 SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at

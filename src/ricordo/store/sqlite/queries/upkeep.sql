@@ -58,30 +58,6 @@ SELECT entity FROM (
   UNION ALL SELECT entity, -nodes FROM entity_counts)
 GROUP BY entity HAVING sum(nodes) != 0
 
--- name: session_rows_all
--- For `doctor`, like those below: the sealed columns of every row, the seal last.
-SELECT space, session_id, first_seen_at, ended_at, consolidated_at, summary, commit_seq, seal FROM sessions
-
--- name: entity_rows_all
-SELECT id, space, type, canonical_name, summary, protected, attributes, first_seen, last_updated, closed_at,
-  merged_into, commit_seq, seal
-FROM entities
-
--- name: alias_rows_all
-SELECT space, folded, entity, alias, sound, commit_seq, seal FROM aliases
-
--- name: relation_rows_all
-SELECT id, space, source, predicate, target, valid_from, valid_until, evidence, created_at, closed_at, commit_seq, seal
-FROM relations
-
--- name: subject_rows_all
-SELECT node, entity, name, commit_seq, seal FROM subjects
-
--- name: edge_rows_all
-SELECT source, relation_type, target, predicate, weight, confidence, valid_from, valid_until, evidence, created_at,
-  closed_at, commit_seq, seal
-FROM edges
-
 -- name: text_index_off
 -- For `doctor`: nodes that their full-text index or the traits do not know, or the reverse; the live ones and the archive's.
 SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM traits))
@@ -94,3 +70,7 @@ SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM trai
 -- name: backup_question
 -- The newest memory, to ask a backup for.
 SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
+
+-- name: sums_all
+-- For `doctor`: what the rows of each table without seals come to.
+SELECT tbl, total FROM sums

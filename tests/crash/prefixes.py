@@ -1,0 +1,126 @@
+"""Open a folder at every prefix of the bytes of its last commit.
+
+    python -m tests.crash.prefixes
+
+As a crash in the middle of writing leaves it: the lines of the commit in the order in which they are written, cut after
+so many bytes. At every second length the index is missing as well. The commit is there with its line, and not before;
+whatever is there opens, is found well, and is written on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ricordo import Memory, Settings
+from ricordo.store.folder.layout import COMMITS, FILES
+from tests.crash.kills import ROOT, machine
+from tests.store.folders import without_index
+from tests.store.making import failing
+
+RESULT = ROOT / "benchmarks" / "results" / "prefixes.json"
+FIRST, LAST = "Anna likes tea", "Boris sold the red bicycle"
+
+
+def _opened(folder: Path) -> Memory:
+    return Memory.open(f"{folder}/", embedder=None, settings=Settings(durability="process"))
+
+
+@dataclass(frozen=True)
+class Torn:
+    """A folder, what its files held before the last commit, and what that added to them in order."""
+
+    folder: Path
+    before: dict[str, bytes]
+    grown: dict[str, bytes]
+
+    @property
+    def total(self) -> int:
+        """How many bytes the commit is."""
+        return sum(len(data) for data in self.grown.values())
+
+    @property
+    def before_its_line(self) -> int:
+        """How many of them come before its own line."""
+        return self.total - len(self.grown[COMMITS])
+
+
+async def written(folder: Path) -> Torn:
+    """A folder with two commits."""
+    async with _opened(folder) as memory:
+        await memory.remember(FIRST, about=["Anna"])
+        before = _files(folder)
+        await memory.remember(LAST, about=["Boris"], session="s")
+    after = _files(folder)
+    grown = {name: after[name][len(before.get(name, b"")) :] for name in FILES if after.get(name) != before.get(name)}
+    return Torn(folder, before, grown)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+
+
+async def wrong(torn: Torn, length: int, place: Path) -> list[str]:
+    """What is wrong with the folder when it was cut after so many bytes of its last commit."""
+    shutil.copytree(torn.folder, place)
+    left = length
+    for name, data in torn.grown.items():
+        (place / name).write_bytes(torn.before.get(name, b"") + data[: max(0, left)])
+        left -= len(data)
+    if length % 2:
+        without_index(place)
+    # The newline of the commit's line may be all that is missing: the line is whole without it.
+    wanted = {FIRST, LAST} if length >= torn.total - 1 else {FIRST}
+    try:
+        async with _opened(place) as memory:
+            found = await _texts(memory)
+            await memory.add("and life goes on")
+            problems = [f"doctor: {check}" for check in sorted(failing(await memory.doctor()))]
+            problems += [f"holds {found}"] * (found != wanted)
+            return problems + ["cannot be written on"] * (await _texts(memory) != {*wanted, "and life goes on"})
+    except Exception as error:  # noqa: BLE001 - whatever keeps it shut is the finding
+        return [f"not opened: {error}"]
+    finally:
+        shutil.rmtree(place)
+
+
+async def _texts(memory: Memory) -> set[str]:
+    return {node.content for node in (await memory.list(limit=100)).nodes}
+
+
+async def all_wrong(torn: Torn, lengths: Iterable[int], place: Path) -> dict[int, list[str]]:
+    """By length, what is wrong; nothing of those where nothing is."""
+    found = {}
+    for length in lengths:
+        if problems := await wrong(torn, length, place):
+            found[length] = problems
+    return found
+
+
+async def measured(step: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="ricordo-prefixes-") as folder:
+        torn = await written(Path(folder) / "memories")
+        lengths = range(0, torn.total + 1, step)
+        found = await all_wrong(torn, lengths, Path(folder) / "torn")
+    return {"bytes_of_the_commit": torn.total, "prefixes": len(lengths), "wrong": found, "machine": machine()}
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--step", type=int, default=1, help="bytes from one prefix to the next")
+    result = asyncio.run(measured(options.parse_args().step))
+    RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.stdout.write(RESULT.read_text(encoding="utf-8"))
+    return 1 if result["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
