@@ -63,7 +63,7 @@ AGAIN = "ricordo again"
 PLAIN = "ricordo, one vector"
 RICORDO = (OURS, AGAIN, PLAIN)
 PEERS = {
-    OURS: Peer(packages=("ricordo",), search="eleven signals, default configuration"),
+    OURS: Peer(packages=("ricordo",), search="all signals, default configuration"),
     PLAIN: Peer(packages=("ricordo",), search="the same without vectors of words"),
     "chroma": Peer(packages=("chromadb==1.5.9",), search="vectors"),
     "txtai": Peer(packages=("txtai==9.14.0",), search="vectors and BM25"),
