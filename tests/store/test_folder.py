@@ -158,7 +158,7 @@ async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
     torn = await prefixes.written(folder)
     line = torn.before_its_line
     lengths = [*range(0, line, 23), *range(line, torn.total + 1, 11), torn.total - 1, torn.total]
-    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == {}
+    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == (len(lengths), {})
 
 
 async def test_an_index_that_could_not_be_committed_catches_up(folder):
