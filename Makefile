@@ -74,7 +74,8 @@ lives: $(READY)
 
 # Generated requests on every HTTP route, two hundred each way; some minutes.
 fuzz-http: $(READY)
-	@RICORDO_HTTP_EXAMPLES=200 $(BIN)/python -m pytest tests/doors/test_openapi.py
+	@RICORDO_HTTP_EXAMPLES=200 RICORDO_HTTP_OUT=benchmarks/results/openapi.json \
+	  $(BIN)/python -m pytest tests/doors/test_openapi.py
 
 # The public conformance suite of MCP, which npm installs in a temporary folder; some minutes.
 conformance: $(READY)

@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import hashlib
 import json
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -28,7 +29,8 @@ from ricordo import Memory
 from ricordo.consolidation.named import plainly_named
 from ricordo.consolidation.plain import Plain, plainly_said
 from ricordo.consolidation.plain_cues import Kind
-from ricordo.model import Node
+from ricordo.model import Node, Run
+from ricordo.settings import load
 from ricordo.words import function_words, index_terms
 from ricordo.words.names import folded_name
 
@@ -70,19 +72,25 @@ async def named_by_rule(text: str) -> Sequence[Held]:
 
 async def by_model(name: str, text: str) -> Sequence[Plain]:
     """What consolidation leaves of a text alone in a conversation. A model tells no decision from a fact."""
-    async with Memory.open(":memory:", embedder=None, model=name) as memory:
+    async with Memory.open(":memory:", embedder=None, model=name, settings=load()) as memory:
         await memory.add(text, session="one")
-        await memory.consolidate("one")
+        _say_if_unread(await memory.consolidate("one"))
         nodes = (await memory.list(limit=1_000)).nodes
     return [Plain(kind=kind_of(node), text=node.content) for node in nodes if node.type != "episodic"]
 
 
 async def named_by_model(name: str, text: str) -> Sequence[Held]:
-    async with Memory.open(":memory:", embedder=None, model=name) as memory:
+    async with Memory.open(":memory:", embedder=None, model=name, settings=load()) as memory:
         await memory.add(text, session="one")
         run = await memory.consolidate("one")
+        _say_if_unread(run)
         made = [await memory.entity(item.text) for item in run.items if item.what == "entity"]
         return [(folded_name(each.name), each.type) for each in made]
+
+
+def _say_if_unread(run: Run) -> None:
+    if run.state == "failed":
+        sys.stderr.write(f"a text was left unread: {run.reason}\n")
 
 
 def kind_of(node: Node) -> Kind:

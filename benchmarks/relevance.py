@@ -18,6 +18,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +86,14 @@ async def conversations(rows: list[dict[str, Any]], unrelated: list[str],
         speakers = sorted({row["speaker"] for row in turns})
         groups = {
             "unrelated": unrelated,
-            "answerable": mine,
+            "answerable": list(mine),
             "answerable, nameless": [nameless(question, speakers) for question in mine],
             "of other conversations": [q for other in asked if other != name for q in asked[other]][::_OTHERS_EVERY],
         }
         async with Memory.open(":memory:", embedder=embedder, settings=_settings()) as memory:
-            await memory.add_many([message(row) for row in turns])
+            await memory.add_many([replace(message(row), id=row["id"]) for row in turns])
             await memory.settle()
-            found[name] = await spoken(memory, groups)
+            found[name] = await spoken(memory, groups) | await reached(memory, mine)
         for group, texts in groups.items():
             sums.setdefault(group, []).extend([found[name][group]] * len(texts))
         sys.stderr.write(f"{name}: {found[name]}\n")
@@ -100,13 +101,20 @@ async def conversations(rows: list[dict[str, Any]], unrelated: list[str],
     return found
 
 
-def answerable(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The questions of a conversation whose evidence is among its turns, adversarial ones left out."""
+def answerable(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """The questions of a conversation with the turns that answer them, adversarial ones left out."""
     turns = {row["id"] for row in rows if row["kind"] == "turn"}
-    return [
-        row["question"] for row in rows
-        if row["kind"] == "query" and row["category"] != 5 and turns.intersection(row.get("evidence") or ())
-    ]  # fmt: skip
+    asked = {row["question"]: turns.intersection(row.get("evidence") or ()) for row in rows
+             if row["kind"] == "query" and row["category"] != 5}  # fmt: skip
+    return {question: evidence for question, evidence in asked.items() if evidence}
+
+
+async def reached(memory: Memory, asked: Mapping[str, set[str]]) -> dict[str, float]:
+    """Which part of what answers a question stands in its context, and how many tokens that has, in the mean."""
+    parts = {question: await memory.context_parts(question) for question in asked}
+    shares = [len(wanted.intersection(parts[question].ids)) / len(wanted) for question, wanted in asked.items()]
+    tokens = [each.tokens for each in parts.values()]
+    return {"evidence_in_context": round(statistics.fmean(shares), 4), "context_tokens": statistics.fmean(tokens)}
 
 
 def nameless(question: str, names: Sequence[str]) -> str:

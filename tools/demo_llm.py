@@ -100,6 +100,8 @@ def serve(path: Path, port: int) -> int:
     params.model.path = str(path)
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_ctx, params.n_parallel = 4096, 1
+    # Small models say the same again and again, which no form of an answer ends.
+    params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.15, 256
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     server = xllamacpp.Server(params)
     while server.listening_address:

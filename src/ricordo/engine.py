@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Coroutine, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -263,7 +264,7 @@ class Engine:
         if asked == 1 and self.embedder is not None:
             self._beside(self.store.read(lambda tx: self._load(tx, scope)))
         elif asked == 2:
-            self._beside(self.store.read(lambda tx: self._read_turns(tx, scope)))
+            self._beside(self._read_rest(scope))
         elif self.embedder is not None and self.vectors.has_unread and not self._warming:
             self._beside(self._read_on())
 
@@ -295,10 +296,20 @@ class Engine:
 
         load_all(snapshot, self.vectors, scope)
 
-    def _read_turns(self, snapshot: Snapshot, scope: Scope) -> None:
-        from ricordo.retrieval.candidates import read_turns
+    async def _read_rest(self, scope: Scope) -> None:
+        """What the first answer did without: the vectors first, of which each search lacks thousands, then turns."""
+        await self._read_on()
+        await self._read_turns(scope)
 
-        read_turns(snapshot, scope)
+    async def _read_turns(self, scope: Scope) -> None:
+        """A piece at a time, as `_read_on` does."""
+        from ricordo.retrieval.candidates import read_order, read_turns, turns_to_read
+
+        pieces = await self.store.read(partial(turns_to_read, scope=scope))
+        for keys in pieces:
+            await self.store.read(partial(read_turns, keys=keys))
+        if pieces:
+            await self.store.read(partial(read_order, scope=scope))
 
     async def _read_on(self) -> None:
         """A pack at a time: others read in between, and closing does not wait long."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -61,6 +62,30 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_shows_what_the_demo_and_the_first_commands_print(tmp_path: Path) -> None:
+    store = {"RICORDO_STORE": str(tmp_path / "me.db"), "RICORDO_FRESH_WAIT_MS": "60000", "COLUMNS": "100"}
+
+    def printed(*command: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "ricordo", *command], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            env={**os.environ, **store, "PYTHONIOENCODING": "utf-8"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return [_without_what_differs(line) for line in done.stdout.splitlines()]
+
+    demo, found = _blocks(ROOT / "README.md", "text")[:2]
+    (first,) = (block for block in _blocks(ROOT / "README.md", "sh") if "ricordo remember" in block)
+    *_, told = [printed(*shlex.split(line)[1:]) for line in first.splitlines() if line.startswith("ricordo")]
+    for shown, said in ((demo, printed("demo")), (found, told)):
+        lines = [_without_what_differs(line) for line in shown.splitlines() if line != "..."]
+        assert [line for line in lines if line not in said] == []
+
+
+def _without_what_differs(line: str) -> str:
+    """A line without ids and the time of the day it was printed."""
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\(\d{4}-\d\d-\d\d \d\d:\d\d\)", "*", line).rstrip()
 
 
 def test_every_method_setting_and_error_is_in_the_reference() -> None:

@@ -422,7 +422,7 @@ async def test_what_was_forgotten_is_learnt_again_only_when_it_is_said_anew(open
     clock.ms += 1_000
     run = await memory.consolidate("s1")
     assert not await contents(memory), "the model was not shown it, and what it says all the same rests on nothing"
-    assert refusals(run) == {"Anna has her home in Rome": "says nothing of what its evidence says"}
+    assert [item.reason for item in run.items] == ["nothing that the model says rests on the conversation"]
     shown = memory.model.prompts[-1][1].text
     assert "Rome" not in shown and "The bridge is closed." in shown
     await memory.add("Anna lives in Rome, I tell you.", session="s2")

@@ -234,7 +234,7 @@ async def test_nobody_waits_for_it_and_closing_leaves_it_for_the_next(tmp_path):
             await memory.settle(timeout=0.05)
         began = time.monotonic()
     assert time.monotonic() - began < 10, "closing does not wait for a model"
-    another = ScriptedModel(lambda *_: ROME)
+    another = ScriptedModel(lambda turns, _: ROME if "Rome" in turns[1].text else NOTHING)
     async with background(tmp_path / "me.db", another, wait_s=3_600) as memory:
         assert not await contents(memory) and not await memory.runs()
         await memory.settle()

@@ -113,14 +113,24 @@ async def test_one_bad_session_does_not_hold_up_the_others(tmp_path, server):
 
 
 @pytest.mark.parametrize("handle", ["e2", "e0", "E1x", "1", "turn", "theirs", "", "e1, e1", "'; DROP TABLE nodes"])
-async def test_invented_handles_and_ids_of_others_are_refused(tmp_path, server, handle):
+async def test_of_invented_handles_and_ids_of_others_nothing_comes_and_the_session_waits(tmp_path, server, handle):
     server.always = said(proposal(fact("Anna lives in Rome", handle)))
     async with opened(tmp_path / "me.db", server) as memory:
         await memory.scoped(Scope(owner="other")).add("Anna lives in Rome.", session="s1", id="theirs")
         await memory.add("Anna lives in Rome.", session="s1", id="turn")
         run = await memory.consolidate()
-        assert [item.what for item in run.items] == ["refused"]
+        assert [item.what for item in run.items] == ["failed"] and "rests on the conversation" in run.items[0].reason
+        assert run.tokens_in and run.tokens_out, "it was paid for all the same"
         assert not (await memory.list(type="semantic")).nodes
+        assert (await memory.stats()).sessions_waiting == 1 and (await memory.search("Where does Anna live?")).hits
+
+
+async def test_beside_what_rests_on_the_conversation_what_does_not_is_refused(tmp_path, server):
+    server.always = said(proposal(fact("Anna lives in Rome", "e1"), fact("Anna lives in Rome now", "e2")))
+    async with opened(tmp_path / "me.db", server) as memory:
+        await memory.add("Anna lives in Rome.", session="s1")
+        run = await memory.consolidate()
+        assert sorted(item.what for item in run.items) == ["added", "refused"]
 
 
 async def test_repeated_items_are_kept_once(tmp_path, server):

@@ -25,8 +25,7 @@ def around(snapshot, table, keys, best):
     """What a search takes of a table: the candidates' rows and their order."""
     chosen = np.array(sorted(keys), np.int64), np.array(sorted(best), np.int64)
     turns, size = table.around(snapshot, *chosen, reach=2, allowed=None, spaces=snapshot.visible(ME))
-    order = [[int(turns.keys[place]) if place >= 0 else None for place in line[:size]]
-             for line in (*turns.before, *turns.after)]  # fmt: skip
+    order = turns.keys[turns.nearby].tolist()
     speakers = [turns.names[place] for place in turns.speakers]
     plain = turns.keys.tolist(), turns.sessions.tolist(), turns.event_times.tolist(), turns.lengths.tolist()
     return size, order, speakers, plain, turns.counts(["lake", "boat"]).tolist()

@@ -14,6 +14,7 @@ from ricordo.consolidation.plain import proposed
 from ricordo.consolidation.prompts import extraction, verification
 from ricordo.consolidation.proposal import Proposal, Verdicts
 from ricordo.consolidation.withheld import as_shown
+from ricordo.language.asking import AnswerError
 from ricordo.model import Node, Scope
 from ricordo.ports import LanguageModel
 from ricordo.store import Snapshot
@@ -65,16 +66,24 @@ def pages_of(house: House, shown: Sequence[Node], *, prompt: str, before: Sequen
 
 async def drafted(house: House, talk: Talk, spent: Spent, *, compares: bool = True,
                   before: Sequence[Node] = ()) -> Draft:  # fmt: skip
-    """What a model, or the rules, make of messages, judged, and compared with what is alike."""
+    """What a model, or the rules, make of messages, judged, and compared with what is alike.
+
+    Raises:
+        AnswerError: nothing of it rests on the messages.
+        RicordoError: the model gave no usable answer.
+    """
     model = house.model
     judged = []
     for page in pages_of(house, talk.shown, prompt="extract.1", before=before):
         turns = extraction(page.lines, before=page.before, day=page.day)
         proposal = proposed(page) if model is None else await asked(model, turns, Proposal, spent)
         judged.append(judge(proposal, page, house.rules))
+    found = joined(judged)
+    if found.is_unfounded:  # else the messages would answer no more, and nothing in their place
+        raise AnswerError("nothing that the model says rests on the conversation")
     by_rule = model is None
     draft = Draft(
-        place=talk.place, session=talk.session, episodes=talk.episodes, judged=joined(judged), waits_on=by_rule,
+        place=talk.place, session=talk.session, episodes=talk.episodes, judged=found, waits_on=by_rule,
         is_verbatim=by_rule,
     )  # fmt: skip
     if model is None or not compares:

@@ -28,6 +28,11 @@ _MOST_CAUSES = 50
 _MOST_SUMMARY_CHARS = 1_000
 _USER = frozenset(("user", "the user", "me", "i", "myself", "пользователь", "я"))
 
+_NOT_HANDED_OUT = "names evidence that was not handed out"
+_NO_EVIDENCE = "has no evidence"
+_NOT_OF_EVIDENCE = "says nothing of what its evidence says"
+_UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, _NOT_OF_EVIDENCE))
+
 CONCLUDED = 0.6
 """How sure what a model extracted is: said outright, or concluded. What a user states himself is 1."""
 
@@ -80,6 +85,11 @@ class Judged:
     causes: tuple[tuple[Node, Node], ...] = ()
     summary: str = ""
     refused: tuple[Refused, ...] = ()
+
+    @property
+    def is_unfounded(self) -> bool:
+        """Whether there are statements, and none rests on what was said: whoever made them has not understood it."""
+        return not self.facts and any(each.reason in _UNFOUNDED for each in self.refused)
 
 
 def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
@@ -236,14 +246,14 @@ def fault(text: str, evidence: Sequence[Node] | None, rules: Rules, *, sure: flo
         least: on how many memories it must rest.
     """
     if evidence is None:
-        return "names evidence that was not handed out"
+        return _NOT_HANDED_OUT
     if len(evidence) < least:
-        return "rests on a single memory" if evidence else "has no evidence"
+        return "rests on a single memory" if evidence else _NO_EVIDENCE
     if not text or len(text) > most_chars:
         return "is no short statement"
     if not rules.min_confidence <= sure <= 1:
         return "is not sure enough"
-    return objection(text, rules) if has_in_common(text, evidence) else "says nothing of what its evidence says"
+    return objection(text, rules) if has_in_common(text, evidence) else _NOT_OF_EVIDENCE
 
 
 def has_in_common(text: str, evidence: Sequence[Node]) -> bool:

@@ -61,6 +61,7 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
             await check_budget(house)
             run = await _take_in_alone(house, each, run, spent, dry_run=dry_run)
         except RicordoError as error:
+            run = paid(run, spent, house.limits)
             failed.append(await _failure(house, each, error, run, counts=not dry_run))
             if not isinstance(error, AnswerError):
                 break  # who is not there for one is not there for the next

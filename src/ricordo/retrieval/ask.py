@@ -169,7 +169,8 @@ async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Ques
     if query.words_only or not query.text.strip():
         return Question()
     try:
-        return await asyncio.wait_for(asking.embed(query.text, anew=anew), asking.deadline_s)
+        async with asyncio.timeout(asking.deadline_s):
+            return await asking.embed(query.text, anew=anew)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
 

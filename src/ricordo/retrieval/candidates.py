@@ -20,6 +20,7 @@ from ricordo.retrieval.plan import DEFAULT_SHELVES, Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
 from ricordo.store.sqlite.models import known_models
+from ricordo.store.sqlite.vectors.keys import runs_of
 
 if TYPE_CHECKING:
     Keys = NDArray[np.int64]
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 _COMMON_SHARE = 0.01
 _COMMON_LEAST = 1_000
 
-SEEDS = 80
-"""How many each strategy gives at most."""
-
+# How many each strategy gives at most. Of words 50 find what 80 do: those are the ones whose neighbours are looked at.
+_BY_WORDS = 50
+_BY_MEANING = 80
 _IN_TIME = 40
 
 
@@ -93,14 +94,17 @@ def words(look: Lookup) -> Candidates:
         return {}
     keys = np.concatenate([term.keys for term in used])
     order = np.argsort(keys, kind="stable")  # a merge of sorted runs
-    begins = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
-    distinct = keys[order][begins]
-    sums = np.add.reduceat(np.repeat([term.idf for term in used], [len(term.keys) for term in used])[order], begins)
+    ordered = keys.take(order)
+    begins = runs_of(ordered)
+    distinct = ordered.take(begins)
+    each = np.repeat([term.idf for term in used], [len(term.keys) for term in used])
+    sums = np.add.reduceat(each.take(order), begins)
     if look.allowed is not None:
         kept = np.isin(distinct, look.allowed)
         distinct, sums = distinct[kept], sums[kept]
-    order = np.lexsort((-distinct, -sums))[:SEEDS]
-    return dict(zip(distinct[order].tolist(), sums[order].tolist(), strict=True))
+    best = np.argsort(-sums[::-1], kind="stable")[:_BY_WORDS]  # from the newest on
+    places = len(sums) - 1 - best
+    return dict(zip(distinct[places].tolist(), sums[places].tolist(), strict=True))
 
 
 def meaning(look: Lookup) -> Candidates:
@@ -111,7 +115,7 @@ def meaning(look: Lookup) -> Candidates:
         if question.vector is None or look.plan.query.archived:
             continue
         keys, scores = look.vectors.nearest(
-            look.snapshot, question.vector, model=model, spaces=spaces, shelves=look.plan.shelves, limit=SEEDS,
+            look.snapshot, question.vector, model=model, spaces=spaces, shelves=look.plan.shelves, limit=_BY_MEANING,
             among=look.allowed,
         )  # fmt: skip
         nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
@@ -127,13 +131,26 @@ def load_all(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
             vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
 
 
-def read_turns(snapshot: Snapshot, scope: Scope) -> None:
-    """Read all that a caller's searches may weigh, if it is not too much, so that they need not read it piecemeal."""
-    from ricordo.store.sqlite.turns import WHOLE_MOST
+def turns_to_read(snapshot: Snapshot, scope: Scope) -> list[Keys]:
+    """The keys of all that a caller's searches may weigh, in pieces; none if it is too much to keep."""
+    from ricordo.store.sqlite.turns import KEPT_MOST, PIECE, live_turns
 
-    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] <= WHOLE_MOST:
-        with snapshot.turns() as table:
-            table.read_all(snapshot, snapshot.visible(scope))
+    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] > KEPT_MOST:
+        return []
+    keys = live_turns(snapshot, snapshot.visible(scope))
+    return [keys[start : start + PIECE] for start in range(0, len(keys), PIECE)]
+
+
+def read_turns(snapshot: Snapshot, keys: Keys) -> None:
+    """Read some turns into memory, so that searches need not read them little by little."""
+    with snapshot.turns() as table:
+        table.read(snapshot, keys)
+
+
+def read_order(snapshot: Snapshot, scope: Scope) -> None:
+    """Read how a caller's turns follow each other, and those of them that are not read yet."""
+    with snapshot.turns() as table:
+        table.read_all(snapshot, snapshot.visible(scope))
 
 
 def time(look: Lookup) -> Candidates:

@@ -31,6 +31,10 @@ REACH = 2
 EXPANDED = 40
 """Of the best by words so many have neighbours that are candidates, too: the answer to what one turn asks."""
 
+# OpenBLAS puts further threads to a product of more multiplications, and two take twenty times as long as one when the
+# machine is busy. Keeping it from that (`one_thread`) takes as long as the product.
+_SINGLE_THREADED = 1 << 18
+
 _STAND_IN = 0.2
 """What a word finds by chance in any turn: where a whole turn's cosine stands in for words, it begins there."""
 
@@ -65,14 +69,19 @@ class Pool:
     average_chars: float
 
     @property
+    def nearby(self) -> NDArray[np.intp]:
+        """Places in `turns` of the turns one and two before each candidate, then one and two after: intp[4, size]."""
+        return self.turns.nearby
+
+    @property
     def before(self) -> NDArray[np.intp]:
-        """Places in `turns` of the turns one and two before each candidate, intp[2, size]; -1 for none."""
-        return self.turns.before[:, : self.size]
+        """Of the turns one and two before each, intp[2, size]."""
+        return self.turns.nearby[:REACH]
 
     @property
     def after(self) -> NDArray[np.intp]:
-        """Likewise of the turns after each."""
-        return self.turns.after[:, : self.size]
+        """Of the turns one and two after each, intp[2, size]."""
+        return self.turns.nearby[REACH:]
 
 
 def gather(look: Lookup, seeds: Seeds) -> Pool | None:
@@ -84,7 +93,7 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     if not size:
         return None
     persons = named_persons(look.plan.query.text, turns)
-    cosines = _cosines(look, turns.keys)
+    cosines = np.append(_cosines(look, turns.keys[:-1]), np.float32(0))  # nobody means nothing
     words, idf, counts, strengths = _strengths(look, turns, persons, cosines)
     named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
@@ -163,13 +172,11 @@ def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
     vectors = {} if question is None else _word_vectors(look, question, words, names)
     terms = tuple(term for term, idf in words.items() if idf > 0)
     stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
-    met = np.repeat(stand_in[np.newaxis], len(terms), axis=0)
-    by_vector = np.zeros(met.shape, bool)
-    if vectors and terms:
-        _meet_by_vector(look, met, by_vector, terms, vectors, model, turns.keys)
     counts = turns.counts(terms)
-    met[(counts > 0) & ~by_vector] = 1.0
-    return terms, np.array([words[term] for term in terms], np.float32), counts, np.asarray(met, np.float32)
+    met = np.where(counts > 0, np.float32(1), stand_in)
+    if vectors and terms:
+        _meet_by_vector(look, met, terms, vectors, model, turns.keys)
+    return terms, np.array([words[term] for term in terms], np.float32), counts, met
 
 
 def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
@@ -194,9 +201,11 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
     return 0, None
 
 
-def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], terms: Sequence[str],
-                    vectors: Mapping[str, Floats], model: int, keys: Keys) -> None:  # fmt: skip
-    """Late interaction: for each word of the question the best cosine among the words of a turn."""
+def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
+                    keys: Keys) -> None:  # fmt: skip
+    """Late interaction: for each word of the question the best cosine among the words of a turn, where both have
+    vectors.
+    """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
     holders, starts, held = word_vectors(look.snapshot, model, keys.tolist(), width=asked.shape[1])
@@ -207,33 +216,36 @@ def _meet_by_vector(look: Lookup, met: Floats, by_vector: NDArray[np.bool_], ter
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
         cosines = (asked / np.float32(127)) @ held.astype(np.float32).T
     best = np.maximum.reduceat(cosines, starts, axis=1)
-    cells = np.ix_(np.array(with_vector), places)
-    met[cells] = np.maximum(best, 0.0)
-    by_vector[cells] = True
+    met[np.ix_(np.array(with_vector), places)] = np.maximum(best, 0.0)
 
 
 def _cosines(look: Lookup, keys: Keys) -> Floats:
     """Cosine with the question after the mean of the caller's memories is taken from both, by the first model."""
     cosines = np.zeros(len(keys), np.float32)
-    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
     for model, question in look.plan.vectors.items():
-        if question.vector is None:
-            continue
-        width = len(question.vector)
-        codes, scales = look.vectors.rows(
-            look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves
-        )  # fmt: skip
-        mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
-        asked = question.vector - mean
-        # The cosine of (row - mean) and asked, without writing the differences down; a row's scale multiplies its
-        # products, which are far fewer than its numbers.
-        rows = codes.astype(np.float32)
-        with one_thread():
-            dots = (rows @ np.stack([asked, mean], axis=1)) * scales[:, np.newaxis]
-        squares = np.einsum("ij,ij->i", rows, rows) * (scales * scales) - 2 * dots[:, 1] + mean @ mean
-        found = (dots[:, 0] - mean @ asked) / np.maximum(np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked), 1e-9)
-        cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
+        if question.vector is not None:
+            found = _cosines_by(look, keys, model, question.vector)
+            cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines
+
+
+def _cosines_by(look: Lookup, keys: Keys, model: int, vector: Floats) -> Floats:
+    """Likewise by one model; NaN where there is no vector."""
+    width, spaces, shelves = len(vector), look.snapshot.visible(look.scope), look.plan.shelves
+    codes, scales = look.vectors.rows(look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
+    mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
+    asked = vector - mean
+    # The cosine of (row - mean) and asked, without writing the differences down; a row's scale multiplies its
+    # products, which are far fewer than its numbers.
+    rows, both = codes.astype(np.float32), np.stack([asked, mean], axis=1)
+    dots = np.empty((len(keys), 2), np.float32)
+    height = max(1, _SINGLE_THREADED // both.size)
+    for top in range(0, len(keys), height):
+        np.matmul(rows[top : top + height], both, out=dots[top : top + height])
+    dots *= scales[:, np.newaxis]
+    squares = np.vecdot(rows, rows) * (scales * scales) - 2 * dots[:, 1] + mean @ mean
+    lengths = np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked)
+    return np.asarray((dots[:, 0] - mean @ asked) / np.maximum(lengths, 1e-9), np.float32)
 
 
 def likeness(look: Lookup, keys: Keys) -> Floats:

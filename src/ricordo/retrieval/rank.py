@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,16 +32,21 @@ _UNVOUCHED = 0.8
 _UNTOLD = 1e-9
 
 
+FACTORS = ("confidence", "reinforcement", "trust", "recency", "order")
+"""What multiplies the sum of the signals, as it is applied: what is known of a memory itself."""
+
+
 class Ranked(NamedTuple):
     """A candidate: its place in the pool, its score, and how that was arrived at from the signals.
 
-    `factors` multiply it; `moved` is what it won or lost by changing places with another version of itself.
+    `factors` multiply it, in the order of `FACTORS`; `moved` is what it won or lost by changing places with another
+    version of itself.
     """
 
     key: int
     place: int
     score: float
-    factors: Mapping[str, float] = MappingProxyType({})
+    factors: tuple[float, ...] = ()
     moved: float = 0.0
 
 
@@ -81,7 +85,7 @@ class Ranking:
         if lost := self.lost.get(place):
             told.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))
             score -= lost
-        for name, factor in candidate.factors.items():
+        for name, factor in zip(FACTORS, candidate.factors, strict=False):  # none while nothing is known of it
             if abs(factor - 1) > _UNTOLD:
                 told.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
             score += abs(score) * (factor - 1)
@@ -90,17 +94,17 @@ class Ranking:
         return tuple(told)
 
 
-def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], *, most: int,
-         alike: Callable[[Keys], Floats] | None) -> tuple[list[Ranked], Ranking]:  # fmt: skip
+def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], totals: NDArray[np.float64], *,
+         most: int, alike: Callable[[Keys], Floats] | None) -> tuple[list[Ranked], Ranking]:  # fmt: skip
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:
         values: what each signal measured, float32[size]; the trace tells it.
         shares: what it adds to the score for that, float32[size].
+        totals: the sums of the shares, float64[size].
         alike: how alike some candidates (their keys) are to each other, float32[n, n], not below 0. Where it is given,
             turns of different sessions that say different things are preferred.
     """
-    totals = totals_of(shares)
     keys = pool.turns.keys[: pool.size]
     order = np.lexsort((-keys, -totals))
     best_few = order[:_SPREAD_DEPTH]
@@ -117,11 +121,10 @@ def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats],
     return best, Ranking(values=values, shares=shares, totals=totals, lost=lost)
 
 
-def totals_of(shares: Mapping[str, Floats]) -> NDArray[np.float64]:
+def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
     """The sums of what the signals gave, float64[size]."""
-    first, *others = shares.values()
-    totals = first.astype(np.float64)
-    for share in others:
+    totals = np.zeros(size, np.float64)
+    for share in shares.values():
         totals += share
     return totals
 
@@ -135,9 +138,7 @@ def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tup
         if found and max(found.values()) > 0
     }
     by_strategy = {name: np.asarray(values / values.max() / len(seeds), np.float32) for name, values in raw.items()}
-    totals = np.zeros(len(keys), np.float64)
-    for values in by_strategy.values():
-        totals += values
+    totals = totals_of(by_strategy, len(keys))
     order = np.lexsort((-keys, -totals))[:most]
     best = [Ranked(key=int(keys[place]), place=int(place), score=float(totals[place])) for place in order]
     return best, Ranking(values=raw, shares=by_strategy, totals=totals, lost={})
@@ -165,19 +166,19 @@ def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -
     """Apply what is known of each memory itself; best first, newer ones where that is equal."""
     factors = factors_of(known, now=now)
     scores = np.array([each.score for each in candidates])
-    for values in factors.values():
+    for values in factors:
         scores += np.abs(scores) * (values - 1)
     is_order = np.array([each.reads_like_an_order for each in known], np.bool_)
     if is_order.any():
-        factors["order"] = _below_all(scores, is_order)
-        scores += np.abs(scores) * (factors["order"] - 1)
-    by_candidate = zip(*(values.tolist() for values in factors.values()), strict=True)
-    weighed = [
-        Ranked(each.key, each.place, score, dict(zip(factors, own, strict=True)))
-        for each, score, own in zip(candidates, scores.tolist(), by_candidate, strict=True)
+        factors.append(_below_all(scores, is_order))
+        scores += np.abs(scores) * (factors[-1] - 1)
+    keys = np.array([each.key for each in candidates], np.int64)
+    by_candidate = list(zip(*(values.tolist() for values in factors), strict=True))
+    values = scores.tolist()
+    return [
+        Ranked(candidates[n].key, candidates[n].place, values[n], by_candidate[n])
+        for n in np.lexsort((-keys, is_order, -scores)).tolist()
     ]
-    orders = {each.key for each, told in zip(candidates, is_order.tolist(), strict=True) if told}
-    return sorted(weighed, key=lambda each: (-each.score, each.key in orders, -each.key))
 
 
 def _below_all(scores: NDArray[np.float64], is_order: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -191,20 +192,19 @@ def _below_all(scores: NDArray[np.float64], is_order: NDArray[np.bool_]) -> NDAr
     return factors
 
 
-def _trust_factor(known: Weights) -> float:
-    """What a tool or a page says counts less."""
-    return _UNVOUCHED if awaits_a_word(known.trust) else 1.0
-
-
-def factors_of(known: Sequence[Weights], *, now: int) -> dict[str, NDArray[np.float64]]:
-    """What the scores of memories are multiplied by, more being better also for one below zero, float64[n] each:
-    confidence, reinforcement exp(score x 0.2), a little recency, and whose word it is.
+def factors_of(known: Sequence[Weights], *, now: int) -> list[NDArray[np.float64]]:
+    """What the scores of memories are multiplied by, more being better also for one below zero, float64[n] each: the
+    first four of `FACTORS`, namely confidence, reinforcement exp(score x 0.2), whose word it is, and a little recency.
+    What a tool or a page says counts less.
     """
-    columns = np.array([(each.confidence, each.score, each.since) for each in known], np.float64).reshape(-1, 3)
-    days = np.maximum(0.0, (now - columns[:, 2]) / _DAY_MS)
-    return {
-        "confidence": columns[:, 0],
-        "reinforcement": np.exp(columns[:, 1] * 0.2),
-        "trust": np.array([_trust_factor(each) for each in known], np.float64),
-        "recency": 1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
-    }
+    confidence, score, trust, since = np.array(
+        [(each.confidence, each.score, _UNVOUCHED if awaits_a_word(each.trust) else 1.0, each.since) for each in known],
+        np.float64,
+    ).reshape(-1, 4).T  # fmt: skip
+    days = np.maximum(0.0, (now - since) / _DAY_MS)
+    return [
+        confidence,
+        np.exp(score * 0.2),
+        trust,
+        1 - _RECENCY_PART + _RECENCY_PART / (1 + days * 0.01),
+    ]

@@ -53,6 +53,8 @@ _SLACK = 1.0
 _BEHIND = 3.0
 _MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
 _NAMED_IN_CONTEXT = 0.6
+# Ranking weighs more than the floor does: of turns those ranked first stay, unless the best is worth much more.
+_LEADING, _LEADING_SHARE = 5, 0.7
 # Likewise of facts, in logarithms of odds: what clears the floor by itself is a little more likely than not.
 _FACT_ABOVE = 0.25
 _FACT_SLACK = 2.0
@@ -226,16 +228,17 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
         low = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: low for each in best} | reasons)
     kept: list[Ranked] = []
-    behind = _behind(weighed)
+    behind, leads = _behind(weighed), _leads(best, nodes)
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
         tells_more = bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any())
         if others[place]:
             continue
-        if weighed.relevance[place] < -(_FACT_SLACK if weighed.is_fact[place] else _SLACK):
+        slack = _FACT_SLACK if weighed.is_fact[place] else _SLACK
+        if weighed.relevance[place] < -slack and not leads[place]:
             reasons[each.key] = "it says no more to the question than chance would"
-        elif not behind[place] or (tells_more and not weighed.is_fact[place]):
+        elif leads[place] or not behind[place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
             met = np.maximum(met, mine)
         else:
@@ -310,6 +313,15 @@ def _behind(weighed: Weighed) -> NDArray[np.bool_]:
     odds = weighed.relevance[facts].max(initial=-np.inf) - _FACT_BEHIND
     is_behind = np.where(weighed.is_fact, weighed.relevance < min(odds, 0.0), weighed.even < limit)
     return np.asarray(is_behind, np.bool_)
+
+
+def _leads(best: Sequence[Ranked], nodes: Mapping[int, Node]) -> list[bool]:
+    """Which turns are among the first of all that were found, and not much less worth than the best."""
+    least = _LEADING_SHARE * max((each.score for each in best), default=0.0)
+    return [
+        place < _LEADING and each.score >= least and nodes[each.key].type == "episodic"
+        for place, each in enumerate(best)
+    ]
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -23,7 +23,7 @@ from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather, likeness
-from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, weigh
+from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, totals_of, weigh
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
@@ -164,9 +164,11 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
     alike = (lambda keys: likeness(look, keys)) if asks_for_a_list(look.plan.query.text) else None
     values = measure(pool, look.plan)
     shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
+    totals = totals_of(shares, pool.size)
     if alike is None and "session" not in look.plan.weighing.without:
-        values["session"], shares["session"] = session(pool, shares)
-    return rank(pool, values, shares, most=most, alike=alike)
+        values["session"], shares["session"] = session(pool, totals)
+        totals += shares["session"]
+    return rank(pool, values, shares, totals, most=most, alike=alike)
 
 
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:

@@ -1,4 +1,5 @@
-"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight.
+"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight; None
+where it has nothing to say of any candidate, as most have to most questions.
 
 They are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
 is asked for. Weights are rounded; moving them by a third costs less than a point of recall (MEASURED.md). What depends
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
-from ricordo.retrieval.rank import totals_of
+from ricordo.store.sqlite.vectors.keys import runs_of
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.words import index_terms
 
@@ -49,14 +50,15 @@ def met_in_context(pool: Pool, met: Floats) -> Floats:
     Args:
         met: how well each turn does, float32[words, n].
     """
-    nearby = _PREVIOUS * _at(met, pool.before[0]), _NEXT * _at(met, pool.after[0])
-    return np.asarray(np.maximum.reduce([met[:, : pool.size], *nearby]), np.float32)
+    best = _PREVIOUS * met.take(pool.before[0], axis=1)
+    np.maximum(best, _NEXT * met.take(pool.after[0], axis=1), out=best)
+    return np.asarray(np.maximum(best, met[:, : pool.size], out=best), np.float32)
 
 
 def around(pool: Pool, held: Floats) -> Floats:
     """The most that a candidate or one of two turns on each side has of each word, float32[words, size]."""
-    nearby = [_at(held, places) for places in (*pool.before, *pool.after)]
-    return np.asarray(np.maximum.reduce([held[:, : pool.size], *nearby]), np.float32)
+    nearby = np.maximum.reduce(held.take(pool.nearby, axis=1), axis=1)
+    return np.asarray(np.maximum(nearby, held[:, : pool.size]), np.float32)
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
@@ -69,52 +71,47 @@ def _by_idf(pool: Pool, met: Floats) -> Floats:
     return np.asarray(pool.idf @ met / total if total > 0 else np.zeros(met.shape[1]), np.float32)
 
 
-def _at(values: Floats, places: NDArray[np.intp]) -> Floats:
-    """The values of the turns at some places; 0 for a place of -1."""
-    found = values.take(places, axis=-1)  # a place of -1 takes the last value, which is then made 0
-    found *= places >= 0
-    return found
-
-
-def keywords(pool: Pool, plan: Plan) -> Floats:
+def keywords(pool: Pool, plan: Plan) -> Floats | None:
     """BM25 of the turn together with two turns on each side, by the best candidate's; and that by how much of the
     question any candidate holds, so that one stray word does not count like the whole question.
     """
     if not len(pool.words):
-        return np.zeros(pool.size, np.float32)
-    around, long = pool.counts[:, : pool.size].copy(), pool.turns.lengths[: pool.size].copy()
-    for places in (*pool.before, *pool.after):
-        around += _at(pool.counts, places)
-        long += _at(pool.turns.lengths, places)
+        return None
+    counts, lengths = pool.counts, pool.turns.lengths
+    around = counts[:, : pool.size] + counts.take(pool.nearby, axis=1).sum(axis=1)
+    long = lengths[: pool.size] + lengths.take(pool.nearby).sum(axis=0)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
     best = scores.max()
+    if best <= 0:
+        return None
     held = (pool.idf @ (around > 0)).max() / pool.idf.sum()
-    return np.asarray(np.sqrt(held) * scores / best if best > 0 else scores, np.float32)
+    return np.asarray(np.sqrt(held) * scores / best, np.float32)
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
     """Cosine with the question, of the turn and in part of those around it."""
-    near, far = (_at(pool.cosines, pool.before[step]) + _at(pool.cosines, pool.after[step]) for step in (0, 1))
+    near, far = pool.cosines.take(pool.before) + pool.cosines.take(pool.after)
     return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
 
 
-def person(pool: Pool, plan: Plan) -> Floats:
+def person(pool: Pool, plan: Plan) -> Floats | None:
     """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
-    return pool.spoke[: pool.size] if len(pool.persons) == 1 else np.zeros(pool.size, np.float32)
+    return pool.spoke[: pool.size] if len(pool.persons) == 1 else None
 
 
-def own_experience(pool: Pool, plan: Plan) -> Floats:
+def own_experience(pool: Pool, plan: Plan) -> Floats | None:
     """Where the question names one speaker: they speak of themselves."""
-    return np.asarray(_holds(pool, FIRST_PERSON) * (person(pool, plan) == 1), np.float32)
+    spoke = person(pool, plan)
+    return None if spoke is None else np.asarray(_holds(pool, FIRST_PERSON) * (spoke == 1), np.float32)
 
 
-def kind_of_answer(pool: Pool, plan: Plan) -> Floats:
+def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
     """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
     for asked, trait in ((_WHEN, TIME), (_HOW_MANY, NUMBER), (_WHO_WHERE, NAME)):
         if asked.search(plan.query.text):
             return _holds(pool, trait)
-    return np.zeros(pool.size, np.float32)
+    return None
 
 
 _WHEN = re.compile(
@@ -135,11 +132,11 @@ _WHO_WHERE = re.compile(
 )
 
 
-def date(pool: Pool, plan: Plan) -> Floats:
+def date(pool: Pool, plan: Plan) -> Floats | None:
     """What was said in the span the question names: 1, or a half where it names no more than a year."""
     span = plan.interval
     if span is None:
-        return np.zeros(pool.size, np.float32)
+        return None
     times = pool.turns.event_times[: pool.size]
     worth = np.float32(0.5 if span.precision == "year" else 1)
     return worth * np.asarray((times >= span.start) & (times < span.end), np.float32)
@@ -147,7 +144,7 @@ def date(pool: Pool, plan: Plan) -> Floats:
 
 def replies(pool: Pool, plan: Plan) -> Floats:
     """The turn before it asks something."""
-    return _at(np.asarray(pool.turns.flags & ASKS, np.float32), pool.before[0])
+    return np.asarray(pool.turns.flags.take(pool.before[0]) & ASKS, np.float32)
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
@@ -178,14 +175,14 @@ def _talk_that_meets(pool: Pool) -> NDArray[np.bool_]:
     return np.asarray((pool.turns.sessions[: pool.size] >= 0) & (pool.strengths[:, : pool.size] > 0).any(axis=0))
 
 
-def entity(pool: Pool, plan: Plan) -> Floats:
+def entity(pool: Pool, plan: Plan) -> Floats | None:
     """It is about whom or what the question names, or names it."""
-    return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named
+    return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named if pool.named.any() else None
 
 
-def linked(pool: Pool, plan: Plan) -> Floats:
+def linked(pool: Pool, plan: Plan) -> Floats | None:
     """It led to what answers best, came of it, or proved useful together with it."""
-    return np.float32(_BY_LINKS.get(plan.intent, 0.5)) * pool.linked
+    return np.float32(_BY_LINKS.get(plan.intent, 0.5)) * pool.linked if pool.linked.any() else None
 
 
 # How much of a link's worth counts, by what is asked for.
@@ -202,7 +199,7 @@ class Signal:
     """A function of the pool and what it counts."""
 
     weight: float
-    value: Callable[[Pool, Plan], Floats]
+    value: Callable[[Pool, Plan], Floats | None]
 
 
 _SAID: Mapping[SignalName, Signal] = {
@@ -234,27 +231,29 @@ WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in
 
 
 def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
-    """What each signal finds in each candidate, float32[size]; those that the settings leave out are not computed."""
+    """What each signal finds in each candidate, float32[size], of those that have anything to say; those that the
+    settings leave out are not computed.
+    """
     without = plan.weighing.without
-    return {name: signal.value(pool, plan) for name, signal in SIGNALS.items() if name not in without}
+    found = ((name, signal.value(pool, plan)) for name, signal in SIGNALS.items() if name not in without)
+    return {name: value for name, value in found if value is not None}
 
 
-def session(pool: Pool, shares: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
     """How well the session of each candidate answers by its three best turns, and what that adds to the score.
 
     What is asked mostly stands in one conversation. A question for several things is another matter: `asks_for_a_list`.
 
     Args:
-        shares: what the other signals gave.
+        totals: what the other signals gave, together.
 
     Returns:
         float32[size] twice: by how much the best three stand above the middle of all, and a quarter of it.
     """
-    totals, sessions = totals_of(shares), pool.turns.sessions[: pool.size]
+    sessions = pool.turns.sessions[: pool.size]
     order = np.lexsort((-totals, sessions))
-    ordered = sessions[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    lengths = np.diff(begins, append=len(order))
+    begins = runs_of(sessions[order])
+    lengths = np.append(begins[1:], len(order)) - begins
     rank = np.arange(len(order)) - begins.repeat(lengths)
     above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - _median(totals), 0), 0)
     measured = np.empty(len(order))

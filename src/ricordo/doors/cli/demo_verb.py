@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from ricordo.doors.cli.progress import embedded, progress_bar
 from ricordo.doors.cli.screen import Answer, dim, shown
 from ricordo.doors.cli.show_hits import reason, said
 from ricordo.doors.cli.verb import verb
+from ricordo.model import Run
 from ricordo.settings import Settings
 
 # Fewer answers than this and something is broken.
@@ -66,6 +68,8 @@ async def _learnt(door: Door) -> learning.Learnt:
     async with Memory.open(
         ":memory:", embedder=door.embedder, model=name or learning.model(), settings=settings, clock=MorningAfter()
     ) as memory:
+        if name is not None:
+            door.notice(f"{name} reads two conversations; a small model on a processor takes minutes.")
         with door.waiting("Learning…"):
             return await learning.learn(memory)
 
@@ -112,11 +116,20 @@ def _show_learnt(out: Console, learnt: learning.Learnt) -> None:
     for run in learnt.runs:
         out.print(Text(f"\n{', '.join(run.sessions)}", style="bold"))
         show_runs.items(out, run.items)
+    out.print(_account(learnt.runs))
     out.print(Text(f"\n{learnt.question}", style="bold"))
     for when, context in zip(("before", "then", "now"), learnt.contexts, strict=True):
         out.print(dim(f"  What an agent gets, {when}:"))
         _show_context(out, context, introduced=False)
     out.print(Rule(style="dim"))
+
+
+def _account(runs: Sequence[Run]) -> Text:
+    """What a model made of all conversations, in a line."""
+    came = Counter(item.what for run in runs for item in run.items)
+    lost = f" {came['failed']} of {len(runs)} conversations could not be read and wait." if came["failed"] else ""
+    spent = f"{sum(run.tokens_in for run in runs):,} tokens in, {sum(run.tokens_out for run in runs):,} out"
+    return Text(f"\nIn all: {came['added']} learnt, {came['refused']} refused; {spent}.{lost}", style="bold")
 
 
 def _number(count: int) -> str:

@@ -332,8 +332,15 @@ def centre(
     snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
 ) -> NDArray[np.float32]:
     """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
+    asked = "centre", model, dimension, *spaces, *shelves
+    return snapshot.once(asked, lambda: _mean_of_centres(snapshot, model, dimension, spaces, shelves))
+
+
+def _mean_of_centres(
+    snapshot: Snapshot, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+) -> NDArray[np.float32]:
     values = {"model": model, "spaces": json.dumps(spaces), "shelves": json.dumps(shelves)}
-    rows = snapshot.rows_of_store("centres_of", values)
+    rows = snapshot.rows("centres_of", values)
     total = np.zeros(dimension, np.float64)
     for count, vector in rows:
         total += count * np.frombuffer(vector, "<f4").astype(np.float64)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.int64]
 
+T = TypeVar("T")
+
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
 # On either side of a statement. What shares a frame with it stands next to it.
@@ -49,8 +51,8 @@ _STEPS_BETWEEN_LOOKS = 50_000
 
 FINGERPRINT_KEY = "fingerprint_key"
 
-Unchanged = dict[tuple[Any, ...], list[Row]]
-"""What statements about the store as a whole returned, by their name and values."""
+Unchanged = dict[tuple[Hashable, ...], Any]
+"""What is known of the store as a whole, or of all a caller's, by what was asked."""
 _UNCHANGED_MOST = 1_000
 
 
@@ -118,12 +120,18 @@ class Snapshot:
         """All rows of a named statement that many questions repeat, about the store as a whole or all of a caller's:
         asked once for as long as nobody writes.
         """
-        if self._unchanged is None:
-            return self.rows(name, values)
         asked = (name, *values.values()) if values else (name,)
-        found = self._unchanged.get(asked)
+        return self.once(asked, lambda: self.rows(name, values))
+
+    def once(self, asked: tuple[Hashable, ...], work: Callable[[], T]) -> T:
+        """What some work finds out about the store as a whole or all of a caller's: done once for as long as nobody
+        writes. Never None, and nothing that its users alter.
+        """
+        if self._unchanged is None:
+            return work()
+        found: T | None = self._unchanged.get(asked)
         if found is None:
-            found = self.rows(name, values)
+            found = work()
             if len(self._unchanged) < _UNCHANGED_MOST:
                 self._unchanged[asked] = found
         return found
@@ -342,8 +350,9 @@ class Snapshot:
         """For each index term the nodes that hold it, ascending; at most `most` of them."""
         import numpy as np
 
-        # Looking into a shelf costs as much where nothing is on it.
-        endings = [f"·{space}{shelf}" for space, shelf in self._shelves(scope, shelves, archived=archived)]
+        endings = self.once(
+            ("endings", scope, *shelves, archived), lambda: self._endings(scope, shelves, archived=archived)
+        )
         if not endings:
             return [np.empty(0, np.int64) for _ in terms]
         name = "archive_postings" if archived else "live_postings"
@@ -364,15 +373,20 @@ class Snapshot:
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         """How many live nodes the shelves hold, and how many characters in them."""
+        return self.once(("shelf_counts", scope, *shelves), lambda: self._counted(scope, shelves))
+
+    def _counted(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
         rows = [row for row in self.rows_of_store("shelf_counts", self._for(scope)) if row[1] in shelves]
         return sum(row[2] for row in rows), sum(row[3] for row in rows)
 
-    def _shelves(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[tuple[int, str]]:
-        """(space, shelf) of those shelves a caller may look into that may hold something."""
+    def _endings(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[str]:
+        """How the terms of those shelves end that a caller may look into and that may hold something: looking into one
+        costs as much where nothing is on it.
+        """
         if archived:
-            return [(space, shelf) for space in self.visible(scope) for shelf in shelves]
+            return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
         counts = self.rows_of_store("shelf_counts", self._for(scope))
-        return [(space, shelf) for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
+        return [f"·{space}{shelf}" for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
 
     # names
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.store.sqlite.vectors.keys import ascending
 from ricordo.traits import HEADER, term_code
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint32]
 
 KEPT_MOST = 200_000
-"""So many turns are kept by a process, about 35 MB; then it begins anew."""
+"""So many turns are kept by a process, about 35 MB; then it begins anew. A caller who has no more than that and asks a
+second time has them all read beside other work.
+"""
 
-WHOLE_MOST = 20_000
-"""Up to so many memories a caller's turns are all read at once, when they ask a second time."""
+PIECE = 1_000
+"""So many are read at a time: some milliseconds, in which nobody else looks at the table."""
 
 # Row 0 is nobody: where a session ends, or where it is not known how it goes on.
 _NOBODY = 0
@@ -50,13 +53,15 @@ class Turns:
         sessions: int64[n]; of a memory outside any session the negative of its key.
         event_times: int64[n], Unix milliseconds.
         speakers: int32[n], places in `names`.
-        names: of all speakers, None for a memory nobody speaks.
+        names: of all speakers, None, the first, for a memory nobody speaks.
         flags: uint32[n], those of `ricordo.traits`.
         lengths: float32[n], in characters.
         codes: uint32[m], the codes of all words of all turns, turn by turn.
         starts: intp[n], where each turn begins in `codes`.
-        before, after: places of the turns one and two before and after in the session, intp[2, n]; -1 for one that
-            there is not or that is not among these.
+        nearby: places of the turns one and two before each candidate in its session, then one and two after it,
+            intp[4, candidates]; that of nobody for one that there is not or that is not among these.
+
+    The last of them is nobody, with nothing in any array: what is asked of the turn before the first of a session.
     """
 
     keys: Keys
@@ -68,23 +73,29 @@ class Turns:
     lengths: Floats
     codes: Codes
     starts: Places
-    before: Places
-    after: Places
+    nearby: Places
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
-        if not terms:
-            return np.zeros((0, len(self)), np.float32)
         asked = [term_code(term) for term in terms]
         # What any term may have is found first: it is little, and the rest of the work is done on that alone.
-        places = np.flatnonzero(np.logical_or.reduce([self.codes == code for code in asked]))
+        is_asked, is_this = np.zeros(len(self.codes), np.bool_), np.empty(len(self.codes), np.bool_)
+        for code in asked:
+            np.logical_or(is_asked, np.equal(self.codes, np.uint32(code), out=is_this), out=is_asked)
+        places = is_asked.nonzero()[0]
         holders, codes = self.starts.searchsorted(places, side="right") - 1, self.codes.take(places)
-        return np.stack([
-            np.bincount(holders[codes == code], minlength=len(self)).astype(np.float32) for code in asked
-        ])  # fmt: skip
+        counts = np.empty((len(asked), len(self)), np.float32)
+        for row, code in enumerate(asked):
+            counts[row] = np.bincount(holders[codes == np.uint32(code)], minlength=len(self))
+        return counts
+
+
+def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
+    """The keys of all live turns of some spaces, in no order."""
+    return _numbers(snapshot.value("turns_live", {"spaces": json.dumps(spaces)}) or "")
 
 
 class TurnTable:
@@ -100,8 +111,7 @@ class TurnTable:
     _count: int
     _codes: Codes
     _codes_count: int
-    _sorted: Keys
-    _order: Places
+    _row_of: NDArray[np.int32]
     _names: list[str | None]
     _known_names: dict[str | None, int]
 
@@ -119,8 +129,10 @@ class TurnTable:
         self._changes, self._last = changes, last
         self._rows, self._count = np.zeros(1_024, _ROW), 1
         self._codes, self._codes_count = np.empty(16_384, np.uint32), 0
-        self._sorted, self._order = np.empty(0, np.int64), np.empty(0, np.intp)
-        self._names, self._known_names = [], {}
+        # By key, the last of them always nobody: four bytes for each memory there ever was, of which the system gives
+        # those that are written to. Ordered keys would be written anew for each few that come.
+        self._row_of = np.zeros(last + 2, np.int32)
+        self._names, self._known_names = [None], {None: 0}
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
@@ -134,14 +146,18 @@ class TurnTable:
             rows = np.isin(self._rows["session"][: self._count], grown)
             for name in ("known", "previous", "following"):
                 self._rows[name][: self._count][rows] = 0
+            if last + 1 >= len(self._row_of):
+                self._row_of = np.append(self._row_of, np.zeros(last, np.int32))
         self._last = last
         return True
 
+    def read(self, snapshot: Snapshot, keys: Keys) -> None:
+        """Read some turns, ahead of the searches that will look at them."""
+        self._read(snapshot, keys)
+
     def read_all(self, snapshot: Snapshot, spaces: Sequence[int]) -> None:
-        """Read all live turns of some spaces, and their order."""
-        keys = np.array([row[0] for row in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})], np.int64)
-        if not len(keys):
-            return
+        """Read all live turns of some spaces, as far as they are not here, and their order."""
+        keys = live_turns(snapshot, spaces)
         at, rows = self._read(snapshot, keys), self._rows
         at = at[np.lexsort((rows["key"][at], rows["event_time"][at], rows["session"][at]))]
         sessions = rows["session"][at]
@@ -163,43 +179,50 @@ class TurnTable:
         """
         at = self._read(snapshot, chosen)
         found = self._found(best)
-        self._read_order(snapshot, found, 2 * reach)
+        # Of what is near the best, the order is then known as far as of the others.
+        self._read_order(snapshot, found, 2 * reach, at, reach)
         near = self._near(found, reach)
         if allowed is not None:
             near = near[np.isin(self._rows["key"][near], allowed)]
         if shelves is not None:
             near = near[np.isin(self._rows["key"][near], self._on(snapshot, near, shelves))]
         candidates = self._distinct(np.append(at, near), spaces)
-        self._read_order(snapshot, candidates, reach)
-        around = self._distinct(self._near(candidates, reach), spaces, without=candidates)
-        return self._taken(np.append(candidates, around)), len(candidates)
+        beside = self._near(candidates, reach)
+        return self._taken(candidates, self._distinct(beside, spaces), beside), len(candidates)
 
     def _on(self, snapshot: Snapshot, at: Places, shelves: Sequence[str]) -> list[int]:
         """The keys of those rows that lie on some shelves. A turn changes its shelf once; the table need not follow."""
         keys = json.dumps(np.unique(self._rows["key"][at]).tolist())
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 
-    def _taken(self, at: Places) -> Turns:
+    def _taken(self, candidates: Places, around: Places, beside: Places) -> Turns:
+        """The candidates, then what is around them and none itself, then nobody.
+
+        Args:
+            beside: what `_near` gave for the candidates.
+        """
+        places = np.zeros(self._count, np.int32)  # from 1 on: the system gives zeros for nothing
+        places[candidates] = np.arange(1, len(candidates) + 1)
+        at = np.concatenate([candidates, around[places.take(around) == 0], [_NOBODY]])
+        places[at] = np.arange(1, len(at) + 1)
+        nearby = places.take(beside).reshape(-1, len(candidates)).astype(np.intp) - 1
+        nearby[nearby < 0] = len(at) - 1
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
         keys, sessions = rows["key"].copy(), rows["session"]
         sizes = rows["size"].astype(np.intp)
-        starts = np.cumsum(sizes) - sizes
+        starts = sizes.cumsum() - sizes
         where = np.arange(int(sizes.sum())) + np.repeat(rows["start"] - starts, sizes)
-        places = np.full(self._count, -1, np.intp)
-        places[at] = np.arange(len(at))
-        near = zip((rows["previous"], rows["following"]), self._links(), strict=True)
-        before, after = (places.take(np.stack([one, links[one]])) for one, links in near)
         return Turns(
             keys=keys, sessions=np.where(sessions == 0, -keys, sessions), event_times=rows["event_time"],
             speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
-            codes=self._codes.take(where), starts=starts, before=before, after=after,
+            codes=self._codes.take(where), starts=starts, nearby=nearby,
         )  # fmt: skip
 
     def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         return self._rows["previous"], self._rows["following"]
 
     def _near(self, at: Places, within: int) -> Places:
-        """The turns up to so many steps from given ones, repeats and nobody included."""
+        """The turns one to so many steps before given ones, then those after, repeats and nobody included."""
         found = []
         for links in self._links():
             step: NDArray[np.integer] = at
@@ -208,31 +231,22 @@ class TurnTable:
                 found.append(step)
         return np.concatenate(found)
 
-    def _distinct(self, at: Places, spaces: Sequence[int], without: Places | None = None) -> Places:
-        """Rows of some spaces, each once, ascending by key."""
-        marked = np.zeros(self._count, np.bool_)
-        marked[at] = True
-        marked[_NOBODY] = False
-        if without is not None:
-            marked[without] = False
-        found = np.flatnonzero(marked)
-        whose = self._rows["space"][found]
-        found = found[np.logical_or.reduce([whose == space for space in (0, *spaces)])]
-        keys = self._rows["key"][found]
-        return found if (keys[1:] > keys[:-1]).all() else found[np.argsort(keys)]
+    def _distinct(self, at: Places, spaces: Sequence[int]) -> Places:
+        """Rows of some spaces, each once, ascending by key; nobody left out."""
+        keys = ascending(self._rows["key"][at])
+        found = self._found(keys[keys > 0])
+        whose = self._rows["space"][found]  # `take` would copy the whole column
+        return found[np.logical_or.reduce([whose == space for space in (0, *spaces)])]
 
     def _found(self, keys: Keys) -> Places:
         """Rows of keys; nobody for a key that is not here."""
-        if not len(self._sorted):
-            return np.zeros(len(keys), np.intp)
-        found = np.minimum(self._sorted.searchsorted(keys), len(self._sorted) - 1)
-        return np.where(self._sorted.take(found) == keys, self._order.take(found), _NOBODY)
+        return self._row_of.take(keys, mode="clip").astype(np.intp)
 
     def _read(self, snapshot: Snapshot, keys: Keys) -> Places:
         """Make sure of some turns; their rows."""
         at = self._found(keys)
-        missing = sorted(set(keys[at == _NOBODY].tolist()))
-        rows = snapshot.rows("traits_of", {"keys": json.dumps(missing)}) if missing else []
+        missing = keys[(at == _NOBODY) & (keys != 0)]
+        rows = snapshot.rows("traits_of", {"keys": json.dumps(ascending(missing).tolist())}) if len(missing) else []
         if not rows:
             return at
         ids, spaces, sessions, event_times, speakers, traits = zip(*rows, strict=True)
@@ -247,9 +261,7 @@ class TurnTable:
         ):  # fmt: skip
             new[name] = values
         self._keep_codes(codes)
-        place = self._sorted.searchsorted(new["key"])
-        self._order = np.insert(self._order, place, np.arange(self._count, self._count + len(rows)))
-        self._sorted = np.insert(self._sorted, place, new["key"])
+        self._row_of[new["key"]] = np.arange(self._count, self._count + len(rows))
         self._count += len(rows)
         return self._found(keys)
 
@@ -279,27 +291,38 @@ class TurnTable:
                 self._names.append(speaker)
         return [known[speaker] for speaker in speakers]
 
-    def _read_order(self, snapshot: Snapshot, at: Places, reach: int) -> None:
-        """Make sure of what stands around some turns, `reach` steps either way."""
-        at = at[(self._rows["known"][at] < reach) & (at != _NOBODY)]
-        if not len(at):
+    def _read_order(self, snapshot: Snapshot, best: Places, far: int, others: Places, near: int) -> None:
+        """Make sure of what stands around some turns: `far` steps either way of the best, `near` of the others."""
+        known = self._rows["known"]
+        unsure = [(at[(known[at] < reach) & (at != _NOBODY)], reach) for at, reach in ((best, far), (others, near))]
+        if not any(len(at) for at, _ in unsure):
             return
-        inside = at[self._rows["session"][at] != 0]
-        if len(inside):
-            values = {"keys": json.dumps(self._rows["key"][inside].tolist()), "each": reach}
-            lines = [_line(*row) for row in snapshot.rows("windows", values)]
-            line = np.fromstring(",".join(lines), dtype=np.int64, sep=",")
-            self._read(snapshot, line[line != 0])
-            rows = self._found(line)
-            joined = (line[1:] != 0) & (line[:-1] != 0)  # pieces stand apart by zeros
-            self._rows["previous"][rows[1:][joined]] = rows[:-1][joined]
-            self._rows["following"][rows[:-1][joined]] = rows[1:][joined]
-        self._knows(at, reach)
+        walks = self._walks(snapshot, unsure)
+        self._read(snapshot, np.concatenate(walks))
+        for walk, (onward, backward) in zip(walks, (self._links(), self._links()[::-1]), strict=True):
+            rows = self._found(walk)
+            joined = (walk[1:] != 0) & (walk[:-1] != 0)  # walks stand apart by zeros
+            onward[rows[:-1][joined]] = rows[1:][joined]
+            backward[rows[1:][joined]] = rows[:-1][joined]
+        for at, reach in unsure:
+            self._knows(at, reach)
+
+    def _walks(self, snapshot: Snapshot, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
+        """The keys met on the way from some turns back, and on: so many steps, then a zero before the next walk."""
+        back, on = list[str](), list[str]()
+        for at, steps in asked:
+            inside = at[self._rows["session"][at] != 0]
+            if len(inside):
+                values = {"keys": json.dumps(self._rows["key"][inside].tolist()), "each": steps}
+                for key, before, after in snapshot.rows("windows", values):
+                    back += [f"{key},{before}"] if before else []
+                    on += [f"{key},{after}"] if after else []
+        return _numbers(",0,".join(back)), _numbers(",0,".join(on))
 
     def _knows(self, at: Places, reach: int) -> None:
         """Note how far around some turns, and around those near them, the order is known now."""
         known = self._rows["known"]
-        known[at] = reach
+        known[at] = np.maximum(known[at], reach)
         for links in self._links():
             step: NDArray[np.integer] = at
             for left in range(reach - 1, 0, -1):
@@ -307,8 +330,5 @@ class TurnTable:
                 known[step] = np.maximum(known[step], left)
 
 
-def _line(key: int, before: str | None, after: str | None) -> str:
-    """A piece of a session in order, and a zero."""
-    earlier = f"{','.join(reversed(before.split(',')))}," if before else ""
-    later = f",{after}" if after else ""
-    return f"{earlier}{key}{later},0"
+def _numbers(text: str) -> Keys:
+    return np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64)

@@ -40,7 +40,8 @@ SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), c
 SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
 
 -- name: turns_live
-SELECT key FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces)) ORDER BY key
+-- The live turns of some spaces, as text for the reason given above.
+SELECT group_concat(key) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: weights_of
 -- What is known of memories beside their words, for the best of a search.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,8 +13,16 @@ def ascending(keys: ArrayLike) -> NDArray[np.int64]:
     values: NDArray[np.int64] = np.asarray(keys, np.int64)
     if not is_ascending(values):
         values = np.sort(values)
-        values = values[np.append(True, values[1:] != values[:-1])]
+        values = values[runs_of(values)]
     return values
+
+
+def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
+    """Where each run of equal values begins, intp[runs]; none in nothing."""
+    begins = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    places: NDArray[np.intp] = begins.nonzero()[0]
+    return places
 
 
 def is_ascending(keys: NDArray[np.int64]) -> bool:
