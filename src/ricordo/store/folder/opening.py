@@ -229,11 +229,20 @@ class Folder:
             try:
                 prepare(connection, self.index, self._steps)
                 read_state(connection)
+                read_unused(connection)
             finally:
                 connection.close()
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
+            self._put_aside("damaged")
+            return False
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+        ):  # what it says of the files is no longer so written
             self._put_aside("damaged")
             return False
         return True
