@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.store.sqlite.embeddings import VectorShelves
 
+T = TypeVar("T")
+
 STORED = "stored"
 """Stands for the embedder the store was last opened with."""
 
@@ -65,9 +67,8 @@ class Engine:
         self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
         self._vectors: tuple[int, VectorShelves] | None = None
-        self._warming: set[asyncio.Future[None]] = set()
-        self._exemplars: tuple[int, Exemplars] | None = None
-        self._exemplars_asked = False
+        self._warming: set[asyncio.Task[Any]] = set()
+        self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
         self._usage = UsageLog(store)
         self._told = Told()
         self._floors = Floors(
@@ -269,27 +270,29 @@ class Engine:
         elif self.embedder is not None and self.vectors.has_unread and not self._warming:
             self._beside(self._read_on())
 
-    def _known_questions(self) -> tuple[int, Exemplars] | None:
-        """Questions of known intent and the model they are embedded with; they are embedded beside the first search
-        that asks for them, which does not wait.
+    def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
+        """Questions of known intent and the model they are embedded with: embedded once, when the first search asks,
+        whoever gives up waiting.
         """
-        if not self._exemplars_asked:
-            self._exemplars_asked = True
-            self._beside(self._embed_exemplars())
-        return self._exemplars
+        if self._exemplars is None:
+            self._exemplars = self._beside(self._embed_exemplars())
+        return asyncio.shield(self._exemplars)
 
-    async def _embed_exemplars(self) -> None:
+    async def _embed_exemplars(self) -> tuple[int, Exemplars] | None:
         from ricordo.retrieval.exemplars import embedded
 
         model, embedder = self.backlog.model, self.embedder
-        if model is not None and embedder is not None and (found := await embedded(embedder)) is not None:
-            self._exemplars = model.key, found
+        with contextlib.suppress(RicordoError):  # an embedder that fails costs a guess
+            if model is not None and embedder is not None and (found := await embedded(embedder)) is not None:
+                return model.key, found
+        return None
 
-    def _beside(self, work: Coroutine[None, None, None]) -> None:
+    def _beside(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
         self._warming.add(task)
         task.add_done_callback(self._warming.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+        return task
 
     def _load(self, snapshot: Snapshot, scope: Scope) -> None:
         """In a reader's thread from the first import on: the caller's has enough to import."""

@@ -138,7 +138,7 @@ class Clock:
         return {START + 86_400_000}
 
 async def main():
-    options = Settings(durability="process")
+    options = Settings(durability="process", search_deadline_ms=60_000)
     async with Memory.open(sys.argv[1], embedder="stored", settings=options, clock=Clock()) as memory:
         print(json.dumps([
             [(hit.id, hit.score.hex(), [(share.strategy, share.rank, share.share.hex()) for share in hit.why])

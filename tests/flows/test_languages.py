@@ -31,3 +31,15 @@ async def found_among_the_first(depth: int, *, question: int, fact: int) -> int:
 )
 async def test_eighteen_of_twenty_questions_find_their_fact(question: int, fact: int) -> None:
     assert await found_among_the_first(3, question=question, fact=fact) >= 18
+
+
+@pytest.mark.parametrize(("question", "intent"), [("¿Quién es ella?", "who"), ("Warum ist sie gegangen?", "why")])
+async def test_what_is_asked_for_in_another_language_is_known_to_the_very_first_question(
+    question: str, intent: str
+) -> None:
+    """It waits for the questions it is compared with: else an answer would depend on how busy the machine is."""
+    settings = Settings(durability="process", search_deadline_ms=60_000)
+    async with Memory.open(":memory:", settings=settings) as memory:
+        await memory.add("Ana went away")
+        found = await memory.search(question)
+    assert (found.intent, found.degraded) == (intent, ())

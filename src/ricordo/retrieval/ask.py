@@ -36,7 +36,8 @@ _TELLING = {"words": 0.45, "meaning": 0.4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question's vector for each model that can answer, the active one first, and what could not take part.
+    """A question's vector for each model that can answer, the active one first, what it asks for by that (None where
+    its words say so, or nobody knows), and what could not take part.
 
     `models` are those the store had when it was embedded; None where it does not depend on them.
     """
@@ -44,6 +45,7 @@ class Question:
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     models: Sequence[Model] | None = None
+    intent: Intent | None = None
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the store still has the models this question was embedded for."""
@@ -62,7 +64,7 @@ class Asking:
 
     `warm` begins to read the vectors of memories;
     `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
-    embedded with, once that is done; it begins with that when it is first called. `shown` takes the keys of what a
+    embedded with, which is done when they are first asked for. `shown` takes the keys of what a
     search showed, `told` what a context told. `floor` gives what chance reaches by an embedder's key, or by words
     alone (0).
     """
@@ -74,7 +76,7 @@ class Asking:
     vectors: VectorShelves
     embed: Embed
     warm: Callable[[], None]
-    exemplars: Callable[[], tuple[int, Exemplars] | None]
+    exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
     shown: Callable[[Sequence[int]], None]
     told: Callable[[Sequence[Hit]], None]
     floor: Callable[[int], Awaitable[Floor]]
@@ -121,10 +123,10 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
     from ricordo.retrieval.search import find
 
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
-    intent = _intent_by_meaning(asking, query.text, question.vectors)
     plan = make_plan(
-        query, now=asking.now, interval=interval, vectors=question.vectors, intent=intent, weighing=asking.weighing
-    )
+        query, now=asking.now, interval=interval, vectors=question.vectors, intent=question.intent,
+        weighing=asking.weighing,
+    )  # fmt: skip
     if as_of is not None:
         found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
         return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
@@ -150,29 +152,36 @@ async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
     return await asking.floor(0 if query.archived else next(answering, 0))
 
 
-def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
-    """What a question asks for where its words do not say so, in another language perhaps; None if that is not known.
-
-    Only then are exemplars needed: most processes never embed them.
-    """
-    if not vectors or not any(mark in text for mark in QUESTION_MARKS) or intent_of(text) != "general":
-        return None
-    known = asking.exemplars()
-    question = vectors.get(known[0]) if known else None
-    if known is None or question is None or question.vector is None:
-        return None
-    return known[1].intent_of(question.vector)
-
-
 async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Question:
     """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
     if query.words_only or not query.text.strip():
         return Question()
+    until = asyncio.get_running_loop().time() + asking.deadline_s
     try:
-        async with asyncio.timeout(asking.deadline_s):
-            return await asking.embed(query.text, anew=anew)
+        async with asyncio.timeout_at(until):
+            question = await asking.embed(query.text, anew=anew)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
+    try:
+        async with asyncio.timeout_at(until):
+            return replace(question, intent=await _intent_by_meaning(asking, query.text, question.vectors))
+    except TimeoutError:
+        return replace(question, degraded=(*question.degraded, "intent: no time left"))
+
+
+async def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
+    """What a question asks for where its words do not say so, in another language perhaps; None if that is not known.
+
+    Only then are exemplars needed: most processes never embed them. A search waits for them, so that every process
+    gives the same answer.
+    """
+    if not vectors or not any(mark in text for mark in QUESTION_MARKS) or intent_of(text) != "general":
+        return None
+    known = await asking.exemplars()
+    question = vectors.get(known[0]) if known else None
+    if known is None or question is None or question.vector is None:
+        return None
+    return known[1].intent_of(question.vector)
 
 
 def _is_telling(hit: Hit) -> bool:

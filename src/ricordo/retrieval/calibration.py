@@ -54,7 +54,7 @@ class Floors:
 
     def __init__(self, store: Store, *, vectors: Callable[[], VectorShelves],
                  embedder_of: Callable[[int], Embedder | None], is_settled: Callable[[], bool],
-                 beside: Callable[[Coroutine[None, None, None]], None]) -> None:  # fmt: skip
+                 beside: Callable[[Coroutine[None, None, None]], object]) -> None:  # fmt: skip
         self._store = store
         self._vectors = vectors
         self._embedder_of = embedder_of
