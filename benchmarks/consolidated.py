@@ -40,29 +40,26 @@ def main() -> None:
 
 
 async def run(file: Path, embedder: str | None, most: int) -> dict[str, Any]:
-    """recall@10 of evidence before and after, over all questions that have any."""
+    """Recall of evidence before and after, over all questions that have any."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    before: list[float] = []
-    after: list[float] = []
-    told: list[float] = []
+    totals: list[list[float]] = [[], [], [], []]
     for conversation in list(dict.fromkeys(row["conv"] for row in rows))[:most]:
         found = await compare([row for row in rows if row["conv"] == conversation], embedder)
-        for total, part in zip((before, after, told), found, strict=True):
+        for total, part in zip(totals, found, strict=True):
             total += part
-        sys.stderr.write(
-            f"{conversation}: {len(before)} questions, {mean(before):.4f} before, {mean(after):.4f} after\n"
-        )
-    return {
-        "file": file.name, "embedder": embedder, "questions": len(before), "recall@10 before": round(mean(before), 4),
-        "recall@10 after": round(mean(after), 4), "in the context after": round(mean(told), 4),
-    }  # fmt: skip
+        before, after = mean(totals[0]), mean(totals[1])
+        sys.stderr.write(f"{conversation}: {len(totals[0])} questions, {before:.4f} before, {after:.4f} after\n")
+    names = ("recall@10 before", "recall@10 after", "in the context before", "in the context after")
+    figures = {name: round(mean(total), 4) for name, total in zip(names, totals, strict=True)}
+    return {"file": file.name, "embedder": embedder, "questions": len(totals[0]), **figures}
 
 
 def mean(values: Sequence[float]) -> float:
     return statistics.fmean(values) if values else 0.0
 
 
-async def compare(rows: list[dict[str, Any]], embedder: str | None) -> tuple[list[float], list[float], list[float]]:
+async def compare(rows: list[dict[str, Any]], embedder: str | None) -> tuple[list[float], ...]:
+    """Of each question: recall@10 before and after, and what of its evidence stands in the context before and after."""
     turns = {row["id"]: row for row in rows if row["kind"] == "turn"}
     queries = [row for row in rows if row["kind"] == "query" and row["category"] != 5]
     asked = [(row, evidence) for row in queries if (evidence := set(row.get("evidence") or ()) & turns.keys())]
@@ -74,12 +71,13 @@ async def compare(rows: list[dict[str, Any]], embedder: str | None) -> tuple[lis
         names = dict(zip(ids, turns, strict=True))
         await memory.settle()
         before = [await recall(memory, row, evidence, names) for row, evidence in asked]
+        told_before = [await in_context(memory, row, evidence, turns) for row, evidence in asked]
         consolidated = await memory.consolidate()
         assert not [item for item in consolidated.items if item.what == "failed"], consolidated.reason
         await memory.settle()
         after = [await recall(memory, row, evidence, names) for row, evidence in asked]
-        told = [await in_context(memory, row, evidence, turns) for row, evidence in asked]
-    return before, after, told
+        told_after = [await in_context(memory, row, evidence, turns) for row, evidence in asked]
+    return before, after, told_before, told_after
 
 
 def answer(prompt: Sequence[Turn], schema: Mapping[str, Any], needed: set[str]) -> dict[str, Any]:

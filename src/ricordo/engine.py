@@ -60,6 +60,7 @@ class Engine:
         self.rules = TextRules(secrets=settings.secrets, max_chars=settings.max_text_chars)
         self.embedder = embedder
         self.language = language
+        self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
         self._earlier: dict[int, Embedder] = {}
         self._models: list[models.Model] | None = None
         self._asked: dict[Scope, int] = {}
@@ -160,7 +161,7 @@ class Engine:
             floor=lambda model: self._floors.floor(scope, model),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
-            weighing=Weighing(fusion=self.settings.fusion, without=self.settings.signals_left_out()),
+            weighing=self._weighing,
         )  # fmt: skip
 
     def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,27 +98,36 @@ async def _texts(memory: Memory) -> set[str]:
     return {node.content for node in (await memory.list(limit=100)).nodes}
 
 
-async def all_wrong(torn: Torn, lengths: Iterable[int], place: Path) -> dict[int, list[str]]:
-    """By length, what is wrong; nothing of those where nothing is."""
-    found = {}
+async def all_wrong(
+    torn: Torn, lengths: Iterable[int], place: Path, *, until: float = float("inf")
+) -> tuple[int, dict[int, list[str]]]:
+    """How many lengths were tried before a time (of `time.monotonic`) was over, and by length what is wrong."""
+    found, tried = {}, 0
     for length in lengths:
+        if time.monotonic() > until:
+            break
+        tried += 1
         if problems := await wrong(torn, length, place):
             found[length] = problems
-    return found
+    return tried, found
 
 
-async def measured(step: int) -> dict[str, Any]:
+async def measured(step: int, *, until: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ricordo-prefixes-") as folder:
         torn = await written(Path(folder) / "memories")
-        lengths = range(0, torn.total + 1, step)
-        found = await all_wrong(torn, lengths, Path(folder) / "torn")
-    return {"bytes_of_the_commit": torn.total, "prefixes": len(lengths), "wrong": found, "machine": machine()}
+        # The end first: it is where the commit comes to be.
+        lengths = range(torn.total, -1, -step)
+        tried, found = await all_wrong(torn, lengths, Path(folder) / "torn", until=until)
+    return {"bytes_of_the_commit": torn.total, "prefixes": tried, "wrong": found, "machine": machine()}
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--step", type=int, default=1, help="bytes from one prefix to the next")
-    result = asyncio.run(measured(options.parse_args().step))
+    options.add_argument("--step", type=int, default=1, help="bytes from one prefix to the next, from the end")
+    options.add_argument("--minutes", type=float, default=120)
+    given = options.parse_args()
+    logging.disable(logging.WARNING)  # each of them says that lines were set aside
+    result = asyncio.run(measured(given.step, until=time.monotonic() + given.minutes * 60))
     RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stdout.write(RESULT.read_text(encoding="utf-8"))
     return 1 if result["wrong"] else 0

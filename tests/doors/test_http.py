@@ -149,6 +149,13 @@ async def test_no_route_lets_a_caller_say_who_it_is(at: House, param: str) -> No
         assert param in answer.json()["error"]["message"]
 
 
+async def test_a_run_is_named_by_its_id_and_by_nothing_else(at: House) -> None:
+    client = at.client(at.secret("ann"))
+    whole = {"id": "x", "kind": "replay", "state": "proposed", "prompt": "", "started_at": "x", "ended_at": "x"}
+    assert (await client.post("/v1/accept", json={"run": whole})).status_code == 422
+    assert (await client.post("/v1/accept", json={"run": "x"})).status_code == 404
+
+
 async def test_a_user_or_chat_in_rpc_parameters_must_be_the_callers(at: House) -> None:
     ann = at.client(at.secret("ann", chat="team"))
     for method, params in (

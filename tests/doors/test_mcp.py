@@ -61,11 +61,11 @@ async def test_a_client_over_standard_streams_uses_every_tool_resource_and_promp
         assert client.instructions == instructions("full")
         listed = (await client.list_tools()).tools
         assert [each.name for each in listed] == [each.tool for each in tools("full")]
-        await _use_every_tool(client, {each.name for each in listed})
-        await _read_everything(client)
+        await use_every_tool(client, {each.name for each in listed})
+        await read_everything(client)
 
 
-async def _use_every_tool(client: Client, left: set[str]) -> None:
+async def use_every_tool(client: Client, left: set[str]) -> None:
     async def use(tool: str, /, **arguments: Any) -> Any:
         left.discard(tool)
         result = await client.call_tool(tool, arguments)
@@ -129,7 +129,7 @@ async def _use_every_tool(client: Client, left: set[str]) -> None:
     assert left <= {"resolve_review"}
 
 
-async def _read_everything(client: Client) -> None:
+async def read_everything(client: Client) -> None:
     assert {each.name for each in (await client.list_resources()).resources} == {"people", "stats"}
     templates = (await client.list_resource_templates()).resource_templates
     assert {each.uri_template for each in templates} == {

@@ -20,6 +20,7 @@ from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from tests.doors.conftest import RUN, Cli, clean_environment
 from tests.doors.serving import Served, served
+from tests.doors.test_mcp import read_everything, use_every_tool
 
 from ricordo import sync
 from ricordo.catalog import tools
@@ -62,6 +63,16 @@ async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served
         assert found.structured_content["hits"][0]["origin"] == "user"  # the trust of this token
         assert "cello" in (await client.read_resource("ricordo://entity/Bob")).contents[0].text
         assert "cello" in (await client.get_prompt("recall", {"topic": "Bob's cello"})).messages[0].content.text
+
+
+async def test_the_sdks_client_uses_every_tool_resource_and_prompt_over_http(tmp_path: Path) -> None:
+    with served(tmp_path, "--profile", "full") as server:
+        token = add_token(server, "all", "--trust", "agent", "--access", "read,write,admin,erase")
+        async with connected(server, token) as client:
+            listed = {each.name for each in (await client.list_tools()).tools}
+            assert listed == {each.tool for each in tools("full")}
+            await use_every_tool(client, listed)
+            await read_everything(client)
 
 
 async def test_a_token_binds_what_mcp_may_do_and_whose_memory_it_is(server: Served) -> None:

@@ -153,12 +153,23 @@ async def test_a_damaged_index_is_put_aside_and_made_anew(folder):
     assert aside.read_bytes().startswith(b"garbage")
 
 
+@pytest.mark.parametrize("damage", [("[", "{"), (":", ";"), (",", "]"), ('"', "x")])
+async def test_an_index_that_cannot_tell_how_far_it_has_come_is_made_anew(folder, damage):
+    await lived(folder, seed=1, steps=10)
+    before = everything(folder)
+    raw(folder / "index.db").execute("UPDATE meta SET value = replace(value, ?, ?) WHERE name = 'folder'", damage)
+    async with opened(folder):
+        pass
+    assert everything(folder) == before
+    assert len(list(folder.glob("index.db.damaged-*"))) == 1
+
+
 async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
     """Some of them: `tests/crash/prefixes.py` tries every one."""
     torn = await prefixes.written(folder)
     line = torn.before_its_line
     lengths = [*range(0, line, 23), *range(line, torn.total + 1, 11), torn.total - 1, torn.total]
-    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == {}
+    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == (len(lengths), {})
 
 
 async def test_an_index_that_could_not_be_committed_catches_up(folder):

@@ -104,6 +104,21 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
     assert line.encode() not in (folder / name).read_bytes()
 
 
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_a_line_that_cannot_be_used_is_known_by_its_place_when_others_before_it_went(folder, with_index):
+    """Those that no commit vouches for are set aside at once."""
+    await changed(folder)
+    nobody, wrong = '{"content":"never","row":"99","commit":9999}', '{"content":"too sure","confidence":7}'
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write(f"{nobody}\n{wrong}\n")
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert [path.read_text() for path in folder.glob("set-aside-*")] == [f"{nobody}\n"]
+        await memory.gc()
+    assert [path.read_text() for path in folder.glob("set-aside-*")] == [f"{nobody}\n{wrong}\n"]
+
+
 @pytest.mark.parametrize("point", ["folder: before the marker", "folder: after the marker", "folder: between renames"])
 @pytest.mark.parametrize("with_index", [True, False])
 async def test_rewriting_that_ended_in_between_is_gone_on_with_or_thrown_away(folder, point, with_index):

@@ -18,7 +18,7 @@ from ricordo.catalog import BOUND, Capability
 from ricordo.doors.shaped import SHAPED
 from ricordo.errors import InvalidError
 from ricordo.memory import Memory
-from ricordo.model import Review
+from ricordo.model import Review, Run
 
 Schema = dict[str, Any]
 
@@ -137,8 +137,8 @@ def _field(parameter: Parameter) -> Any:
 
 
 def _accepted(annotation: Any, *, name: str = "") -> Any:
-    """The type a caller may send: times are text, a review is its id, our dataclasses are objects."""
-    if annotation is datetime or annotation is Review:
+    """The type a caller may send: times are text, a review or a run is its id, our dataclasses are objects."""
+    if annotation in (datetime, Review, Run):
         return str
     if annotation in (int, float):
         least, most = _SPANS.get(name, (-_LARGEST, _LARGEST))

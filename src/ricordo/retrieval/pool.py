@@ -52,6 +52,8 @@ class Pool:
         cosines: float32[n], centred cosine with the question; 0 where there is no vector.
         spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known.
         persons: folded names of the people the question names.
+        meets: bool[size], what is said in a conversation and meets any word of the question. What meets none is no
+            better for being long or naming somebody; and a fact is no small talk, however short.
         named: float32[size], 1 for what is linked to an entity the question names.
         linked: float32[size], how strongly a candidate hangs together with the best by words and meaning, 0 to 1.
     """
@@ -66,6 +68,7 @@ class Pool:
     cosines: Floats
     spoke: Floats
     persons: tuple[str, ...]
+    meets: NDArray[np.bool_]
     named: Floats
     linked: Floats
     average_chars: float
@@ -102,6 +105,7 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     return Pool(
         turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, worded=worded,
         cosines=cosines, spoke=_spoke(turns, persons), persons=persons, named=named,
+        meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
         linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),
     )  # fmt: skip
 

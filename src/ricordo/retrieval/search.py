@@ -68,8 +68,7 @@ class _Run:
         """The result of some work, or `otherwise` where the deadline came first."""
         started = time.perf_counter()
         try:
-            with self.snapshot.interrupted_at(self.until):
-                return work()
+            return self.snapshot.until(self.until, work)
         except TimeoutError:
             self.degraded.append(f"{name}: no time left")
             return otherwise
@@ -186,7 +185,9 @@ def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
 def _warned(look: Lookup, known: dict[int, Weights]) -> dict[int, Weights]:
     """What is known of memories; of what tools and pages say also whether it reads like an order."""
     foreign = [key for key, each in known.items() if awaits_a_word(each.trust)]
-    nodes = look.snapshot.nodes(look.scope, foreign) if foreign else {}
+    if not foreign:
+        return known
+    nodes = look.snapshot.nodes(look.scope, foreign)
     return known | {key: known[key]._replace(reads_like_an_order=True) for key in nodes if warnings_of(nodes[key])}
 
 

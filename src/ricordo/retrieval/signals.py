@@ -156,7 +156,7 @@ def name(pool: Pool, plan: Plan) -> Floats:
     """It meets the question and names somebody or something: it is about a matter, where "that sounds great" is about
     none.
     """
-    return _holds(pool, NAME) * _talk_that_meets(pool)
+    return _holds(pool, NAME) * pool.meets
 
 
 def length(pool: Pool, plan: Plan) -> Floats:
@@ -165,14 +165,7 @@ def length(pool: Pool, plan: Plan) -> Floats:
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
-    return np.asarray(np.minimum(np.maximum(above, -1), 1) * _talk_that_meets(pool), np.float32)
-
-
-def _talk_that_meets(pool: Pool) -> NDArray[np.bool_]:
-    """What is said in a conversation and meets any word of the question. What meets none is no better for being long;
-    and a fact is no small talk, however short.
-    """
-    return np.asarray((pool.turns.sessions[: pool.size] >= 0) & (pool.strengths[:, : pool.size] > 0).any(axis=0))
+    return np.asarray(np.minimum(np.maximum(above, -1), 1) * pool.meets, np.float32)
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:

@@ -106,13 +106,20 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
     """
     tz = _zone(zone)
     try:
-        moment = datetime.fromtimestamp(at_ms // 1000, UTC)
+        iso, local = _written(at_ms, tz)
         there, here = local_time(at_ms, tz), local_time(now, tz)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
-    iso = moment.isoformat(timespec="seconds")[:-_OFFSET] + "Z"
-    local = there.isoformat(sep=" ", timespec="minutes")[:_TO_THE_MINUTE]
     return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
+
+
+# Whatever was said in one go bears one time.
+@lru_cache(maxsize=1_024)
+def _written(at_ms: int, zone: ZoneInfo) -> tuple[str, str]:
+    """An instant as RFC 3339 UTC, and in a zone to the minute."""
+    moment, there = datetime.fromtimestamp(at_ms // 1000, UTC), local_time(at_ms, zone)
+    iso = moment.isoformat(timespec="seconds")[:-_OFFSET] + "Z"
+    return iso, there.isoformat(sep=" ", timespec="minutes")[:_TO_THE_MINUTE]
 
 
 def _relative(there: datetime, here: datetime, *, elapsed_ms: int) -> str:

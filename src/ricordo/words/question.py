@@ -39,7 +39,7 @@ def question_terms(text: str) -> list[str]:
 def language_of(text: str) -> str:
     """The language whose function words the text uses most; English in doubt. Good for choosing a list, no more."""
     words = {word.lower() for word in _WORD.findall(text[:2_000])}
-    if any(_CYRILLIC.search(word) for word in words):
+    if not text.isascii() and any(_CYRILLIC.search(word) for word in words):
         return "ru"
     counts = {language: len(words & function_words(language)) for language in _LATIN_LANGUAGES}
     return max(_LATIN_LANGUAGES, key=lambda language: counts[language])

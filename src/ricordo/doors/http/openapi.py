@@ -107,6 +107,10 @@ def _renamed(schema: Any, names: dict[str, str]) -> Any:
     if not isinstance(schema, dict):
         return schema
     renamed = {name: _renamed(each, names) for name, each in schema.items()}
+    places = renamed.get("prefixItems")
+    if places and all(each == places[0] for each in places):  # a pair of one kind, in words more readers know
+        del renamed["prefixItems"]
+        renamed["items"] = places[0]
     target = renamed.get("$ref")
     if isinstance(target, str) and target.startswith("#/$defs/"):
         renamed["$ref"] = f"#/components/schemas/{names[target.removeprefix('#/$defs/')]}"

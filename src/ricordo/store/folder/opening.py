@@ -40,6 +40,9 @@ T = TypeVar("T")
 _WORTH_IT = 100
 _BUILDING = ".index.building"
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
+Cut = Mapping[str, Sequence[tuple[int, int]]]
+"""Lines (offset, bytes) that were taken out, by file."""
+
 _BESIDE = ("-wal", "-shm", "-journal")
 
 
@@ -226,11 +229,20 @@ class Folder:
             try:
                 prepare(connection, self.index, self._steps)
                 read_state(connection)
+                read_unused(connection)
             finally:
                 connection.close()
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
+            self._put_aside("damaged")
+            return False
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+        ):  # what it says of the files is no longer so written
             self._put_aside("damaged")
             return False
         return True
@@ -259,15 +271,14 @@ class Folder:
         with transaction(connection):
             self.journal.begin(connection)
             found = Following(connection, self.journal.shapes, self.path, self.journal.state, now=now).run(names)
-            self._mend(found.uncommitted)
+            cut = self._mend(found.uncommitted)
             self.journal.note({name: self._followed(name) for name in (*FILES, PEOPLE)
                                if stamp_of(self.path / name) != self.journal.state[name].stamp})  # fmt: skip
             self.journal.followed(connection)
             self.journal.rewrites = found.put_back
             self._adopt_rows(connection, found.loose, found.states, found.unused, now=now)
-            known = read_unused(connection).lines.items()
-            write_unused(connection, Unused({line: why for line, why in known if line[0] not in found.altered}
-                                            | found.unused.lines))  # fmt: skip
+            known = {line: why for line, why in read_unused(connection).lines.items() if line[0] not in found.altered}
+            write_unused(connection, Unused(known | found.unused.lines).after(cut))
             self.journal.write(connection)
         by_hand = len(found.loose) + len(found.states)
         self._tell(Caught(commits=found.commits, adopted=by_hand, aside=len(found.uncommitted),
@@ -288,29 +299,29 @@ class Folder:
         building.touch(mode=0o600)
         try:
             built = build(building, self.path, steps=self._steps, progress=self._progress)
-            self._mend(built.uncommitted)
-            self._note_files(building, built.unused)
+            cut = self._mend(built.uncommitted)
+            self._note_files(building, built.unused.after(cut))
             faults.reached("folder: before replacing the index")
             _remove(self.index)
             building.rename(self.index)
             self.disk.sync_folder(self.path)
         finally:
             _remove(building)
-        self._adopt(built)
+        self._adopt(built, cut)
         self._tell(Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand), aside=len(built.uncommitted),
                           notes=tuple(built.unused.places)))  # fmt: skip
         return built
 
-    def _mend(self, uncommitted: Mapping[str, Iterable[int]]) -> None:
+    def _mend(self, uncommitted: Mapping[str, Iterable[int]]) -> Cut:
         """Lines no commit vouches for did not happen: they are kept beside, and taken out. Others get their end."""
-        for name, offsets in uncommitted.items():
-            self._cut(name, offsets)
+        cut = {name: self._cut(name, offsets) for name, offsets in uncommitted.items()}
         for name in FILES:
             path = self.path / name
             if path.exists() and path.stat().st_size and not _ends_well(path):
                 self.disk.append(path, b"\n")
+        return cut
 
-    def _cut(self, name: str, offsets: Iterable[int]) -> None:
+    def _cut(self, name: str, offsets: Iterable[int]) -> list[tuple[int, int]]:
         path, gone = self.path / name, set(offsets)
         lines = list(lines_of(path, start=min(gone)))
         data = b"".join(raw + b"\n" for offset, raw in lines if offset in gone)
@@ -320,6 +331,7 @@ class Folder:
             self.disk.cut(path, min(gone))
         else:
             self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
+        return [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
 
     def _note_files(self, building: Path, unused: Unused) -> None:
         """The new index has followed the files as they are now."""
@@ -336,7 +348,7 @@ class Folder:
         stamp = stamp_of(self.path / name)
         return Followed(stamp, prefix_sum(self.path / name, stamp.size) or 0)
 
-    def _adopt(self, built: Built) -> None:
+    def _adopt(self, built: Built, cut: Cut) -> None:
         """What was written by hand becomes a commit like any other."""
         if not built.by_hand:
             return
@@ -345,7 +357,7 @@ class Folder:
             with transaction(connection):
                 self.journal.begin(connection)
                 self._adopt_rows(connection, built.by_hand, [], built.unused, now=SystemClock().now())
-                write_unused(connection, built.unused)
+                write_unused(connection, built.unused.after(cut))
                 self.journal.write(connection)
         finally:
             connection.close()

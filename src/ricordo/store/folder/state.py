@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +42,13 @@ class Unused:
     def note(self, file: str, offset: int, why: str) -> None:
         """One more, or one more word on it."""
         self.lines.setdefault((file, offset), why)
+
+    def after(self, cut: Mapping[str, Sequence[tuple[int, int]]]) -> Unused:
+        """Where they stand once lines (offset, bytes) were taken out before them, by file."""
+        return Unused({
+            (file, offset - sum(size for at, size in cut.get(file, ()) if at < offset)): why
+            for (file, offset), why in self.lines.items()
+        })  # fmt: skip
 
     @property
     def places(self) -> list[str]:

@@ -54,7 +54,7 @@ class Kinds(NamedTuple):
 
 def kinds(snapshot: Snapshot) -> Kinds:
     """Which kinds of links there are to follow, anywhere in the store."""
-    return Kinds(*map(bool, snapshot.rows_of_store("kinds_of_links")[0]))
+    return snapshot.once(("kinds",), lambda: Kinds(*map(bool, snapshot.rows("kinds_of_links")[0])))
 
 
 def known_names(snapshot: Snapshot, scope: Scope, text: str) -> Known:

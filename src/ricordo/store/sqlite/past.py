@@ -100,7 +100,7 @@ class PastSnapshot(Snapshot):
 
     def _indexed(self, match: str) -> Iterator[int]:
         for name in ("live_postings", "archive_postings"):
-            text = self.rows(name, {"match": match, "most": -1})[0][1]
+            text = self.value(name, {"match": match, "most": -1})
             yield from map(int, text.split(",")) if text else ()
 
     def may_name(self, space: int, name: str) -> list[int]:

@@ -95,18 +95,17 @@ class Snapshot:
         self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
 
-    @contextmanager
-    def interrupted_at(self, until: float) -> Iterator[None]:
-        """What is asked within ends at a moment on the clock of `time.monotonic`, in seconds.
+    def until(self, moment: float, work: Callable[[], T]) -> T:
+        """The result of some work that ends at a moment on the clock of `time.monotonic`, in seconds.
 
         Raises:
             TimeoutError: it was not done by then.
         """
-        if time.monotonic() >= until:
+        if time.monotonic() >= moment:
             raise TimeoutError
-        self.connection.set_progress_handler(lambda: time.monotonic() >= until, _STEPS_BETWEEN_LOOKS)
+        self.connection.set_progress_handler(lambda: time.monotonic() >= moment, _STEPS_BETWEEN_LOOKS)
         try:
-            yield
+            return work()
         except apsw.InterruptError as error:
             raise TimeoutError from error
         finally:
@@ -359,16 +358,14 @@ class Snapshot:
         found = []
         for term in terms:
             match = " OR ".join([f'"{term}{ending}"' for ending in endings])
-            text = self.rows(name, {"match": match, "most": most})[0][1]
+            text = self.value(name, {"match": match, "most": most})
             found.append(np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64))
         return found
 
     def space_postings(self, space: int, term: str, *, most: int) -> list[int]:
         """The nodes of one space that hold a term, closed ones too; at most `most` of either."""
         match = " OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec")
-        lists = (
-            self.rows(name, {"match": match, "most": most})[0][1] for name in ("live_postings", "archive_postings")
-        )
+        lists = (self.value(name, {"match": match, "most": most}) for name in ("live_postings", "archive_postings"))
         return [key for text in lists for key in _numbers(text)]
 
     def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
