@@ -30,7 +30,7 @@ from ricordo import Fact, Memory, Message, Settings
 from ricordo.demo import TIME_ZONE, MorningAfter, conversation, questions
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
-SETS = ("first", "second", "third")
+SETS = ("first", "second", "third", "fourth")
 _OTHERS_EVERY = 8
 
 

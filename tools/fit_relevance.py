@@ -19,7 +19,7 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,11 @@ Row = Mapping[str, Any]
 
 SETS = Path(__file__).parents[1] / "tests/fixtures/relevance/fitting"
 OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss": 8, "nothing": 8}
-PROMPT = 0.05
-RIDGE = 1.0
+PROMPT = 0.3
+RIDGE = 3.0
 NAMES = {
-    True: ("met among those named", "anchored", "letters", "own", "met", "alone", "as a turn"),
-    False: ("words", "own", "alone", "meaning", "letters", "names others", "score"),
+    True: tuple(name for name in stated.NAMED if name != "constant"),
+    False: tuple(name for name in stated.UNNAMED if name != "constant"),
 }
 THEIR_OWN = frozenset(("my", "our", "мой", "моя", "наш"))
 
@@ -167,12 +167,10 @@ def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], n
         if each.of != name or each.row is None:
             continue
         odds = stated.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
-        odds = np.where(each.weighed.is_of_others, -np.inf, odds)
-        turns = each.weighed.as_turns[~each.weighed.is_of_others]
-        odds -= relevance._FACT_ABOVE
-        clears = max(odds.max(), turns.max(initial=-np.inf)) >= 0
-        near = (odds >= odds.max() - relevance._FACT_BEHIND) | (odds >= 0)
-        is_kept = clears & (odds >= -relevance._FACT_SLACK) & near
+        odds = np.where(each.weighed.is_of_others, -np.inf, odds - relevance._FACT_ABOVE)
+        weighed = replace(each.weighed, relevance=odds)
+        clears = max(odds.max(), weighed.as_turns[~weighed.is_of_others].max(initial=-np.inf)) >= 0
+        is_kept = clears & ~relevance.under_floor(weighed) & ~relevance.behind_best(weighed)
         told, wanted = {each.ids[place] for place in np.flatnonzero(is_kept)}, set(each.row["relevant"])
         right = len(told & wanted)
         precisions[each.row["form"]].append(right / len(told) if told else float(not wanted))

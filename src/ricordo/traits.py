@@ -63,6 +63,19 @@ def speaks_of_themselves(text: str) -> bool:
     return not _FIRST_PERSON_WORDS.isdisjoint(_LETTERS.findall(text[:2_000].lower()))
 
 
+def begins_with_oneself(text: str) -> bool:
+    """Whether whoever says this speaks of themselves in its first two words: "My brother repairs motorbikes"."""
+    return speaks_of_themselves(" ".join(text.split(None, 2)[:2]))
+
+
+def is_latin(text: str) -> bool:
+    """Whether at least half of the letters of a text (of its first 2,000 characters) are Latin."""
+    if text.isascii():
+        return True
+    letters = [char for char in text[:2_000] if char.isalpha()]
+    return sum(char < "\u0250" for char in letters) * 2 >= len(letters)
+
+
 def traits_of(content: str, terms: Sequence[str], words: Sequence[str] | None = None) -> bytes:
     """A text's flags, its length in characters and the code of each of its index terms, as little-endian uint32.
 

@@ -109,3 +109,14 @@ async def test_words_alone_know_what_is_relevant_too(place: Place) -> None:
 async def test_an_empty_memory_has_nothing_to_say(memory: Any) -> None:
     assert await memory.context("Who are you?") is None
     assert (await memory.search("Who are you?", only_relevant=True)).hits == ()
+
+
+async def test_a_question_for_several_things_is_told_of_each_and_a_month_is_one_of_them() -> None:
+    async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
+        said = await filled(memory)
+        said |= {(node := await memory.remember(text)).content: node.id for text in (
+            "The tyres of the car are worn", "The tax is due in May", "We are away in August")}  # fmt: skip
+        found = await memory.search("What is with the car, and who has the spare keys?", only_relevant=True)
+        assert {said["Our car is a grey Octavia"], said["The spare keys are with Mrs. Novak"]} <= set(found.ids)
+        found = await memory.search("What falls due in May?", only_relevant=True)
+        assert (found.ids[0], said["We are away in August"] in found.ids) == (said["The tax is due in May"], False)

@@ -21,7 +21,7 @@ def evidence(values: np.ndarray) -> Evidence:
     return Evidence(
         values=values, met=np.zeros((0, size), np.float32), worth=np.zeros(0, np.float32),
         anchored=np.zeros(size, np.bool_), names_others=np.zeros(size, np.bool_),
-        said=np.zeros(size, np.float32), letters=np.zeros(size, np.float32),
+        said=np.zeros((1, size), np.float32), letters=np.zeros(size, np.float32), worded=np.zeros(size, np.bool_),
     )  # fmt: skip
 
 

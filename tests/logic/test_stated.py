@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from ricordo.retrieval.stated import EVERYTHING, asked_for, features, stated
+from ricordo.retrieval.asked import asked_for, asks_of_themselves, parts_of
+from ricordo.retrieval.stated import EVERYTHING, features, stated
 from ricordo.words import index_terms
 from ricordo.words.names import nominatives
 
 
-def found(met: list[float], *, anchored: list[bool], letters: list[float] | None = None) -> dict[str, np.ndarray]:
-    size = len(met)
+def found(met: list[float] | list[list[float]], *, anchored: list[bool], letters: list[float] | None = None,
+          worded: list[bool] | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+    """`met` of the whole question, or of it and of each part."""
+    said = np.atleast_2d(np.array(met, np.float64))
+    size = said.shape[1]
     return features(
-        cosines=np.zeros(size), words=np.zeros(size), met=np.array(met), letters=np.array(letters or [0.0] * size),
-        scores=np.zeros(size), even=np.zeros(size), anchored=np.array(anchored), names_others=~np.array(anchored),
-        is_own=False,
+        cosines=np.zeros(size), said=said, by_chance=np.full(len(said), 0.2), letters=np.array(letters or [0.0] * size),
+        worded=np.array(worded or [True] * size), anchored=np.array(anchored), texts=["Anna is away"] * size,
+        question="What does Anna wear?",
     )  # fmt: skip
 
 
@@ -46,3 +51,31 @@ def test_a_vowel_that_flees_from_the_names_of_pets_comes_back() -> None:
     for written, name in (("пушка", "пушок"), ("пушку", "пушок"), ("орешком", "орешек"), ("огонька", "огонек")):
         assert name in nominatives(written)
     assert "анек" not in nominatives("анькой")
+
+
+def test_what_says_something_of_one_part_of_a_question_is_ahead_though_it_says_little_of_the_whole() -> None:
+    whole = found([0.5, 0.5, 0.3], anchored=[False] * 3)["ahead of its like"]
+    parts = found([[0.5, 0.5, 0.3], [1.0, 0.1, 0.3], [0.0, 0.9, 0.3]], anchored=[False] * 3)["ahead of its like"]
+    assert (whole <= 0).all()
+    assert (parts > 0).tolist() == [True, True, False]
+
+
+def test_what_is_met_word_by_word_is_not_compared_with_what_whole_meanings_stand_in_for() -> None:
+    ahead = found([0.5, 0.2, 0.7, 0.6], anchored=[False] * 4, worded=[True, True, False, False])["ahead of its like"]
+    assert ahead == pytest.approx([0.3, -0.3, 0.1, -0.1])
+
+
+def test_the_parts_of_a_question_are_those_that_ask_for_something() -> None:
+    (car,), (tyre,) = index_terms("car"), index_terms("tyres")
+    parts = parts_of("What about the car, and what about its tyres?", [car, tyre])
+    assert [each.tolist() for each in parts] == [[0], [1]]
+    assert parts_of("Thanks, what about the car and its tyres", [car]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "is_own"),
+    [("Tell me a story", False), ("How do I sort a list?", False), ("Расскажи мне сказку", False),
+     ("Tell me about my car", True), ("Where do I work?", True), ("Где мои ключи?", True)],
+)  # fmt: skip
+def test_who_asks_to_be_told_does_not_ask_about_themselves(question: str, is_own: bool) -> None:
+    assert asks_of_themselves(question) == is_own

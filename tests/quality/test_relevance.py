@@ -1,8 +1,8 @@
 """What a memory tells is what was wanted, and it says nothing to what concerns nobody's memory.
 
 The first set and the unrelated prompts were written before the rule, the second set after it, the third before facts
-were judged by what they state. The figures are those
-measured, less a little more than a question.
+were judged by what they state, the fourth before that was changed. The figures are those measured, less a little more
+than a question.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from tests.quality.asking import StandingClock
 
 NOON = 1_790_000_000_000
 # set: precision, recall and unrelated prompts let in with the default embedder, as measured
-MEASURED = {"first": (0.856, 0.913, 0.005), "second": (0.825, 0.898, 0.03), "third": (0.821, 0.886, 0.04)}
+MEASURED = {
+    "first": (0.85, 0.917, 0.01), "second": (0.838, 0.909, 0.035), "third": (0.831, 0.864, 0.05),
+    "fourth": (0.828, 0.966, 0.03),
+}  # fmt: skip
 MARGIN = 0.03
 SILENT = 0.97
 

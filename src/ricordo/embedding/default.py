@@ -24,6 +24,7 @@ from ricordo.embedding.minilm import DIMENSION as MINILM_DIMENSION
 from ricordo.embedding.minilm import WORD_DIMENSION, MiniLM, load_fitted, unit
 from ricordo.embedding.sentence_encoder import SentenceEncoder
 from ricordo.ports import Kind
+from ricordo.traits import is_latin
 
 Floats = NDArray[np.float32]
 
@@ -34,7 +35,6 @@ _HEARD_WEIGHT = 0.75
 # Cosines of read and heard: 99 % of English chat lies above .44; 95 % of Russian below .17, and half of the
 # German, Spanish, French and Italian below .14 to .22, though one line in twenty passes .45 to .61.
 _NO_TRUST, _FULL_TRUST = 0.1, 0.3
-_SAMPLED_CHARACTERS = 2_000
 
 
 class Default:
@@ -84,14 +84,6 @@ class Default:
 def embedder() -> LocalWordEmbedder:
     """The default embedder: unit vectors of 256 dimensions, sixteen languages in one space."""
     return LocalWordEmbedder(NAME, dimension=DIMENSION, load=Default)
-
-
-def is_latin(text: str) -> bool:
-    """Whether at least half of the letters are Latin, so that MiniLM, dear in time, may have something to
-    say.
-    """
-    letters = [char for char in text[:_SAMPLED_CHARACTERS] if char.isalpha()]
-    return sum(char < "\u0250" for char in letters) * 2 >= len(letters)
 
 
 def _project(vectors: Floats, mean: Floats, basis: Floats) -> Floats:

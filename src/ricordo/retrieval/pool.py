@@ -48,6 +48,7 @@ class Pool:
         idf: float32[words], how much each tells.
         counts: float32[words, n], how often a turn holds each.
         strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
+        worded: bool[n], whether that is known word by word; of the others the cosine of the whole turn stands in.
         cosines: float32[n], centred cosine with the question; 0 where there is no vector.
         spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known.
         persons: folded names of the people the question names.
@@ -63,6 +64,7 @@ class Pool:
     idf: Floats
     counts: Floats
     strengths: Floats
+    worded: NDArray[np.bool_]
     cosines: Floats
     spoke: Floats
     persons: tuple[str, ...]
@@ -97,12 +99,12 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
         return None
     persons = named_persons(look.plan.query.text, turns)
     cosines = np.append(_cosines(look, turns.keys[:-1]), np.float32(0))  # nobody means nothing
-    words, idf, counts, strengths = _strengths(look, turns, persons, cosines)
+    words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines)
     named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
-        turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, cosines=cosines,
-        spoke=_spoke(turns, persons), persons=persons, named=named,
+        turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, worded=worded,
+        cosines=cosines, spoke=_spoke(turns, persons), persons=persons, named=named,
         meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
         linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),
     )  # fmt: skip
@@ -164,8 +166,9 @@ def _linked(seeds: Seeds, keys: Keys) -> Floats:
 
 
 def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
-               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats, Floats]:  # fmt: skip
-    """The question's words, what each tells, how often each turn holds each, and how well it meets each.
+               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:  # fmt: skip
+    """The question's words, what each tells, how often each turn holds each, how well it meets each, and whether that
+    is known word by word.
 
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
@@ -178,9 +181,10 @@ def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
     stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
     counts = turns.counts(terms)
     met = np.where(counts > 0, np.float32(1), stand_in)
+    worded = np.zeros(met.shape[1], np.bool_)
     if vectors and terms:
-        _meet_by_vector(look, met, terms, vectors, model, turns.keys)
-    return terms, np.array([words[term] for term in terms], np.float32), counts, met
+        worded[_meet_by_vector(look, met, terms, vectors, model, turns.keys)] = True
+    return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
 
 
 def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
@@ -206,21 +210,22 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
 
 
 def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
-                    keys: Keys) -> None:  # fmt: skip
+                    keys: Keys) -> NDArray[np.intp]:  # fmt: skip
     """Late interaction: for each word of the question the best cosine among the words of a turn, where both have
-    vectors.
+    vectors. Returns the places of the turns that have.
     """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
     holders, starts, held = word_vectors(look.snapshot, model, keys.tolist(), width=asked.shape[1])
     if not len(holders):
-        return
+        return np.zeros(0, np.intp)
     order = np.argsort(keys)
     places = order[keys.searchsorted(holders, sorter=order)]
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
         cosines = (asked / np.float32(127)) @ held.astype(np.float32).T
     best = np.maximum.reduceat(cosines, starts, axis=1)
     met[np.ix_(np.array(with_vector), places)] = np.maximum(best, 0.0)
+    return places
 
 
 def _cosines(look: Lookup, keys: Keys) -> Floats:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.retrieval.asked import asked_of
 from ricordo.retrieval.candidates import Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.signals import around, met_in_context
-from ricordo.retrieval.stated import asked_for, features, stated
-from ricordo.traits import speaks_of_themselves
+from ricordo.retrieval.stated import features, stated
+from ricordo.traits import begins_with_oneself, speaks_of_themselves
 from ricordo.words import index_terms, raw_words
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ _MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
 _NAMED_IN_CONTEXT = 0.6
 # Ranking weighs more than the floor does: of turns those ranked first stay, unless the best is worth much more.
 _LEADING, _LEADING_SHARE = 5, 0.7
-# Likewise of facts, in logarithms of odds: what clears the floor by itself is a little more likely than not.
-_FACT_ABOVE = 0.25
-_FACT_SLACK = 2.0
+# Likewise of facts, in logarithms of odds: what clears the floor by itself is one in three likely to answer.
+_FACT_ABOVE = -0.75
+_FACT_SLACK, _FACT_SLACK_OF_SEVERAL = 1.25, 1.75
 _FACT_BEHIND = 3.0
 _BEGINNING = 100
 
@@ -87,8 +88,10 @@ class Evidence:
         worth: float32[words], the part of the question each word is.
         anchored: bool[size], whether it is about or by whom the question names.
         names_others: bool[size], whether the question names somebody the candidate does not.
-        said: float32[size], how well each candidate itself meets what is asked for, 0 to 1.
-        letters: float32[size], how much of that stands in it letter by letter, in nats.
+        said: float32[1 + parts, size], how well each candidate itself meets what is asked for, 0 to 1; then how well
+            what each part of the question asks for, where it has several.
+        letters: float32[size], how much of what is asked for stands in it letter by letter, in nats.
+        worded: bool[size], whether `said` is known word by word.
         is_named: the question names somebody the memory knows.
         asks_all: it asks for nothing in particular.
     """
@@ -100,6 +103,7 @@ class Evidence:
     names_others: NDArray[np.bool_]
     said: Floats
     letters: Floats
+    worded: NDArray[np.bool_]
     is_named: bool = False
     asks_all: bool = False
 
@@ -134,8 +138,8 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         nothing, none = np.zeros((0, size), np.float32), np.zeros(size, np.float32)
         return Evidence(
             values=values, met=nothing, worth=np.zeros(0, np.float32), anchored=_anchored(pool),
-            names_others=np.full(size, bool(look.entities)), said=none, letters=none,
-            is_named=bool(look.entities), asks_all=True,
+            names_others=np.full(size, bool(look.entities)), said=none[np.newaxis], letters=none,
+            worded=none > 0, is_named=bool(look.entities), asks_all=True,
         )  # fmt: skip
     names = frozenset(term for naming in look.namings for term in naming.terms)
     held = (pool.counts > 0).astype(np.float32)
@@ -145,8 +149,7 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
     known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
     values = np.stack([pool.idf @ context / total, pool.cosines[:size], known, pool.idf @ held_around])
-    asked = asked_for(pool.words, terms=look.terms, names=names)
-    worth = pool.idf[asked]
+    asked = asked_of(look, pool, held, names=names)
     strange = _capitals(look.plan.query.text)
     unmet = [
         (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
@@ -156,9 +159,8 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         values=np.asarray(values, np.float32), met=pool.strengths[:, :size],
         worth=np.asarray(pool.idf / total, np.float32), anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
-        said=np.asarray(worth @ pool.strengths[asked, :size] / max(float(worth.sum()), 1e-9), np.float32),
-        letters=np.asarray(worth @ held[asked, :size], np.float32), is_named=bool(look.entities),
-        asks_all=not asked.any(),
+        said=asked.said(look.plan.query.text), letters=np.asarray(asked.idf @ asked.held, np.float32),
+        worded=pool.worded[:size], is_named=bool(look.entities), asks_all=not asked.words,
     )  # fmt: skip
 
 
@@ -225,18 +227,17 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
     reasons = {each.key: "it is about somebody else than whom the question names"
                for each, is_other in zip(best, others, strict=True) if is_other}  # fmt: skip
     if not (np.maximum(weighed.relevance, weighed.as_turns)[~others] >= 0).any():
-        low = "nothing in the memory stands out from chance for this question"
-        return Judged(kept=(), relevance=relevance, reasons={each.key: low for each in best} | reasons)
+        nothing = "nothing in the memory stands out from chance for this question"
+        return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
-    behind, leads = _behind(weighed), _leads(best, nodes)
+    low, behind, leads = under_floor(weighed), behind_best(weighed), _leads(best, nodes)
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
         tells_more = bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any())
         if others[place]:
             continue
-        slack = _FACT_SLACK if weighed.is_fact[place] else _SLACK
-        if weighed.relevance[place] < -slack and not leads[place]:
+        if low[place] and not leads[place]:
             reasons[each.key] = "it says no more to the question than chance would"
         elif leads[place] or not behind[place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
@@ -256,6 +257,7 @@ class Weighed:
         even: float64[n], likewise without what an uncommonly near meaning adds, nothing forgiven.
         is_of_others: bool[n], about somebody else than whom the question names.
         is_fact: bool[n], judged by what it states.
+        asks_several: the question has several parts.
     """
 
     relevance: NDArray[np.float64]
@@ -263,6 +265,7 @@ class Weighed:
     even: NDArray[np.float64]
     is_of_others: NDArray[np.bool_]
     is_fact: NDArray[np.bool_]
+    asks_several: bool
     found: Mapping[str, NDArray[np.float64]]
 
 
@@ -282,17 +285,18 @@ def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes:
     is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
     if not is_fact.any():
         return Weighed(relevance=as_turns, as_turns=as_turns, even=even, is_of_others=of_others, is_fact=is_fact,
-                       found={})  # fmt: skip
-    units = (evidence.values[:2, places].T - np.array(floor.middle[:2])) / np.array(floor.spread[:2])
+                       asks_several=False, found={})  # fmt: skip
+    units = (evidence.values[1, places] - floor.middle[1]) / floor.spread[1]
+    texts = [nodes[each.key].content[:_BEGINNING] for each in best]
     found = features(
-        cosines=units[:, 1], words=units[:, 0], met=evidence.said[places].astype(np.float64),
-        letters=evidence.letters[places].astype(np.float64), scores=np.array([each.score for each in best]),
-        even=as_turns, anchored=anchored, names_others=others, is_own=is_own,
+        cosines=units, said=evidence.said[:, places].astype(np.float64),
+        by_chance=evidence.said.mean(axis=1, dtype=np.float64), letters=evidence.letters[places].astype(np.float64),
+        worded=evidence.worded[places], anchored=anchored, texts=texts, question=question,
     )  # fmt: skip
     odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
     return Weighed(
         relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns), as_turns=as_turns, even=even, is_of_others=of_others,
-        is_fact=is_fact, found=found,
+        is_fact=is_fact, asks_several=len(evidence.said) > 1, found=found,
     )  # fmt: skip
 
 
@@ -302,15 +306,23 @@ def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
     """
     if node.about or node.type == "episodic" or is_own:
         return bool(node.about)
-    return speaks_of_themselves(" ".join(node.content[:_BEGINNING].split()[:2]))
+    return begins_with_oneself(node.content[:_BEGINNING])
 
 
-def _behind(weighed: Weighed) -> NDArray[np.bool_]:
-    """Which fall too far behind the best of their kind, bool[n]. A fact that clears the floor never does."""
+def under_floor(weighed: Weighed) -> NDArray[np.bool_]:
+    """Which are too far below the floor to stay where another one clears it, bool[n]."""
+    slack = _FACT_SLACK_OF_SEVERAL if weighed.asks_several else _FACT_SLACK
+    return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, _SLACK), np.bool_)
+
+
+def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
+    """Which fall too far behind the best of their kind, bool[n]. A fact that clears the floor never does, nor does one
+    where several things are asked for: the best of one part says nothing of another.
+    """
     turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -_SLACK)
     facts = ~weighed.is_of_others & weighed.is_fact
     limit = weighed.even[turns].max(initial=-np.inf) - _BEHIND
-    odds = weighed.relevance[facts].max(initial=-np.inf) - _FACT_BEHIND
+    odds = -np.inf if weighed.asks_several else weighed.relevance[facts].max(initial=-np.inf) - _FACT_BEHIND
     is_behind = np.where(weighed.is_fact, weighed.relevance < min(odds, 0.0), weighed.even < limit)
     return np.asarray(is_behind, np.bool_)
 

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.words import index_terms
+from ricordo.retrieval.asked import asks_of_themselves
+from ricordo.traits import begins_with_oneself, is_latin
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NAMED: Mapping[str, float] = {
-    "met among those named": 5.78, "anchored": 5.32, "letters": 1.08, "own": 1.22, "met": 7.01, "alone": 0.07,
-    "as a turn": 0.09, "constant": -5.16,
+    "ahead among those named": 3.05, "ahead of its like": 2.15, "met": 2.58, "met by chance": -14.72, "by words": -0.89,
+    "anchored": 5.36, "letters": 1.17, "own": 0.88, "alone": 0.33, "constant": -2.31,
 }  # fmt: skip
 """What counts how much where the question names somebody the memory knows."""
 
 UNNAMED: Mapping[str, float] = {
-    "words": 0.13, "own": 1.39, "alone": 0.38, "meaning": 0.78, "letters": 0.35, "names others": -0.08, "score": 3.53,
-    "constant": -3.07,
+    "met beyond chance": 6.0, "ahead of its like": 2.45, "alone": 0.35, "meaning": 0.45, "meaning by words": 0.4,
+    "other script": -0.71, "own": 1.82, "own unasked": -0.65, "constant": -4.7,
 }  # fmt: skip
 """Likewise where it names nobody."""
 
@@ -38,56 +39,64 @@ _NOTHING = -5.0
 _LETTERS_MOST = 6.0
 _UNITS_MOST = 6.0
 
-# Words that ask to be told something and say nothing of what: what is left then is the name alone.
-_ASKING = frozenset(
-    term
-    for word in (
-        "know", "tell", "everything", "anything", "something", "all", "remember", "remind", "say", "said", "describe",
-        "note", "noted", "information", "info", "please", "mind", "keep", "need", "talk", "explain", "give", "list",
-        "знать", "знаешь", "знаем", "известно", "рассказать", "расскажи", "рассказывай", "помнить", "помнишь",
-        "помним", "напомни", "напомнить", "все", "всё", "скажи", "говорили", "пожалуйста", "информация",
-    )
-    for term in index_terms(word)
-)  # fmt: skip
 
-
-def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
-    """Which words of a question say what is asked for, bool[words]: not whom it is about, nor that one wants to know.
-    Pieces only the embedder knows are left out: they may be halves of a name.
-    """
-    return np.array([word in terms and word not in names and word not in _ASKING for word in words], np.bool_)
-
-
-def features(*, cosines: Floats, words: Floats, met: Floats, letters: Floats, scores: Floats, even: Floats,
-             anchored: NDArray[np.bool_], names_others: NDArray[np.bool_],
-             is_own: bool) -> dict[str, Floats]:  # fmt: skip
+def features(*, cosines: Floats, said: Floats, by_chance: Floats, letters: Floats,
+             worded: NDArray[np.bool_], anchored: NDArray[np.bool_], texts: Sequence[str],
+             question: str) -> dict[str, Floats]:  # fmt: skip
     """What tells a fact that answers from its neighbours, float64[n] each.
 
     Args:
-        cosines, words: in units of chance.
-        met: how well what is asked for is met, 0 to 1.
-        letters: how much of that stands there letter by letter, in nats.
-        even: the relevance a turn would have.
-        is_own: the question is about whoever asks it.
+        cosines: in units of chance.
+        said: float64[1 + parts, n], how well what is asked for and each part of it is met, 0 to 1.
+        by_chance: float64[1 + parts], how well anything in the memory meets that in the middle.
+        letters: how much of what is asked for stands there letter by letter, in nats.
+        worded: what is met is met word by word; of the others their whole meaning stands in for that.
+        texts: how each begins.
     """
-    among = met - met.max()
-    for place in np.flatnonzero(anchored):
-        others = np.delete(met, place)[np.delete(anchored, place)]
-        among[place] = met[place] - (others.max() if len(others) else met.mean())
+    met, parts, chance = said[0], said[1:] if len(said) > 1 else said, by_chance[1:] if len(said) > 1 else by_chance
     best, second = np.sort(cosines)[::-1][:2] if len(cosines) > 1 else (cosines[0], 0.0)
+    among = np.where(anchored, _ahead(met, anchored), met - met.max())
+    is_own, latin = asks_of_themselves(question), is_latin(question)
+    of_oneself = np.array([begins_with_oneself(text) for text in texts], np.float64)
     return {
+        "ahead among those named": among,
+        "ahead of its like": np.max([_ahead_of_its_like(part, worded, anchored) for part in parts], axis=0),
+        "met": met - met.max(),
+        "met beyond chance": np.max(parts - chance[:, np.newaxis], axis=0),
+        "met by chance": np.full(len(met), chance.mean()),
+        "by words": worded.astype(np.float64),
+        "anchored": anchored.astype(np.float64),
+        "letters": np.minimum(letters, _LETTERS_MOST),
         "alone": np.clip(cosines - np.where(cosines == best, second, best), -_UNITS_MOST, _UNITS_MOST),
         "meaning": cosines,
-        "words": words,
-        "met among those named": among,
-        "met": met - met.max(),
-        "letters": np.minimum(letters, _LETTERS_MOST),
-        "as a turn": np.clip(even, -_UNITS_MOST, _UNITS_MOST),
-        "anchored": anchored.astype(np.float64),
-        "names others": names_others.astype(np.float64),
-        "score": scores - scores.max(),
+        "meaning by words": cosines * worded,
+        "other script": np.array([is_latin(text) != latin for text in texts], np.float64),
         "own": np.full(len(met), float(is_own)),
+        "own unasked": of_oneself * (not is_own),
     }
+
+
+def _ahead_of_its_like(met: Floats, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Floats:
+    """How far each is ahead of the best other that is measured alike; what is about whom the question names, of the
+    others about them.
+    """
+    ahead = np.zeros(len(met))
+    for alike in (worded, ~worded):
+        if alike.any():
+            ahead[alike] = _ahead(met, alike)[alike]
+        if (named := alike & anchored).any():
+            ahead[named] = _ahead(met, named)[named]
+    return ahead
+
+
+def _ahead(met: Floats, among: NDArray[np.bool_]) -> Floats:
+    """How far each is ahead of the best other one of some, float64[n]; of the mean of all where there is no other."""
+    rivals = np.where(among, met, -np.inf)
+    best = int(np.argmax(rivals))
+    others = np.full(len(met), rivals[best])
+    rivals[best] = -np.inf
+    others[best] = rivals.max()
+    return met - np.where(np.isfinite(others), others, met.mean())
 
 
 def stated(found: Mapping[str, Floats], *, is_named: bool, asks_all: bool) -> Floats:
