@@ -120,3 +120,13 @@ async def test_a_question_for_several_things_is_told_of_each_and_a_month_is_one_
         assert {said["Our car is a grey Octavia"], said["The spare keys are with Mrs. Novak"]} <= set(found.ids)
         found = await memory.search("What falls due in May?", only_relevant=True)
         assert (found.ids[0], said["We are away in August"] in found.ids) == (said["The tax is due in May"], False)
+
+
+@pytest.mark.parametrize("embedder", ["hashing", "default"])
+async def test_the_only_fact_of_a_memory_is_told_where_it_answers(place: Place, embedder: str) -> None:
+    async with Memory.open(place.location, embedder=embedder, settings=Settings(durability="process")) as memory:
+        await memory.remember("The museum opens at ten", about=["Museum"])
+        await memory.settle(60)
+        for question in ("When does the museum open?", "What time does the museum open?", "Tell me about the museum"):
+            assert "opens at ten" in (await memory.context(question) or ""), question
+        assert await memory.context("What is the square root of 144?") is None

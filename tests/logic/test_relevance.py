@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ricordo.model import Node
+from ricordo.retrieval.plan import Query
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.relevance import MEASURES, Evidence, Floor, floor_of, judge, relevance_of
 
@@ -54,23 +55,21 @@ CHANCE = Floor(model=1, count=100, middle=(0.0,) * 4, spread=(0.1,) * 4)
 CLEARS, FALLS_SHORT = (0.6, 0.2, 0.6, 0.6), (0.1, 0.0, 0.1, 0.0)
 
 
-def judged(*scores: float, clears: bool, type: str = "episodic") -> list[int]:
+def judged(*scores: float, clears: bool, with_leading: bool = True) -> list[int]:
     """Which stay, by their places, where the first clears the floor or not, and all others fall far short of it."""
     size = len(scores)
     best = [Ranked(key=place, place=place, score=score) for place, score in enumerate(scores)]
     nodes = {
-        key: Node(id=str(key), type=type, content=f"turn {key}", event_time=AT, created_at=AT, valid_from=AT, key=key)
+        key: Node(id=f"{key}", type="episodic", content="", event_time=AT, created_at=AT, valid_from=AT, key=key)
         for key in range(size)
     }
     values = found(CLEARS if clears else FALLS_SHORT, *[FALLS_SHORT] * (size - 1))
-    return [each.key for each in judge(best, evidence(values), CHANCE, nodes=nodes, question="where?").kept]
+    query = Query(text="where?", only_relevant=True, with_leading=with_leading)
+    return [each.key for each in judge(best, evidence(values), CHANCE, nodes=nodes, query=query).kept]
 
 
-def test_turns_that_are_ranked_first_stay_where_something_clears_the_floor() -> None:
+def test_what_is_ranked_first_stays_in_a_context_where_something_clears_the_floor() -> None:
     assert judged(1.0, 0.9, 0.8, 0.72, 0.71, 0.705, clears=True) == [0, 1, 2, 3, 4]
     assert judged(1.0, 0.9, 0.6, 0.5, clears=True) == [0, 1]  # so much less worth than the best
     assert judged(1.0, 0.9, 0.8, clears=False) == []
-
-
-def test_facts_that_fall_short_go_however_high_they_are_ranked() -> None:
-    assert judged(1.0, 0.99, 0.98, clears=True, type="semantic")[1:] == []
+    assert judged(1.0, 0.9, 0.8, clears=True, with_leading=False) == [0]

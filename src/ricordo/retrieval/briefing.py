@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
@@ -61,7 +61,8 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     """
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
         raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
-    query = query_of(Request(text=prompt, limit=_HITS, only_relevant=True), now=asking.now, zone=asking.zone)
+    asked = query_of(Request(text=prompt, limit=_HITS, only_relevant=True), now=asking.now, zone=asking.zone)
+    query = replace(asked, with_leading=True)
     complexity = complexity_of(query.text)
     room = budget_for(complexity, usual=asking.context_tokens) if budget is None else budget
     if not query.text.strip():

@@ -29,7 +29,10 @@ _SHELVES: Mapping[str | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question with its conditions. Instants are Unix milliseconds."""
+    """A question with its conditions. Instants are Unix milliseconds.
+
+    `with_leading`: where anything is relevant, what is ranked first is told with it.
+    """
 
     text: str
     type: str | None = None
@@ -44,6 +47,7 @@ class Query:
     limit: int = 10
     words_only: bool = False
     only_relevant: bool = False
+    with_leading: bool = False
     why_not: str | None = None
 
 

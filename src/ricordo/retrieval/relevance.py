@@ -27,6 +27,7 @@ from ricordo.words import index_terms, raw_words
 
 if TYPE_CHECKING:
     from ricordo.model import Node
+    from ricordo.retrieval.plan import Query
 
     Floats = NDArray[np.float32]
 
@@ -54,13 +55,16 @@ _SLACK = 1.0
 _BEHIND = 3.0
 _MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
 _NAMED_IN_CONTEXT = 0.6
-# Ranking weighs more than the floor does: of turns those ranked first stay, unless the best is worth much more.
+# Ranking weighs more than the floor does: in a context those ranked first stay, unless the best is worth much more.
 _LEADING, _LEADING_SHARE = 5, 0.7
 # Likewise of facts, in logarithms of odds: what clears the floor by itself is one in three likely to answer.
 _FACT_ABOVE = -0.75
 _FACT_SLACK, _FACT_SLACK_OF_SEVERAL = 1.25, 1.75
 _FACT_BEHIND = 3.0
 _BEGINNING = 100
+# Few memories do not tell what any of them meets by chance: those that are missing to so many meet this much, which is
+# the middle of the sets that the weights were fitted on.
+_MANY, _USUAL_CHANCE = 30, 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +217,7 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node],
-          question: str) -> Judged:  # fmt: skip
+          query: Query) -> Judged:  # fmt: skip
     """Cut a ranked list to what is relevant. Pure.
 
     Args:
@@ -221,7 +225,7 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
         nodes: what is known of them, by key; whoever is missing falls out.
     """
     best = [each for each in best if each.key in nodes]
-    weighed = weigh_up(best, evidence, floor, nodes=nodes, question=question)
+    weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
     reasons = {each.key: "it is about somebody else than whom the question names"
@@ -230,21 +234,27 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
-    low, behind, leads = under_floor(weighed), behind_best(weighed), _leads(best, nodes)
+    low, behind = under_floor(weighed), behind_best(weighed)
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
         tells_more = bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any())
         if others[place]:
             continue
-        if low[place] and not leads[place]:
+        if low[place]:
             reasons[each.key] = "it says no more to the question than chance would"
-        elif leads[place] or not behind[place] or (tells_more and not weighed.is_fact[place]):
+        elif not behind[place] or (tells_more and not weighed.is_fact[place]):
             kept.append(each)
             met = np.maximum(met, mine)
         else:
             reasons[each.key] = "better hits say all of the question that it says"
-    return Judged(kept=tuple(kept), relevance=relevance, reasons=reasons)
+    told = {each.key for each in kept}
+    if told and query.with_leading:
+        told |= _leading(best) - {best[place].key for place in others.nonzero()[0]}
+    return Judged(
+        kept=tuple(each for each in best if each.key in told), relevance=relevance,
+        reasons={key: reason for key, reason in reasons.items() if key not in told},
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +300,7 @@ def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes:
     texts = [nodes[each.key].content[:_BEGINNING] for each in best]
     found = features(
         cosines=units, said=evidence.said[:, places].astype(np.float64),
-        by_chance=evidence.said.mean(axis=1, dtype=np.float64), letters=evidence.letters[places].astype(np.float64),
+        by_chance=_met_by_chance(evidence.said), letters=evidence.letters[places].astype(np.float64),
         worded=evidence.worded[places], anchored=anchored, texts=texts, question=question,
     )  # fmt: skip
     odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
@@ -298,6 +308,13 @@ def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes:
         relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns), as_turns=as_turns, even=even, is_of_others=of_others,
         is_fact=is_fact, asks_several=len(evidence.said) > 1, found=found,
     )  # fmt: skip
+
+
+def _met_by_chance(said: Floats) -> NDArray[np.float64]:
+    """How well anything in the memory meets what is asked for, float64[rows]; of `said`, float32[rows, candidates]."""
+    missing = max(0, _MANY - said.shape[1])
+    met = said.sum(axis=1, dtype=np.float64) + missing * _USUAL_CHANCE
+    return np.asarray(met / (said.shape[1] + missing), np.float64)
 
 
 def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
@@ -327,13 +344,10 @@ def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
     return np.asarray(is_behind, np.bool_)
 
 
-def _leads(best: Sequence[Ranked], nodes: Mapping[int, Node]) -> list[bool]:
-    """Which turns are among the first of all that were found, and not much less worth than the best."""
+def _leading(best: Sequence[Ranked]) -> set[int]:
+    """The keys of the first of all that were found, but for those much less worth than the best."""
     least = _LEADING_SHARE * max((each.score for each in best), default=0.0)
-    return [
-        place < _LEADING and each.score >= least and nodes[each.key].type == "episodic"
-        for place, each in enumerate(best)
-    ]
+    return {each.key for each in best[:_LEADING] if each.score >= least}
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -119,7 +119,7 @@ def _judged(run: _Run, look: Lookup, pool: Pool | None, weighed: list[Ranked]) -
             run.degraded.append("relevance: no time left")
         return Judged(kept=(), relevance={}, reasons={})
     nodes = look.snapshot.nodes(look.scope, [each.key for each in weighed])
-    return judge(weighed, evidence_of(look, pool), floor, nodes=nodes, question=look.plan.query.text)
+    return judge(weighed, evidence_of(look, pool), floor, nodes=nodes, query=look.plan.query)
 
 
 def _under_floor(look: Lookup, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
