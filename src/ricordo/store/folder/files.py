@@ -61,7 +61,7 @@ class Disk:
         finally:
             os.close(file)
         if is_new:
-            self.sync_folder(path.parent)
+            self.sync(path.parent)
 
     def cut(self, path: Path, size: int) -> None:
         """Take away what lies behind a size."""
@@ -82,18 +82,14 @@ class Disk:
                 if self.syncs:
                     os.fsync(out.fileno())
             partial.replace(path)
-            self.sync_folder(path.parent)
+            self.sync(path.parent)
         finally:
             partial.unlink(missing_ok=True)
 
     def sync(self, path: Path) -> None:
-        """See a file to the disk."""
+        """See a file, or the names in a folder, to the disk."""
         if self.syncs:
             sync(path)
-
-    def sync_folder(self, path: Path) -> None:
-        """See the names in a folder to the disk."""
-        self.sync(path)
 
 
 def stamp_of(path: Path) -> Stamp:

@@ -25,7 +25,15 @@ from ricordo.store.folder.layout import FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.store.folder.lines import Line, line_mark
 from ricordo.store.folder.rebuild import Built, Loose, build
 from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place
-from ricordo.store.folder.state import Followed, Unused, read_state, read_unused, write_state, write_unused
+from ricordo.store.folder.state import (
+    Followed,
+    Unused,
+    is_telling,
+    read_state,
+    read_unused,
+    write_state,
+    write_unused,
+)
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, transaction, translated
@@ -228,24 +236,16 @@ class Folder:
             connection = self._connect()
             try:
                 prepare(connection, self.index, self._steps)
-                read_state(connection)
-                read_unused(connection)
+                is_sound = is_telling(connection)
             finally:
                 connection.close()
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
+            is_sound = False
+        if not is_sound:
             self._put_aside("damaged")
-            return False
-        except (
-            ValueError,
-            TypeError,
-            LookupError,
-            AttributeError,
-        ):  # what it says of the files is no longer so written
-            self._put_aside("damaged")
-            return False
-        return True
+        return is_sound
 
     def _put_aside(self, why: str) -> None:
         day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
@@ -304,7 +304,7 @@ class Folder:
             faults.reached("folder: before replacing the index")
             _remove(self.index)
             building.rename(self.index)
-            self.disk.sync_folder(self.path)
+            self.disk.sync(self.path)
         finally:
             _remove(building)
         self._adopt(built, cut)

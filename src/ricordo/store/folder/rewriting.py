@@ -110,9 +110,9 @@ def finish(folder: Path, disk: Disk) -> None:
             (folder / name).unlink(missing_ok=True)
             fresh.unlink()
         faults.reached("folder: between renames")
-    disk.sync_folder(folder)
+    disk.sync(folder)
     marker.unlink()
-    disk.sync_folder(folder)
+    disk.sync(folder)
 
 
 def put_in_place(folder: Path, fresh: Path, disk: Disk) -> None:

@@ -90,6 +90,15 @@ def write_unused(connection: apsw.Connection, unused: Unused) -> None:
     connection.execute(sql("meta_put"), {"name": _UNUSED, "value": json.dumps(plain)})
 
 
+def is_telling(connection: apsw.Connection) -> bool:
+    """Whether what an index says of its files can be read: it may have been damaged."""
+    try:
+        read_state(connection), read_unused(connection)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
+    return True
+
+
 def changed(folder: Path, state: State) -> list[str]:
     """The files that are not as the index saw them."""
     return [name for name, seen in state.items() if stamp_of(folder / name) != seen.stamp]
