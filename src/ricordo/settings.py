@@ -233,14 +233,16 @@ def api_key(provider: str) -> str | None:
     return os.environ.get(f"{provider.upper()}_API_KEY") or None
 
 
-def default_location(environment: Mapping[str, str] | None = None) -> Path:
-    """`$RICORDO_STORE`, else a file in the platform's data folder."""
+def default_location(environment: Mapping[str, str] | None = None) -> str:
+    """`$RICORDO_STORE` as it is given, since a slash at its end asks for a folder; else a file in the platform's data
+    folder.
+    """
     environment = os.environ if environment is None else environment
     if given := environment.get("RICORDO_STORE"):
-        return Path(given)
+        return given
     from platformdirs import user_data_path
 
-    return user_data_path("ricordo", appauthor=False) / "memory.db"
+    return str(user_data_path("ricordo", appauthor=False) / "memory.db")
 
 
 def default_embedder(environment: Mapping[str, str] | None = None) -> str | None:

@@ -38,6 +38,13 @@ def test_a_store_in_the_data_folder_is_made_without_being_asked_for(cli: Cli) ->
     assert any((cli.folder).rglob("memory.db"))
 
 
+def test_a_slash_at_the_end_asks_for_a_folder_wherever_the_path_is_said(cli: Cli) -> None:
+    assert cli.process("remember", "tea at five", RICORDO_STORE=f"{cli.folder}/notes/").status == 0
+    assert "tea at five" in (cli.folder / "notes" / "memories.jsonl").read_text("utf-8")
+    plan = cli("--store", f"{cli.folder}/more/", "mcp", "install", "--client", "cursor", "--dry-run", "--json").json
+    assert f"{cli.folder}/more/" in plan["entry"]
+
+
 def test_help_and_version_leave_numpy_alone(cli: Cli) -> None:
     code = (
         "import sys; sys.argv = ['ricordo', sys.argv[1]]; from ricordo.doors.cli import run; status = run();"

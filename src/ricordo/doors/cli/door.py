@@ -105,7 +105,7 @@ class Door:
     @property
     def location(self) -> str:
         """The store's path as given, or the default one."""
-        return self.given.store or str(default_location())
+        return self.given.store or default_location()
 
     @property
     def is_there(self) -> bool:

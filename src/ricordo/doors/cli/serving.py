@@ -158,6 +158,7 @@ def _tokens_answer(tokens: list[Token]) -> Answer:
 
 def _plan(door: Door, client: ClientName | None, config_file: Path | None, *, name: str, profile: str) -> Plan:
     from ricordo.catalog import tools
+    from ricordo.store.sqlite.store import is_folder
 
     if client is None:
         raise InvalidError("client: which one is not said", hint=f"--client {' | '.join(clients(Path(), {}))}")
@@ -167,7 +168,8 @@ def _plan(door: Door, client: ClientName | None, config_file: Path | None, *, na
     known = clients(Path.home(), os.environ)[client]
     known = known if config_file is None else replace(known, file=config_file.expanduser())
     caller = bound_caller(door.given.owner, door.given.chat)
-    store = Path(door.location).expanduser().resolve()
+    path = Path(door.location).expanduser().resolve()
+    store = f"{path}/" if is_folder(door.location) else path
     entry = starting(store, owner=caller.owner, chat=caller.chat, profile=profile, embedder=door.given.embedder)
     return planned(known, entry, name=name)
 

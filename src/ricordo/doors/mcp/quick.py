@@ -39,7 +39,7 @@ def run(given: dict[str, str]) -> int:
 
 
 def _place(given: dict[str, str]) -> Place:
-    location = given.get("--store") or str(default_location())
+    location = given.get("--store") or default_location()
     settings = load(file=Path(location).expanduser().parent / "ricordo.toml")
     embedder, model = given.get("--embedder") or default_embedder(), given.get("--model") or settings.model
     return Place(

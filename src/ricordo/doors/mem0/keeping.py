@@ -53,7 +53,7 @@ def place_of(config: object, *, location: str | Path | None, embedder: str | Emb
     store = named.get("vector_store") or {}
     inside = store.get("config") or {} if isinstance(store, Mapping) else {}
     name = f"{inside.get('collection_name') or 'mem0'}.db"
-    usual = Path(inside["path"]) / name if inside.get("path") else default_location().with_name(name)
+    usual = Path(inside["path"]) / name if inside.get("path") else Path(default_location()).with_name(name)
     return Place(
         location=location or own.get("location") or usual, embedder=own.get("embedder", embedder),
         model=own.get("model", model), clock=clock,
