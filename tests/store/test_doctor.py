@@ -67,6 +67,8 @@ DAMAGE = [
     ("DELETE FROM nodes_fts WHERE rowid = 1", "full text"),
     ("DELETE FROM archive_fts WHERE rowid = 2", "full text"),
     ("INSERT INTO nodes_fts (rowid, terms) VALUES (99, 'x')", "full text"),
+    ("UPDATE traits SET traits = zeroblob(length(traits)) WHERE node = 1", "full text"),
+    ("UPDATE traits SET event_time = event_time + 1 WHERE node = 1", "full text"),
     ("UPDATE shelves SET nodes = nodes + 1 WHERE shelf = 'k'", "counts"),
     ("UPDATE shelves SET chars = chars - 1 WHERE shelf = 'e'", "counts"),
     ("DELETE FROM shelves WHERE shelf = 'k'", "counts"),
