@@ -118,12 +118,12 @@ def test_a_file_others_may_read_is_found(path):
 
 
 def test_a_flipped_byte_of_a_text_inside_the_file_is_found(path):
-    """The page is sound to SQLite; only the seal knows, and the slot that was made of the text."""
+    """The page is sound to SQLite; only the seal knows, and what was made of the text: the slot and the traits."""
     content = path.read_bytes()
     place = next(found.start() for found in re.finditer(b"Anna likes tea", content))
     path.write_bytes(content[:place] + b"B" + content[place + 1 :])
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-    assert failing(examined(path)) == {"row seals", "slots"}
+    assert failing(examined(path)) == {"row seals", "slots", "full text"}
 
 
 def test_a_torn_page_is_found_or_the_store_is_not_opened(path):

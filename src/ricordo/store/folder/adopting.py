@@ -72,7 +72,7 @@ class Adoption:
 
     def _altered(self, shape: Shape, line: Line) -> None:
         """A line that a commit wrote and somebody changed since."""
-        if not names_row(shape, line.get("row")):
+        if not names_row(line.get("row"), shape):
             raise Unfit("it names no row")
         image = shape.image(line, self._keys)
         key = (int(line["row"]),) if shape.table.key == ("key",) else tuple(image[name] for name in shape.table.key)

@@ -185,7 +185,7 @@ class Following:
             shape, commit = shape_of(self._shapes, name, line), line.get("commit")
             if shape is None:
                 self._found.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(shape, line.get("row")):
+            elif commit is None or not names_row(line.get("row"), shape):
                 self._note_loose(name, offset, line, shape)
             elif commit in self._batches:
                 self._batches[commit].rows.append((name, offset, line, shape))
@@ -297,7 +297,7 @@ class Following:
             shape, commit, row = shape_of(self._shapes, name, line), line.get("commit"), line.get("row")
             if shape is None:
                 self._found.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(shape, row):
+            elif commit is None or not names_row(row, shape):
                 self._note_loose(name, offset, line, shape)
             elif commit > self._last:
                 self._cut(name, offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 import apsw
 
@@ -117,7 +117,7 @@ def adopted_by(line: Line) -> list[str]:
     return [mark for mark in marks if isinstance(mark, str)] if isinstance(marks, list) else []
 
 
-def names_row(shape: Shape, row: Any) -> bool:
+def names_row(row: Any, shape: Shape) -> TypeGuard[str]:
     """Whether rows of a table can be named so."""
     if shape.table.key != ("key",):
         return isinstance(row, str)
@@ -128,7 +128,7 @@ def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
     """(commit, table, row, before) of the line of a before-image. Raises Unfit."""
     seq, table, row, before = (line.get(name) for name in ("commit", "table", "row", "before"))
     shape = shapes.rows.get(table) if isinstance(table, str) else None
-    if not isinstance(seq, int) or not isinstance(before, dict) or shape is None or not names_row(shape, row):
+    if not isinstance(seq, int) or not isinstance(before, dict) or shape is None or not names_row(row, shape):
         raise Unfit("no before-image of a row")
     return seq, shape.table.name, str(row), encode(before)
 
@@ -144,7 +144,7 @@ def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownK
         return
     image = shape.image(line, keys)
     if table.key == ("key",):
-        if not names_row(shape, line.get("row")):
+        if not names_row(line.get("row"), shape):
             raise Unfit("it names no row")
         image["key"] = int(line["row"])
     named, marks = ", ".join(f'"{name}"' for name in table.columns), ", ".join("?" * len(table.columns))

@@ -225,7 +225,7 @@ class _Builder:
             commit, row = line.get("commit"), line.get("row")
             if shape is None:
                 self._built.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(shape, row):
+            elif commit is None or not names_row(row, shape):
                 self._loose(name, offset, line, shape)
             elif commit not in self._commits:
                 self._built.uncommitted.setdefault(name, []).append(offset)
