@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import random
@@ -31,6 +30,7 @@ import apsw
 from ricordo.memory import Memory
 from ricordo.store.sqlite.faults import POINTS
 from tests.crash import workload
+from tests.crash.forking import FORKED
 from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
 from tests.store.folders import without_index
 
@@ -39,14 +39,6 @@ RESULT = ROOT / "benchmarks" / "results" / "kills.json"
 KILLS_PER_STORE = 5
 _INDEX_GONE = 0.2
 PATIENCE_S = 60
-
-# Starting Python and importing everything takes four times as long as what is killed then: a process that has done so
-# forks for each kill. It has opened no store, so no lock and no thread is carried over.
-_FORKED = multiprocessing.get_context("forkserver")
-_FORKED.set_forkserver_preload([
-    "tests.crash.workload", "pydantic_core", "ricordo.embedding.hashing", "ricordo.retrieval.search",
-    "ricordo.store.folder.filling", "ricordo.store.folder.copying",
-])  # fmt: skip
 
 # A kill at random comes after so many lines of what the process says, at most, and up to so long after: on a busy
 # machine it has done as much by then as on an idle one.
@@ -133,7 +125,8 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
             (shutil.copytree if place.is_dir() else shutil.copy2)(place, as_left / place.name)
     verdict = verify_upgrade(path, contents) if is_upgrade else verify(path, said)
     during = tuple(act for act, count in said.doing.items() if count)
-    return Run(point, status == -9 and not (point and is_late), said.count - before, verdict, stderr, during or ("opening",))
+    was_killed = status == -9 and not (point and is_late)
+    return Run(point, was_killed, said.count - before, verdict, stderr, during or ("opening",))
 
 
 def _points(kind: str) -> list[str]:
@@ -154,8 +147,8 @@ def _run_child(path, said, *, seed, point, passes, rounds, dice):
     arguments = [str(path), "--seed", str(seed), "--rounds", str(rounds)]
     arguments += ["--point", point, "--passes", str(passes)] if point else []
     errors = path.with_name("errors.txt")
-    listening, speaking = _FORKED.Pipe(duplex=False)
-    child = _FORKED.Process(target=workload.heard, args=(speaking, errors, arguments))
+    listening, speaking = FORKED.Pipe(duplex=False)
+    child = FORKED.Process(target=workload.heard, args=(speaking, errors, arguments))
     child.start()
     speaking.close()
     late = threading.Event()
