@@ -13,6 +13,8 @@ from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing
 
 from ricordo import Memory
+from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.store.folder.files import FolderLock
 from ricordo.store.sqlite import faults
 
 
@@ -290,3 +292,66 @@ async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
         assert {"Boris sold the bicycle", "Chiara plays chess", "hello there"} <= await facts(memory)
         assert caught(memory).notes
         await memory.remember("and life goes on")
+
+
+async def test_what_was_written_by_hand_waits_where_it_could_not_be_taken_over(folder):
+    """The index is made anew and the disk is full when the lines are to become a commit: the next opening does it."""
+    await filled(folder)
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write(json.dumps({"content": "Dora swims"}) + "\n")
+    without_index(folder)
+
+    def full(point):
+        if point == "folder: before commit line":
+            raise apsw.FullError("as if the disk were full")
+
+    faults.install(full)
+    with pytest.raises(StoreError, match="full"):
+        async with opened(folder):
+            pass
+    faults.install(None)
+    async with opened(folder) as memory:
+        assert "Dora swims" in await facts(memory)
+        assert caught(memory).adopted == 1
+
+
+async def test_a_lock_that_somebody_took_away_keeps_others_out_again(folder):
+    """As `git clean` and `git stash -u` do."""
+    await filled(folder)
+    one, other = FolderLock(folder, patience_s=0.05), FolderLock(folder, patience_s=0.05)
+    (folder / ".lock").unlink()
+    with one.held(), pytest.raises(UnavailableError), other.held():
+        pass
+    (folder / ".lock").unlink()
+    later = FolderLock(folder, patience_s=0.05)
+    with later.held(), pytest.raises(UnavailableError), one.held():
+        pass
+    for lock in (one, other, later):
+        with lock.held():
+            pass
+        lock.close()
+
+
+async def test_a_folder_taken_away_while_it_is_open_is_said_in_a_sentence(folder):
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        folder.rename(folder.with_name("elsewhere"))
+        with pytest.raises(StoreError, match="is not there"):
+            await memory.remember("Boris plays chess")
+        folder.with_name("elsewhere").rename(folder)
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+async def test_a_linked_folder_is_opened_and_a_linked_file_refused(folder):
+    """A file would be replaced when it is written anew, and what was erased stay where the link led."""
+    await filled(folder)
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    async with opened(link) as memory:
+        assert "Anna likes tea" in await facts(memory)
+    place = (folder / "memories.jsonl").rename(folder.with_name("elsewhere.jsonl"))
+    (folder / "memories.jsonl").symlink_to(place)
+    with pytest.raises(InvalidError, match=r"memories\.jsonl is a link"):
+        async with opened(folder):
+            pass
