@@ -14,6 +14,7 @@ from tests.store.making import failing
 
 from ricordo import Memory
 from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.store.folder import opening
 from ricordo.store.folder.files import FolderLock
 from ricordo.store.sqlite import faults
 
@@ -355,3 +356,52 @@ async def test_a_linked_folder_is_opened_and_a_linked_file_refused(folder):
     with pytest.raises(InvalidError, match=r"memories\.jsonl is a link"):
         async with opened(folder):
             pass
+
+
+@pytest.mark.parametrize("gone", ["index.db*", "index.db"])
+async def test_an_index_deleted_while_the_folder_is_open_is_made_anew_at_the_next_writing(folder, gone):
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        for path in folder.glob(gone):
+            path.unlink()
+        assert await facts(memory) == {"Anna likes tea"}
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+        assert failing(await memory.doctor()) == set()
+
+
+async def test_a_folder_that_cannot_follow_a_checkout_for_want_of_room_does_so_later(folder, monkeypatch):
+    """An older state comes back while the folder is open, and there is no room to make the index anew."""
+
+    def full(*_, **__):
+        raise apsw.FullError("as if the disk were full")
+
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        before = {path: path.read_bytes() for path in folder.glob("*.jsonl")}
+        await memory.remember("taken back by the checkout")
+        for path, data in before.items():
+            path.write_bytes(data)
+        with monkeypatch.context() as at_once:
+            at_once.setattr(opening, "build", full)
+            with pytest.raises(StoreError, match="full"):
+                await memory.remember("refused")
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+async def test_what_is_written_is_found_at_once_though_the_index_failed(folder):
+    """An undo answers with its commit, which it reads."""
+
+    def full(point):
+        if point == "writer: before commit":
+            raise apsw.FullError("as if the disk of the index were full")
+
+    async with opened(folder) as memory:
+        node = await memory.remember("Anna likes tea")
+        await memory.forget(node.id)
+        faults.install(full)
+        assert (await memory.undo((await memory.log(1))[0].seq)).origin == "undo"
+        assert (await memory.get((await memory.remember("Boris plays chess")).id)).is_live
+        faults.install(None)
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}

@@ -82,8 +82,9 @@ class Folder:
         self._progress = progress
         self.disk = disk or Disk(syncs=durability == "disk")
         self.journal = FolderJournal(
-            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect
-        )
+            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect,
+            reopen=self._reopen,
+        )  # fmt: skip
 
     def open(self) -> apsw.Connection:
         """See to the index and follow the files. Returns the connection to write with.
@@ -96,9 +97,7 @@ class Folder:
             finish(self.path, self.disk)
             sweep(self.path)
             self.make_private()  # an editor or git may have left them open to others
-            if not self._is_sound():
-                self._rebuild("it was missing or damaged")
-            return self.journal.current(self.journal.connected())
+            return self.journal.current(self._reopen())
 
     def rebuild(self, progress: Progress | None = None) -> Built:
         """Make the index anew, whatever it is like."""
@@ -228,6 +227,12 @@ class Folder:
         # The files are synced, and the index follows them: it need not be synced by itself.
         return connect(self.index, durability="process", patience_s=self._patience_s)
 
+    def _reopen(self) -> apsw.Connection:
+        """A connection to write with, to an index that somebody may have deleted or replaced."""
+        if not self._is_sound():
+            self._rebuild("it was missing or damaged")
+        return self.journal.connected()
+
     def _is_sound(self) -> bool:
         """Whether there is an index that can be followed up; an unreadable one is put aside."""
         if not self.index.exists():
@@ -261,8 +266,8 @@ class Folder:
         try:
             self._follow_step_by_step(connection, names)
         except Outrun as error:
-            connection.close()
             self._rebuild(f"the files went another way: {error}")
+            connection.close()
             return self.journal.connected()
         return connection
 
@@ -337,7 +342,6 @@ class Folder:
         other. That is so before the index takes its place: nobody would look at those lines again.
         """
         connection = connect(building, durability="process", patience_s=1)
-        self.journal.replaced()  # what it knows is of another connection
         try:
             with transaction(connection):
                 write_state(connection, {name: self._followed(name) for name in (*FILES, PEOPLE)})
@@ -348,7 +352,6 @@ class Folder:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
-            self.journal.replaced()
 
     def _followed(self, name: str) -> Followed:
         stamp = stamp_of(self.path / name)
