@@ -82,17 +82,13 @@ class Turns:
 
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
-        asked = [term_code(term) for term in terms]
-        # What any term may have is found first: it is little, and the rest of the work is done on that alone.
-        is_asked, is_this = np.zeros(len(self.codes), np.bool_), np.empty(len(self.codes), np.bool_)
-        for code in asked:
-            np.logical_or(is_asked, np.equal(self.codes, np.uint32(code), out=is_this), out=is_asked)
-        places = is_asked.nonzero()[0]
-        holders, codes = self.starts.searchsorted(places, side="right") - 1, self.codes.take(places)
-        counts = np.empty((len(asked), len(self)), np.float32)
-        for row, code in enumerate(asked):
-            counts[row] = np.bincount(holders[codes == np.uint32(code)], minlength=len(self))
-        return counts
+        asked, size = np.array([term_code(term) for term in terms], np.uint32), len(self)
+        # Of all terms at once, in one row: numpy takes ten times as long to look through a table.
+        found = (self.codes == asked[:, np.newaxis]).ravel().nonzero()[0]
+        rows, places = np.divmod(found, max(1, len(self.codes)))
+        holders = self.starts.searchsorted(places, side="right") - 1
+        counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
+        return counts.reshape(len(asked), size).astype(np.float32)
 
 
 def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
