@@ -32,8 +32,8 @@ KEPT_MOST = 200_000
 second time has them all read beside other work.
 """
 
-PIECE = 4_000
-"""So many are read at a time: some milliseconds."""
+PIECE = 1_500
+"""So many are read at a time: a few milliseconds."""
 
 # Row 0 is nobody: where a session ends, or where it is not known how it goes on.
 _NOBODY = 0

@@ -4,6 +4,14 @@
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH :match LIMIT :most)
 
+-- name: word_parts
+-- How many pages the largest part of the word index has, and all of them.
+SELECT coalesce(max(pages), 0), coalesce(sum(pages), 0) FROM (SELECT count(*) AS pages FROM nodes_fts_idx GROUP BY segid)
+
+-- name: word_parts_join
+-- Below zero: all parts are to become one, so many pages of it now.
+INSERT INTO nodes_fts (nodes_fts, rank) VALUES ('merge', :pages)
+
 -- name: archive_postings
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM archive_fts WHERE archive_fts MATCH :match LIMIT :most)
