@@ -35,7 +35,7 @@ from ricordo.store.sqlite.vectors import (
 PACK_ROWS = 16_384
 
 # Until all is read a search takes thirty milliseconds longer: so much of that at a time, not a pack after each search.
-_READ_ON_S = 0.01
+_READ_ON_S = 0.03
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
