@@ -101,16 +101,18 @@ class VectorShelves:
         with self._lock:
             return any(held.unread for held in self._shelves.values())
 
-    def read_on(self, snapshot: Snapshot) -> bool:
-        """Read some more of the vectors of large shelves, some milliseconds' worth. False if there are no more."""
+    def read_on(self, snapshot: Snapshot, *, for_s: float = _READ_ON_S) -> bool:
+        """Read some more of the vectors of large shelves, a pack at least, for so many seconds. False if there are no
+        more.
+        """
         with self._lock:
             shelves = list(self._shelves.values())
-        until = time.monotonic() + _READ_ON_S
+        until = time.monotonic() + for_s
         for held in shelves:
             with held.lock:
                 while held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
                     _read_codes(snapshot, held)
-                    if time.monotonic() > until:
+                    if time.monotonic() >= until:
                         return True
         return False
 
