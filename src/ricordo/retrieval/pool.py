@@ -138,6 +138,11 @@ def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
 
 
+def terms_of(persons: Iterable[str]) -> set[str]:
+    """The words of names, as they are written and as they are indexed."""
+    return {term for person in persons for term in (*person.split(), *index_terms(person))}
+
+
 def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     if not persons:  # there may be thousands of speakers
         return np.zeros(len(turns), np.float32)
@@ -175,7 +180,7 @@ def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
     """
-    names = {term for person in persons for term in (*person.split(), *index_terms(person))}
+    names = terms_of(persons)
     words = {term: entry.idf for term, entry in look.terms.items() if term not in names}
     model, question = _worded(look)
     vectors = {} if question is None else _word_vectors(look, question, words, names)
