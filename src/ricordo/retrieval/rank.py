@@ -192,7 +192,7 @@ def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Rank
     them can repeat the words of any question.
     """
     least = min((each.score for each, order in zip(weighed, is_order, strict=True) if not order), default=inf)
-    orders, others = [], []
+    orders, others = list[Ranked](), list[Ranked]()
     for each, order in zip(weighed, is_order, strict=True):
         is_above = order and each.score > least and each.score != 0
         factor = 1 + (least - each.score) / abs(each.score) if is_above else 1.0
