@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start hundreds of programs: with this set, each would compile the whole library anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters conformance
 
@@ -88,7 +90,7 @@ load: $(READY)
 # Adapters against the libraries they are for, which are installed first: about 160 MB.
 adapters: $(READY)
 	@$(BIN)/python -m pip install --quiet --group adapters
-	@$(BIN)/python -m pytest -p no:langsmith_plugin tests/adapters tests/docs
+	@$(BIN)/python -m pytest -p no:langsmith_plugin -n auto --dist loadfile tests/adapters
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000

@@ -1,10 +1,11 @@
 """Retrieval quality on conversations with questions whose evidence is known.
 
-    python benchmarks/quality.py FILE.jsonl [--embedder default|none|...] [--out benchmarks/results/quality.json]
+    python benchmarks/quality.py FILE.jsonl [--embedder default|none|...] [--together] [--out RESULT.json]
 
 FILE holds lines of kind "turn" (conv, session, date, speaker, text, caption, id) and "query" (conv, question,
-category, evidence). Every conversation is a store of its own, filled through the public API. Reported per category:
-the mean share of a question's evidence among the first k hits, with a 95 % bootstrap interval.
+category, evidence). Every conversation is a store of its own, filled through the public API, or all share one
+(--together), as with somebody who talks to many. Reported per category: the mean share of a question's evidence among
+the first k hits, with a 95 % bootstrap interval.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--embedder", default="default")
+    parser.add_argument("--together", action="store_true", help="all conversations in one store")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    answered = asyncio.run(run(options.file, None if options.embedder == "none" else options.embedder))
+    embedder = None if options.embedder == "none" else options.embedder
+    answered = asyncio.run(run(options.file, embedder, together=options.together))
     report = {
         "file": options.file.name,
         "embedder": options.embedder,
+        "together": options.together,
         "machine": machine(),
         "results": summary(answered),
         "search_ms_median": round(statistics.median(each.ms for each in answered), 2),
@@ -58,9 +62,11 @@ def main() -> None:
         options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
-async def run(file: Path, embedder: str | None) -> list[Answered]:
+async def run(file: Path, embedder: str | None, *, together: bool = False) -> list[Answered]:
     """Ask every question of every conversation."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
+    if together:
+        rows = [as_one(row) for row in rows]
     answered: list[Answered] = []
     for conversation in dict.fromkeys(row["conv"] for row in rows):
         mine = [row for row in rows if row["conv"] == conversation]
@@ -68,6 +74,16 @@ async def run(file: Path, embedder: str | None) -> list[Answered]:
         sys.stderr.write(f"\r{conversation}: {len(answered)} questions")
     sys.stderr.write("\n")
     return answered
+
+
+def as_one(row: dict[str, Any]) -> dict[str, Any]:
+    """A line as part of one conversation of all: what is numbered in each is named after its own."""
+
+    def named(number: str) -> str:
+        return f"{row['conv']} {number}"
+
+    numbered = {key: named(row[key]) for key in ("id", "session") if key in row}
+    return row | numbered | {"conv": "all", "evidence": [named(number) for number in row.get("evidence") or ()]}
 
 
 async def ask(rows: list[dict[str, Any]], embedder: str | None) -> list[Answered]:

@@ -1,4 +1,4 @@
-"""The programs in examples/ run, each against the library it is for."""
+"""The programs in examples/ and in the documents run, each against the library it is for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.docs.test_docs import PROGRAMS, libraries_of, run_as_documented
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEEDED = {
@@ -39,3 +41,11 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert SAID[name] in done.stdout
+
+
+@pytest.mark.parametrize("program", [each for each in PROGRAMS if libraries_of(each.values[0])])
+def test_a_program_in_the_documents_that_needs_a_library_runs(program: str, tmp_path: Path) -> None:
+    for library in libraries_of(program):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed: make adapters")
+    run_as_documented(program, tmp_path)

@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import random
@@ -31,6 +30,7 @@ import apsw
 from ricordo.memory import Memory
 from ricordo.store.sqlite.faults import POINTS
 from tests.crash import workload
+from tests.crash.forking import FORKED
 from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
 from tests.store.folders import without_index
 
@@ -40,30 +40,24 @@ KILLS_PER_STORE = 5
 _INDEX_GONE = 0.2
 PATIENCE_S = 60
 
-# Starting Python and importing everything takes four times as long as what is killed then: a process that has done so
-# forks for each kill. It has opened no store, so no lock and no thread is carried over.
-_FORKED = multiprocessing.get_context("forkserver")
-_FORKED.set_forkserver_preload([
-    "tests.crash.workload", "pydantic_core", "ricordo.embedding.hashing", "ricordo.retrieval.search",
-    "ricordo.store.folder.filling", "ricordo.store.folder.copying",
-])  # fmt: skip
-
 # A kill at random comes after so many lines of what the process says, at most, and up to so long after: on a busy
 # machine it has done as much by then as on an idle one.
 _LINES = 120
 _JITTER_S = 0.2
 
+_NAMING = "folder: before naming"
 # Passed by what has tests of its own.
 ELSEWHERE = ("restore: before naming",)
 # Points that are passed at every write are killed at some later pass; those seldom passed at the first.
 SELDOM = (
     "folder: before replacing",
-    "folder: before naming",
+    _NAMING,
     "schema",
     "model",
     "backup",
     "close",
     "erase",
+    "undo",
     "vectors: before packing",
     "vectors: after packing",
 )
@@ -120,7 +114,7 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
         _fill(path)
         contents = _contents(path)
     passes = 1 if point is None or point.startswith(SELDOM) else dice.randrange(1, 12)
-    status, stderr = _run_child(path, said, seed=seed, point=point, passes=passes, rounds=rounds, dice=dice)
+    status, stderr, is_late = _run_child(path, said, seed=seed, point=point, passes=passes, rounds=rounds, dice=dice)
     if status not in (0, -9):
         raise RuntimeError(f"the workload failed by itself (seed {seed}, {point}):\n{stderr}")
     as_left = path.with_name("as-left")  # to look at where something is wrong
@@ -131,31 +125,39 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
             (shutil.copytree if place.is_dir() else shutil.copy2)(place, as_left / place.name)
     verdict = verify_upgrade(path, contents) if is_upgrade else verify(path, said)
     during = tuple(act for act, count in said.doing.items() if count)
-    return Run(point, status == -9, said.count - before, verdict, stderr, during or ("opening",))
+    was_killed = status == -9 and not (point and is_late)
+    return Run(point, was_killed, said.count - before, verdict, stderr, during or ("opening",))
 
 
 def _points(kind: str) -> list[str]:
-    """A folder's erasures are one step."""
+    """A folder's erasures are one step, and only a single file is made into a folder."""
     if kind == "folder":
-        return [point for point in POINTS if point not in (*ELSEWHERE, "erase: between steps")]
+        return [point for point in POINTS if point not in (*ELSEWHERE, "erase: between steps", _NAMING)]
     return [point for point in POINTS if not is_for_folder(point) and point not in ELSEWHERE]
 
 
 def is_for_folder(point: str | None) -> bool:
     """Whether only a folder of plain files passes a point."""
-    return point is not None and point.startswith("folder:")
+    return point is not None and point.startswith("folder:") and point != _NAMING
 
 
 def _run_child(path, said, *, seed, point, passes, rounds, dice):
+    """Its exit status, what it wrote to standard error, and whether it was killed for want of patience only."""
     is_without_index = path.is_dir() and not (path / "index.db").exists()
     arguments = [str(path), "--seed", str(seed), "--rounds", str(rounds)]
     arguments += ["--point", point, "--passes", str(passes)] if point else []
     errors = path.with_name("errors.txt")
-    listening, speaking = _FORKED.Pipe(duplex=False)
-    child = _FORKED.Process(target=workload.heard, args=(speaking, errors, arguments))
+    listening, speaking = FORKED.Pipe(duplex=False)
+    child = FORKED.Process(target=workload.heard, args=(speaking, errors, arguments))
     child.start()
     speaking.close()
-    timers = [threading.Timer(PATIENCE_S, child.kill)]
+    late = threading.Event()
+
+    def give_up():
+        late.set()
+        child.kill()
+
+    timers = [threading.Timer(PATIENCE_S, give_up)]
     timers[0].start()
     left = None
     with open(listening.fileno(), encoding="utf-8", closefd=False) as lines:
@@ -174,7 +176,8 @@ def _run_child(path, said, *, seed, point, passes, rounds, dice):
         timer.cancel()
     status = child.exitcode
     child.close()
-    return status, errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else ""
+    said_wrong = errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else ""
+    return status, said_wrong, late.is_set()
 
 
 def _parsed(line: str) -> dict:

@@ -5,12 +5,11 @@ what an undisturbed run leaves.
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.crash.forking import run_forked
 from tests.crash.test_consolidation_kills import dump
 
 CHILD = """
@@ -76,9 +75,7 @@ POINTS = [
 
 
 def child(path: Path, where: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path), where], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = run_forked(CHILD, str(path), where)
     assert done.returncode in (0, 9), done.stderr
     return done.returncode
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.crash.forking import run_forked
 from tests.store.canonical import canonical
 from tests.store.making import rows
 
@@ -77,9 +76,7 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 def child(path: Path, where: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path), where], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = run_forked(CHILD, str(path), where)
     assert done.returncode in (0, 9), done.stderr
     return done.returncode
 

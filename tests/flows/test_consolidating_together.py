@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 from ricordo import Memory, Settings
 from ricordo.consolidation import lease
 from ricordo.language import ScriptedModel
+from tests.crash.forking import run_forked
 from tests.flows.conftest import HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
 from tests.store.making import rows
@@ -126,8 +125,7 @@ asyncio.run(main())
 
 
 async def test_a_dead_process_holds_nothing(another, place):
-    command = [sys.executable, "-c", DYING, place.location]
-    died = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False, timeout=120)
+    died = await asyncio.to_thread(run_forked, DYING, place.location)
     assert died.returncode == 9, died.stderr
     assert len(leases(place.index)) == 1
     memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))

@@ -188,3 +188,19 @@ async def test_words_are_found_although_the_time_was_over_before_anybody_looked(
         results = await memory.search("tea", only_relevant=only_relevant)
         assert (results.ids, results.degraded) == ([known.id], ())
         await busy
+
+
+async def test_what_is_said_where_the_person_asked_about_has_no_part_counts_against_it() -> None:
+    said = {
+        "home": [("Anna", "I paint lakes on Sundays"), ("Bo", "You paint so well")],
+        "work": [("Cem", "I paint houses all week"), ("Dora", "To paint is hard"), ("Cem", "Well, that is the job")],
+        "gossip": [("Cem", "Anna would paint all night"), ("Dora", "Does she paint?")],
+    }
+    messages = [Message(text=text, speaker=who, session=where) for where, turns in said.items() for who, text in turns]
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.add_many(messages)
+        results = await memory.search("What does Anna paint?", limit=10, trace=True)
+    counted = {hit.content: share.raw for hit in results.hits for share in hit.why if share.strategy == "person"}
+    assert counted["I paint lakes on Sundays"] == 1
+    assert counted["You paint so well"] == counted["Anna would paint all night"] == counted["Does she paint?"] == -1
+    assert counted["I paint houses all week"] == counted["To paint is hard"] == -3

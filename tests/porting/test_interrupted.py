@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.crash.forking import run_forked
 from tests.porting.conftest import opened
 from tests.store.canonical import canonical
 
@@ -81,5 +80,4 @@ async def test_a_killed_import_that_goes_on_equals_an_undisturbed_one(tmp_path: 
 
 def status_of_killed(source: Path, store: Path, at: int) -> int:
     """Import in a process of its own that dies without a word once so much is done."""
-    command = [sys.executable, "-c", KILLED, str(source), str(store), str(at)]
-    return subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode
+    return run_forked(KILLED, str(source), str(store), str(at)).returncode

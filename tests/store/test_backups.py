@@ -8,12 +8,10 @@ import json
 import random
 import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.crash.kills import ROOT
+from tests.crash.forking import run_forked
 from tests.store.folders import everything, everything_of
 from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing, raw, rows
@@ -271,8 +269,7 @@ asyncio.run(Memory.restore_backup(sys.argv[1], sys.argv[2], replace=True))
 
 
 def restore_and_die(copy: str, store: str, point: str) -> None:
-    command = [sys.executable, "-c", KILLED, copy, store, point]
-    assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == -signal.SIGKILL
+    assert run_forked(KILLED, copy, store, point).returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing
 
 from ricordo import Memory
+from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.store.folder import opening
+from ricordo.store.folder.files import FolderLock
 from ricordo.store.sqlite import faults
 
 
@@ -290,3 +293,190 @@ async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
         assert {"Boris sold the bicycle", "Chiara plays chess", "hello there"} <= await facts(memory)
         assert caught(memory).notes
         await memory.remember("and life goes on")
+
+
+async def test_what_was_written_by_hand_waits_where_it_could_not_be_taken_over(folder):
+    """The index is made anew and the disk is full when the lines are to become a commit: the next opening does it."""
+    await filled(folder)
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write(json.dumps({"content": "Dora swims"}) + "\n")
+    without_index(folder)
+
+    def full(point):
+        if point == "folder: before commit line":
+            raise apsw.FullError("as if the disk were full")
+
+    faults.install(full)
+    with pytest.raises(StoreError, match="full"):
+        async with opened(folder):
+            pass
+    faults.install(None)
+    async with opened(folder) as memory:
+        assert "Dora swims" in await facts(memory)
+        assert caught(memory).adopted == 1
+
+
+async def test_a_lock_that_somebody_took_away_keeps_others_out_again(folder):
+    """As `git clean` and `git stash -u` do."""
+    await filled(folder)
+    one, other = FolderLock(folder, patience_s=0.05), FolderLock(folder, patience_s=0.05)
+    (folder / ".lock").unlink()
+    with one.held(), pytest.raises(UnavailableError), other.held():
+        pass
+    (folder / ".lock").unlink()
+    later = FolderLock(folder, patience_s=0.05)
+    with later.held(), pytest.raises(UnavailableError), one.held():
+        pass
+    for lock in (one, other, later):
+        with lock.held():
+            pass
+        lock.close()
+
+
+async def test_a_folder_taken_away_while_it_is_open_is_said_in_a_sentence(folder):
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        folder.rename(folder.with_name("elsewhere"))
+        with pytest.raises(StoreError, match="is not there"):
+            await memory.remember("Boris plays chess")
+        folder.with_name("elsewhere").rename(folder)
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+async def test_a_linked_folder_is_opened_and_a_linked_file_refused(folder):
+    """A file would be replaced when it is written anew, and what was erased stay where the link led."""
+    await filled(folder)
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    async with opened(link) as memory:
+        assert "Anna likes tea" in await facts(memory)
+    place = (folder / "memories.jsonl").rename(folder.with_name("elsewhere.jsonl"))
+    (folder / "memories.jsonl").symlink_to(place)
+    with pytest.raises(InvalidError, match=r"memories\.jsonl is a link"):
+        async with opened(folder):
+            pass
+
+
+@pytest.mark.parametrize("gone", ["index.db*", "index.db"])
+async def test_an_index_deleted_while_the_folder_is_open_is_made_anew_at_the_next_writing(folder, gone):
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        for path in folder.glob(gone):
+            path.unlink()
+        assert await facts(memory) == {"Anna likes tea"}
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+        assert failing(await memory.doctor()) == set()
+
+
+async def test_a_folder_that_cannot_follow_a_checkout_for_want_of_room_does_so_later(folder, monkeypatch):
+    """An older state comes back while the folder is open, and there is no room to make the index anew."""
+
+    def full(*_, **__):
+        raise apsw.FullError("as if the disk were full")
+
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        before = {path: path.read_bytes() for path in folder.glob("*.jsonl")}
+        await memory.remember("taken back by the checkout")
+        for path, data in before.items():
+            path.write_bytes(data)
+        with monkeypatch.context() as at_once:
+            at_once.setattr(opening, "build", full)
+            with pytest.raises(StoreError, match="full"):
+                await memory.remember("refused")
+        await memory.remember("Boris plays chess")
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+async def test_what_is_written_is_found_at_once_though_the_index_failed(folder):
+    """An undo answers with its commit, which it reads."""
+
+    def full(point):
+        if point == "writer: before commit":
+            raise apsw.FullError("as if the disk of the index were full")
+
+    async with opened(folder) as memory:
+        node = await memory.remember("Anna likes tea")
+        await memory.forget(node.id)
+        faults.install(full)
+        assert (await memory.undo((await memory.log(1))[0].seq)).origin == "undo"
+        assert (await memory.get((await memory.remember("Boris plays chess")).id)).is_live
+        faults.install(None)
+        assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+NEVER_A_ROW = {
+    "half of a surrogate pair": ("memories.jsonl", r'{"content":"\ud800"}'),
+    "a number for a text": ("entities.jsonl", '{"name":"Dora","type":0}'),
+    "a number for an id": ("memories.jsonl", '{"id":7,"content":"x"}'),
+    "a row of no number": ("memories.jsonl", '{"row":"1>2","commit":1,"seal":"00","content":"x"}'),
+    "a row beyond all numbers": ("memories.jsonl", f'{{"row":"{9**30}","commit":1,"seal":"00","content":"x"}}'),
+    "a commit that is a list": ("edges.jsonl", '{"row":"1>1","commit":[1],"seal":"00"}'),
+    "a commit beyond all numbers": ("edges.jsonl", f'{{"row":"1>1","commit":{9**30},"seal":"00"}}'),
+    "a link to a list": ("edges.jsonl", '{"kind":"subject","memory":[1],"entity":{}}'),
+    "a link to a number": ("edges.jsonl", f'{{"kind":"subject","memory":{9**30},"entity":-1}}'),
+    "a before-image of nothing": ("history.jsonl", '{"commit":1,"table":["nodes"],"row":1e308,"before":7}'),
+    "a commit by a thing": ("commits.jsonl", '{"commit":99,"at":"2026-01-01","actor":{},"origin":1,"reason":[]}'),
+    "a setting for no table": ("store.jsonl", '{"kind":"withheld_print","withheld":-1,"print":"AA=="}'),
+    "a setting beyond all numbers": ("store.jsonl", f'{{"kind":"model","row":"{9**30}","name":"x","dimension":4}}'),
+    "a removal of nothing": ("store.jsonl", '{"kind":"off_record","removed":true,"row":{"a":1}}'),
+    "a vector by a list": ("vectors.jsonl", '{"memory":"x","model":["a"],"dimension":{}}'),
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", NEVER_A_ROW)
+async def test_a_line_that_says_what_cannot_be_keeps_no_folder_shut(folder, what, with_index):
+    await filled(folder)
+    async with opened(folder) as memory:
+        known = await facts(memory)
+    name, line = NEVER_A_ROW[what]
+    with (folder / name).open("a") as file:
+        file.write(line + "\n")
+    if not with_index:
+        without_index(folder)
+    for number in range(2):
+        async with opened(folder) as memory:
+            said = {each.check: each.detail for each in (await memory.doctor()).findings}
+            assert failing(await memory.doctor()) == set()
+            assert f"lines not used: {name}" in said["plain files"]
+            assert await facts(memory) >= known
+            await memory.remember(f"and life goes on {number}")
+
+
+def with_conflict(found):
+    return ["<<<<<<< ours\n", *found, "=======\n", *found, ">>>>>>> theirs\n"]
+
+
+WHOLE_FILES = {
+    "lines that end as on another system": lambda found: [line.replace("\n", "\r\n") for line in found],
+    "a mark of the order of bytes": lambda found: ["\ufeff", *found],
+    "empty lines": lambda found: ["\n", *(line + "\n" for line in found), "  \n"],
+    "a conflict of git": with_conflict,
+    "NUL in between": lambda found: [*found, "\0\0\0\n"],
+    "no end of the last line": lambda found: [*found[:-1], found[-1].rstrip("\n")],
+    "every line twice": lambda found: [line * 2 for line in found],
+    "another order": lambda found: found[::-1],
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", WHOLE_FILES)
+async def test_what_editors_do_to_whole_files_loses_nothing(folder, what, with_index):
+    await filled(folder)
+    async with opened(folder) as memory:
+        known = await facts(memory)
+    for path in sorted(folder.glob("*.jsonl")):
+        rewritten(folder, path.name, WHOLE_FILES[what])
+    (folder / "draft").unlink(missing_ok=True)
+    if not with_index:
+        without_index(folder)
+    for number in range(2):
+        async with opened(folder) as memory:
+            assert await facts(memory) - {"and life goes on 0"} == known
+            assert failing(await memory.doctor()) == set()
+            await memory.gc()
+            await memory.remember(f"and life goes on {number}")
+            assert failing(await memory.doctor()) == set()

@@ -77,6 +77,8 @@ NOT_USED = {
     "written by hand, out of range": ("memories.jsonl", '{"content":"too sure","confidence":7}'),
     "written by hand, of a person not there": ("memories.jsonl", '{"content":"hers","subject_person_ids":["nobody"]}'),
     "no such line": ("edges.jsonl", '{"kind":"wish","from":"Anna"}'),
+    "a person without a name": ("people.jsonl", '{"id":"p2","aliases":["nobody"]}'),
+    "a person nobody can read": ("people.jsonl", "Anna, my sister"),
     "a setting that was altered": ("store.jsonl", '{"kind":"model","name":"x","sum":"0123456789abcdef"}'),
 }
 
@@ -101,7 +103,7 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
         assert "not used" not in said["plain files"]
     (aside,) = folder.glob("set-aside-*")
     assert aside.read_text() == line + "\n"
-    assert line.encode() not in (folder / name).read_bytes()
+    assert line.encode() not in b"".join(path.read_bytes() for path in folder.glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("with_index", [True, False])
@@ -206,6 +208,25 @@ async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made
     async with opened(folder) as memory:
         await memory.remember("Chiara plays chess")
     assert [line["row"] for line in lines(folder, "memories.jsonl")] == ["1", "3"]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_what_a_killed_process_left_behind_holds_nothing_that_was_erased(folder, is_open):
+    async with opened(folder) as memory:
+        secret = await memory.remember("Canary-lemur-77 was seen")
+    left = (".index.building", ".index.building-wal", ".memories.jsonl.partial")
+
+    def leave():
+        for name in left:
+            (folder / name).write_bytes((folder / "memories.jsonl").read_bytes())
+
+    if not is_open:
+        leave()
+    async with opened(folder) as memory:
+        if is_open:
+            leave()
+        await memory.erase(id=secret.id)
+        assert not [path for path in folder.iterdir() if b"lemur-77" in path.read_bytes()]
 
 
 async def test_a_torn_marker_of_a_rewriting_does_not_count(folder):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.crash.kills import ROOT
+from tests.crash.forking import run_forked
 from tests.store.folders import everything, everything_of, without_index
 from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing
@@ -127,8 +125,7 @@ Store.open(sys.argv[1]).close()
 
 
 def open_and_die(place: Path, point: str) -> None:
-    child = subprocess.run([sys.executable, "-c", KILLED, f"{place}/", point], cwd=ROOT, timeout=60, check=False)
-    assert child.returncode == -signal.SIGKILL
+    assert run_forked(KILLED, f"{place}/", point).returncode == -signal.SIGKILL
 
 
 INSIDE = ("backup: in copy", "folder: before the marker", "folder: after the marker", "folder: between renames")

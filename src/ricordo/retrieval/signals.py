@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.pool import Pool
+from ricordo.retrieval.pool import Pool, terms_of
 from ricordo.store.sqlite.vectors.keys import runs_of
 from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.words import index_terms
@@ -33,6 +33,9 @@ _B = 0.75
 # How much of what the best of a session are above the middle each of its turns gains, and how many count as the best.
 _SESSION = 0.25
 _SESSION_DEPTH = 3
+
+# What a turn loses in which the person asked about has no part; what another says to them loses 1.
+_AWAY = -3
 
 # How much of an answer the turn before and after may give in a turn's stead.
 _PREVIOUS = 0.9
@@ -96,14 +99,23 @@ def meaning(pool: Pool, plan: Plan) -> Floats:
 
 
 def person(pool: Pool, plan: Plan) -> Floats | None:
-    """Where the question names exactly one speaker: what they said, 1, and what others said, -1."""
-    return pool.spoke[: pool.size] if len(pool.persons) == 1 else None
+    """Where the question names exactly one speaker: what they said, 1; what others said, -1, and -3 where the speaker
+    neither speaks nor is named around it: that is from another conversation.
+    """
+    if len(pool.persons) != 1:
+        return None
+    spoke = pool.spoke[: pool.size]
+    away = (spoke < 0) & (around(pool, pool.spoke[np.newaxis])[0] <= 0)
+    if away.any():
+        away &= ~around(pool, pool.turns.counts(tuple(terms_of(pool.persons)))).any(axis=0)
+    return np.where(away, np.float32(_AWAY), spoke)
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats | None:
     """Where the question names one speaker: they speak of themselves."""
-    spoke = person(pool, plan)
-    return None if spoke is None else np.asarray(_holds(pool, FIRST_PERSON) * (spoke == 1), np.float32)
+    if len(pool.persons) != 1:
+        return None
+    return np.asarray(_holds(pool, FIRST_PERSON) * (pool.spoke[: pool.size] > 0), np.float32)
 
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
@@ -257,7 +269,7 @@ def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
 def _median(values: NDArray[np.floating[Any]]) -> float:
     """numpy's own takes four times as long for so few."""
     low, high = (len(values) - 1) // 2, len(values) // 2
-    ordered = np.partition(values, (low, high))
+    ordered = np.sort(values)
     return float((ordered[low] + ordered[high]) / 2)
 
 

@@ -25,6 +25,7 @@ try:
 except ImportError:  # pragma: no cover - other systems than POSIX
     fcntl = None  # type: ignore[assignment]
 
+PARTIAL = ".partial"
 _PART = 1 << 22
 _SUM_BYTES = 8
 _SUM_MODULUS = 1 << (8 * _SUM_BYTES)
@@ -71,7 +72,7 @@ class Disk:
 
     def replace(self, path: Path, parts: Iterator[bytes]) -> None:
         """Give a file another content, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
+        partial = path.with_name(f".{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -164,7 +165,7 @@ class FolderLock:
         self._path = folder / LOCK
         self._patience_s = patience_s
         self._in_process = threading.Lock()  # `flock` keeps processes apart, not the threads of one
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = self._opened()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -172,6 +173,7 @@ class FolderLock:
 
         Raises:
             UnavailableError: another process holds it for longer than our patience.
+            StoreError: the folder is not there any more.
         """
         if not self._in_process.acquire(timeout=self._patience_s):
             raise UnavailableError("another thread holds the folder", hint="try again")
@@ -186,14 +188,31 @@ class FolderLock:
 
     def _take(self) -> None:
         until = time.monotonic() + self._patience_s
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise UnavailableError("another process holds the folder", hint="try again") from None
-                time.sleep(random.uniform(0.0005, 0.005))
+        while not self._is_taken():
+            if time.monotonic() >= until:
+                raise UnavailableError("another process holds the folder", hint="try again")
+            time.sleep(random.uniform(0.0005, 0.005))
+
+    def _is_taken(self) -> bool:
+        """Whether we hold it now, on the file that others will lock: `git clean` and `git stash -u` take it away, and
+        who holds one without a name keeps nobody out.
+        """
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if stamp_of(self._path).inode == os.fstat(self._file).st_ino:
+            return True
+        fresh = self._opened()
+        os.close(self._file)
+        self._file = fresh
+        return False
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError as error:
+            raise StoreError(f"cannot lock {self._path.parent}: it is not there", hint="was it moved?") from error
 
     def close(self) -> None:
         """Let go of the file."""

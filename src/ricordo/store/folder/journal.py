@@ -27,6 +27,7 @@ from ricordo.store.sqlite.queries import sql
 
 _log = logging.getLogger("ricordo.store")
 
+Connect = Callable[[], apsw.Connection]
 Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
 """Brings the index to what changed files say; returns the connection to write with from then on."""
 
@@ -35,10 +36,11 @@ class FolderJournal(Journal):
     """Writes what a batch changed to the files of a folder, in step with the index's transaction."""
 
     def __init__(
-        self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Callable[[], apsw.Connection]
+        self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Connect, reopen: Connect
     ) -> None:
         """Args:
         connect: a connection to the index that stands there now.
+        reopen: the same where the index is another file than before, or none; by way of `connected`.
         """
         self.folder = folder
         self.lock = lock
@@ -48,7 +50,9 @@ class FolderJournal(Journal):
         """Whether this batch shall leave the files without what newer lines replaced."""
         self._follow = follow
         self._connect = connect
+        self._reopen = reopen
         self._inode = 0
+        self._known: apsw.Connection | None = None
         self._shapes: Shapes | None = None
         self._state: dict[str, Followed] = {}
         self._pending: dict[str, list[bytes]] = {}
@@ -61,13 +65,11 @@ class FolderJournal(Journal):
         self._inode = stamp_of(self.folder / INDEX).inode
         connection = self._connect()
         self._inode = self._inode or stamp_of(self.folder / INDEX).inode
-        self._shapes = None
         return connection
 
     def replaced(self) -> None:
         """The index is another file: whoever holds a connection gets a new one at their next batch."""
         self._inode = 0
-        self._shapes = None
 
     @property
     def place(self) -> int:
@@ -87,11 +89,12 @@ class FolderJournal(Journal):
             yield
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
-        if stamp_of(self.folder / INDEX).inode != self._inode:
-            _log.info("the index of %s was replaced; opened anew", self.folder)
-            connection.close()
-            connection = self.connected()
         with failing_as_sqlite():
+            if stamp_of(self.folder / INDEX).inode != self._inode:
+                _log.info("the index of %s was replaced; opened anew", self.folder)
+                fresh = self._reopen()
+                connection.close()
+                connection = fresh
             if is_unfinished(self.folder):
                 finish(self.folder, self.disk)
             self._know(connection)
@@ -101,9 +104,10 @@ class FolderJournal(Journal):
         return connection
 
     def _know(self, connection: apsw.Connection) -> None:
-        if self._shapes is None:
+        if self._known is not connection:
             self._shapes = shapes_of(connection)
             watch(connection, self._shapes)
+            self._known = connection
 
     def begin(self, connection: apsw.Connection) -> None:
         self._know(connection)

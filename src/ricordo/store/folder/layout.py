@@ -39,6 +39,7 @@ RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "sum", "removed", 
 """What a line says of itself. A column of that name is written with a line below it."""
 
 INDEX: Final = "index.db"
+BUILDING: Final = ".index.building"
 LOCK: Final = ".lock"
 
 

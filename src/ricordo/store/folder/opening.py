@@ -21,10 +21,10 @@ from ricordo.store.folder.copying import copied_start
 from ricordo.store.folder.files import Disk, FolderLock, count_lines, lines_of, prefix_sum, set_aside, stamp_of
 from ricordo.store.folder.following import Following, Outrun
 from ricordo.store.folder.journal import FolderJournal, failing_as_sqlite
-from ricordo.store.folder.layout import FILES, INDEX, PEOPLE, ROW_FILES
+from ricordo.store.folder.layout import BUILDING, FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.store.folder.lines import Line, line_mark
 from ricordo.store.folder.rebuild import Built, Loose, build
-from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place
+from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place, sweep
 from ricordo.store.folder.state import (
     Followed,
     Unused,
@@ -46,7 +46,6 @@ T = TypeVar("T")
 
 # Files are written anew where at least one line in so many is outdated.
 _WORTH_IT = 100
-_BUILDING = ".index.building"
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 Cut = Mapping[str, Sequence[tuple[int, int]]]
 """Lines (offset, bytes) that were taken out, by file."""
@@ -83,8 +82,9 @@ class Folder:
         self._progress = progress
         self.disk = disk or Disk(syncs=durability == "disk")
         self.journal = FolderJournal(
-            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect
-        )
+            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect,
+            reopen=self._reopen,
+        )  # fmt: skip
 
     def open(self) -> apsw.Connection:
         """See to the index and follow the files. Returns the connection to write with.
@@ -95,10 +95,9 @@ class Folder:
         """
         with translated(f"cannot open {self.path}"), self.journal.held(), failing_as_sqlite():
             finish(self.path, self.disk)
+            sweep(self.path)
             self.make_private()  # an editor or git may have left them open to others
-            if not self._is_sound():
-                self._rebuild("it was missing or damaged")
-            return self.journal.current(self.journal.connected())
+            return self.journal.current(self._reopen())
 
     def rebuild(self, progress: Progress | None = None) -> Built:
         """Make the index anew, whatever it is like."""
@@ -228,6 +227,12 @@ class Folder:
         # The files are synced, and the index follows them: it need not be synced by itself.
         return connect(self.index, durability="process", patience_s=self._patience_s)
 
+    def _reopen(self) -> apsw.Connection:
+        """A connection to write with, to an index that somebody may have deleted or replaced."""
+        if not self._is_sound():
+            self._rebuild("it was missing or damaged")
+        return self.journal.connected()
+
     def _is_sound(self) -> bool:
         """Whether there is an index that can be followed up; an unreadable one is put aside."""
         if not self.index.exists():
@@ -261,8 +266,8 @@ class Folder:
         try:
             self._follow_step_by_step(connection, names)
         except Outrun as error:
-            connection.close()
             self._rebuild(f"the files went another way: {error}")
+            connection.close()
             return self.journal.connected()
         return connection
 
@@ -294,20 +299,19 @@ class Folder:
 
     def _rebuild(self, why: str) -> Built:
         _log.info("the index of %s is made anew: %s", self.path, why)
-        building = self.path / _BUILDING
+        building = self.path / BUILDING
         _remove(building)
         building.touch(mode=0o600)
         try:
             built = build(building, self.path, steps=self._steps, progress=self._progress)
             cut = self._mend(built.uncommitted)
-            self._note_files(building, built.unused.after(cut))
+            self._settle(building, built, cut)
             faults.reached("folder: before replacing the index")
             _remove(self.index)
             building.rename(self.index)
             self.disk.sync(self.path)
         finally:
             _remove(building)
-        self._adopt(built, cut)
         self._tell(Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand), aside=len(built.uncommitted),
                           notes=tuple(built.unused.places)))  # fmt: skip
         return built
@@ -333,13 +337,18 @@ class Folder:
             self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
         return [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
 
-    def _note_files(self, building: Path, unused: Unused) -> None:
-        """The new index has followed the files as they are now."""
+    def _settle(self, building: Path, built: Built, cut: Cut) -> None:
+        """The new index has followed the files as they are now, and what was written by hand is a commit like any
+        other. That is so before the index takes its place: nobody would look at those lines again.
+        """
         connection = connect(building, durability="process", patience_s=1)
         try:
             with transaction(connection):
                 write_state(connection, {name: self._followed(name) for name in (*FILES, PEOPLE)})
-                write_unused(connection, unused)
+                self.journal.begin(connection)
+                self._adopt_rows(connection, built.by_hand, [], built.unused, now=SystemClock().now())
+                write_unused(connection, built.unused.after(cut))
+                self.journal.write(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
@@ -347,20 +356,6 @@ class Folder:
     def _followed(self, name: str) -> Followed:
         stamp = stamp_of(self.path / name)
         return Followed(stamp, prefix_sum(self.path / name, stamp.size) or 0)
-
-    def _adopt(self, built: Built, cut: Cut) -> None:
-        """What was written by hand becomes a commit like any other."""
-        if not built.by_hand:
-            return
-        connection = self.journal.connected()
-        try:
-            with transaction(connection):
-                self.journal.begin(connection)
-                self._adopt_rows(connection, built.by_hand, [], built.unused, now=SystemClock().now())
-                write_unused(connection, built.unused.after(cut))
-                self.journal.write(connection)
-        finally:
-            connection.close()
 
     def _adopt_rows(self, connection: apsw.Connection, loose: Sequence[Loose], states: Sequence[RowState],
                     unused: Unused, *, now: int) -> None:  # fmt: skip
@@ -410,11 +405,14 @@ class Folder:
 
 
 def check_is_ours(folder: Path) -> None:
-    """What somebody else keeps in a folder shall not lie among a memory's files.
+    """What somebody else keeps in a folder shall not lie among a memory's files, and these not elsewhere.
 
     Raises:
-        InvalidError: the folder holds things, and none of them is a memory's.
+        InvalidError: the folder holds things, and none of them is a memory's; or one of its files is a link.
     """
+    linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
+    if linked:  # writing files anew would put one in the place of the link, and leave what was erased where it led
+        raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     if names and not names & {*FILES, PEOPLE, INDEX}:
         raise InvalidError(f"location: {folder} holds other things", hint="give an empty folder, or a file's path")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from ricordo.store.folder.files import Disk, added, line_sum, lines_of, set_aside, stamp_of
+from ricordo.store.folder.files import PARTIAL, Disk, added, line_sum, lines_of, set_aside, stamp_of
 from ricordo.store.folder.gathering import (
     commit_line,
     commits_after,
@@ -28,6 +28,7 @@ from ricordo.store.folder.gathering import (
 )
 from ricordo.store.folder.layout import (
     ARCHIVE,
+    BUILDING,
     COMMITS,
     EPISODES,
     FILES,
@@ -39,7 +40,7 @@ from ricordo.store.folder.layout import (
     STORE,
     VECTORS,
 )
-from ricordo.store.folder.lines import Shapes, Unfit, line_mark, parsed
+from ricordo.store.folder.lines import Shapes
 from ricordo.store.folder.state import State, Unused, read_unused
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.snapshot import Snapshot
@@ -69,13 +70,14 @@ def rewrite(connection: apsw.Connection, shapes: Shapes, folder: Path, disk: Dis
         OSError: the disk is full or failing; the old files stand.
         apsw.BusyError: somebody changed the files meanwhile.
     """
+    sweep(folder)
     _keep_what_was_not_used(read_unused(connection), folder, disk)
     sums = {}
     try:
         for name in FILES:
             sums[name] = _write(folder / f"{name}{_NEW}", _lines(connection, shapes, name), disk)
-        if (folder / PEOPLE).exists():
-            sums[PEOPLE] = _write(folder / f"{PEOPLE}{_NEW}", _people(folder), disk)
+        # Each of its lines was taken over, or stands among those that were not used.
+        sums[PEOPLE] = _write(folder / f"{PEOPLE}{_NEW}", iter(()), disk)
         faults.reached("folder: before the marker")
         if any(stamp_of(folder / name) != seen.stamp for name, seen in state.items()):
             raise apsw.BusyError("the files were changed by hand while they were written anew")
@@ -135,6 +137,16 @@ def keep_aside(folder: Path, aside: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.name in {*FILES, PEOPLE} or path.name.startswith((INDEX, "set-aside-")):
             os.link(path, aside / path.name)
+
+
+def sweep(folder: Path) -> None:
+    """Take away what processes left that ended in the middle: it may hold what is erased now. Under the lock nobody
+    else is at work in it.
+    """
+    for pattern in (f".*{PARTIAL}", f"{BUILDING}*"):
+        for path in folder.glob(pattern):
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -205,21 +217,9 @@ def _kept(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
             yield kept_row_line(shape, row)[1]
 
 
-def _people(folder: Path) -> Iterator[bytes]:
-    """Of the seed's file of people what was not taken over yet."""
-    adopted: set[str] = set()
-    for _, raw in lines_of(folder / COMMITS):
-        with contextlib.suppress(Unfit):
-            adopted.update(parsed(raw).get("adopted", ()))
-    for _, raw in lines_of(folder / PEOPLE):
-        with contextlib.suppress(Unfit):
-            if line_mark(parsed(raw)) not in adopted:
-                yield raw + b"\n"
-
-
 def _keep_what_was_not_used(unused: Unused, folder: Path, disk: Disk) -> None:
     """Lines that the index could not use are not lost with the old files."""
-    for name in FILES:
+    for name in (*FILES, PEOPLE):
         offsets = {offset for file, offset in unused.lines if file == name}
         bad = b"".join(raw + b"\n" for offset, raw in lines_of(folder / name) if offset in offsets) if offsets else b""
         if bad:

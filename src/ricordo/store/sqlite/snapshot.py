@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import apsw
 
 from ricordo.clock import from_ms
-from ricordo.errors import NotFoundError
+from ricordo.errors import NotFoundError, UnavailableError
 from ricordo.model import Commit, Edge, Entity, Node, Review, ReviewKind, Scope, Session, Trust
 from ricordo.store.sqlite.filters import Filter, conditions
 from ricordo.store.sqlite.queries import sql
@@ -414,8 +414,15 @@ class Snapshot:
         return commit_of(rows[0]) if rows else None
 
     def made_commit(self, seq: int) -> Commit:
-        """A commit that was just made."""
-        return commit_of(self.rows("commit_by_seq", {"seq": seq})[0])
+        """A commit that was just made.
+
+        Raises:
+            UnavailableError: the index of the folder could not follow yet.
+        """
+        found = self.commit(seq)
+        if found is None:
+            raise UnavailableError(f"change {seq} is written, but the index cannot follow yet", hint="free some space")
+        return found
 
     def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
         """When a memory of that id was erased, if this caller could see it."""

@@ -170,6 +170,12 @@ class Writer:
                 if not self._journal.is_written:
                     raise
                 _log.warning("written, but the index is behind and will catch up: %s", error)
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """At once, so that who is answered finds what was written; where that cannot be, at the next writing."""
+        with contextlib.suppress(apsw.Error, RicordoError):
+            self._connection = self._journal.current(self._connection)
 
     def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
         """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""

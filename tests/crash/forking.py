@@ -1,0 +1,52 @@
+"""Programs that are killed: processes of their own, forked from one that has imported everything.
+
+Starting Python and importing everything takes several times as long as what such a program does then. The process they
+are forked from has opened no store, so no lock and no thread is carried over.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload([
+    "tests.crash.workload", "pydantic_core", "ricordo.embedding.hashing", "ricordo.retrieval.search",
+    "ricordo.store.folder.filling", "ricordo.store.folder.copying", "ricordo.store.backups.restoring",
+    "ricordo.store.sqlite.proposals", "ricordo.consolidation.run", "ricordo.consolidation.accepting",
+    "ricordo.language.chosen", "ricordo.porting.bringing_in", "ricordo.porting.memories_sqlite",
+])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that has ended: its exit status, negative for a signal, and what it wrote to standard error."""
+
+    returncode: int
+    stderr: str
+
+
+def run_forked(program: str, *arguments: str, timeout_s: float = 120) -> Ended:
+    """What `python -c PROGRAM ARGUMENTS` does."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as errors:
+        child = FORKED.Process(target=_be, args=(program, arguments, errors.name))
+        child.start()
+        child.join(timeout_s)
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+            raise TimeoutError(f"still running after {timeout_s} s:\n{errors.read()}")
+        ended = Ended(child.exitcode, errors.read())
+        child.close()
+        return ended
+
+
+def _be(program: str, arguments: tuple[str, ...], errors: str) -> None:
+    with Path(errors).open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    sys.argv = ["-c", *arguments]
+    exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
