@@ -316,7 +316,7 @@ class Engine:
             await self.store.read(partial(read_order, scope=scope))
 
     async def _read_on(self) -> None:
-        """A pack at a time: others read in between, and closing does not wait long."""
+        """Little by little: others read in between, and closing does not wait long."""
         while await self.store.read(self.vectors.read_on):
             pass
 

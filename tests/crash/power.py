@@ -391,7 +391,7 @@ def main() -> int:
     wrong = 0
     for name, kind, durability, cuts in (
         ("file", "file", "disk", given.cuts),
-        ("folder", "folder", "disk", given.cuts // 5),
+        ("folder", "folder", "disk", given.cuts // 3),
         ("file, durability process", "file", "process", given.cuts // 20),
     ):
         until = time.monotonic() + given.minutes * 60 * cuts / given.cuts

@@ -67,6 +67,8 @@ DAMAGE = [
     ("DELETE FROM nodes_fts WHERE rowid = 1", "full text"),
     ("DELETE FROM archive_fts WHERE rowid = 2", "full text"),
     ("INSERT INTO nodes_fts (rowid, terms) VALUES (99, 'x')", "full text"),
+    ("UPDATE traits SET traits = zeroblob(length(traits)) WHERE node = 1", "full text"),
+    ("UPDATE traits SET event_time = event_time + 1 WHERE node = 1", "full text"),
     ("UPDATE shelves SET nodes = nodes + 1 WHERE shelf = 'k'", "counts"),
     ("UPDATE shelves SET chars = chars - 1 WHERE shelf = 'e'", "counts"),
     ("DELETE FROM shelves WHERE shelf = 'k'", "counts"),
@@ -116,12 +118,12 @@ def test_a_file_others_may_read_is_found(path):
 
 
 def test_a_flipped_byte_of_a_text_inside_the_file_is_found(path):
-    """The page is sound to SQLite; only the seal knows, and the slot that was made of the text."""
+    """The page is sound to SQLite; only the seal knows, and what was made of the text: the slot and the traits."""
     content = path.read_bytes()
     place = next(found.start() for found in re.finditer(b"Anna likes tea", content))
     path.write_bytes(content[:place] + b"B" + content[place + 1 :])
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-    assert failing(examined(path)) == {"row seals", "slots"}
+    assert failing(examined(path)) == {"row seals", "slots", "full text"}
 
 
 def test_a_torn_page_is_found_or_the_store_is_not_opened(path):

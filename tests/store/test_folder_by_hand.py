@@ -405,3 +405,78 @@ async def test_what_is_written_is_found_at_once_though_the_index_failed(folder):
         assert (await memory.get((await memory.remember("Boris plays chess")).id)).is_live
         faults.install(None)
         assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+
+
+NEVER_A_ROW = {
+    "half of a surrogate pair": ("memories.jsonl", r'{"content":"\ud800"}'),
+    "a number for a text": ("entities.jsonl", '{"name":"Dora","type":0}'),
+    "a number for an id": ("memories.jsonl", '{"id":7,"content":"x"}'),
+    "a row of no number": ("memories.jsonl", '{"row":"1>2","commit":1,"seal":"00","content":"x"}'),
+    "a row beyond all numbers": ("memories.jsonl", f'{{"row":"{9**30}","commit":1,"seal":"00","content":"x"}}'),
+    "a commit that is a list": ("edges.jsonl", '{"row":"1>1","commit":[1],"seal":"00"}'),
+    "a commit beyond all numbers": ("edges.jsonl", f'{{"row":"1>1","commit":{9**30},"seal":"00"}}'),
+    "a link to a list": ("edges.jsonl", '{"kind":"subject","memory":[1],"entity":{}}'),
+    "a link to a number": ("edges.jsonl", f'{{"kind":"subject","memory":{9**30},"entity":-1}}'),
+    "a before-image of nothing": ("history.jsonl", '{"commit":1,"table":["nodes"],"row":1e308,"before":7}'),
+    "a commit by a thing": ("commits.jsonl", '{"commit":99,"at":"2026-01-01","actor":{},"origin":1,"reason":[]}'),
+    "a setting for no table": ("store.jsonl", '{"kind":"withheld_print","withheld":-1,"print":"AA=="}'),
+    "a setting beyond all numbers": ("store.jsonl", f'{{"kind":"model","row":"{9**30}","name":"x","dimension":4}}'),
+    "a removal of nothing": ("store.jsonl", '{"kind":"off_record","removed":true,"row":{"a":1}}'),
+    "a vector by a list": ("vectors.jsonl", '{"memory":"x","model":["a"],"dimension":{}}'),
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", NEVER_A_ROW)
+async def test_a_line_that_says_what_cannot_be_keeps_no_folder_shut(folder, what, with_index):
+    await filled(folder)
+    async with opened(folder) as memory:
+        known = await facts(memory)
+    name, line = NEVER_A_ROW[what]
+    with (folder / name).open("a") as file:
+        file.write(line + "\n")
+    if not with_index:
+        without_index(folder)
+    for number in range(2):
+        async with opened(folder) as memory:
+            said = {each.check: each.detail for each in (await memory.doctor()).findings}
+            assert failing(await memory.doctor()) == set()
+            assert f"lines not used: {name}" in said["plain files"]
+            assert await facts(memory) >= known
+            await memory.remember(f"and life goes on {number}")
+
+
+def with_conflict(found):
+    return ["<<<<<<< ours\n", *found, "=======\n", *found, ">>>>>>> theirs\n"]
+
+
+WHOLE_FILES = {
+    "lines that end as on another system": lambda found: [line.replace("\n", "\r\n") for line in found],
+    "a mark of the order of bytes": lambda found: ["\ufeff", *found],
+    "empty lines": lambda found: ["\n", *(line + "\n" for line in found), "  \n"],
+    "a conflict of git": with_conflict,
+    "NUL in between": lambda found: [*found, "\0\0\0\n"],
+    "no end of the last line": lambda found: [*found[:-1], found[-1].rstrip("\n")],
+    "every line twice": lambda found: [line * 2 for line in found],
+    "another order": lambda found: found[::-1],
+}
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("what", WHOLE_FILES)
+async def test_what_editors_do_to_whole_files_loses_nothing(folder, what, with_index):
+    await filled(folder)
+    async with opened(folder) as memory:
+        known = await facts(memory)
+    for path in sorted(folder.glob("*.jsonl")):
+        rewritten(folder, path.name, WHOLE_FILES[what])
+    (folder / "draft").unlink(missing_ok=True)
+    if not with_index:
+        without_index(folder)
+    for number in range(2):
+        async with opened(folder) as memory:
+            assert await facts(memory) - {"and life goes on 0"} == known
+            assert failing(await memory.doctor()) == set()
+            await memory.gc()
+            await memory.remember(f"and life goes on {number}")
+            assert failing(await memory.doctor()) == set()

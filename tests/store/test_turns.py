@@ -9,7 +9,7 @@ import pytest
 from tests.store.making import ME, closing, commit, fact, said
 
 from ricordo.store import Store
-from ricordo.store.sqlite.turns import TurnTable
+from ricordo.store.sqlite.turns import TurnTable, live_turns
 
 SEEDS = range(6)
 
@@ -34,7 +34,7 @@ def around(snapshot, table, keys, best):
 def both(snapshot, keys, best, *, whole):
     with snapshot.turns() as kept:
         if whole:
-            kept.read_all(snapshot, snapshot.visible(ME))
+            kept.read_all(snapshot, live_turns(snapshot, snapshot.visible(ME)))
         found = around(snapshot, kept, keys, best)
     fresh = TurnTable()
     fresh.follow(snapshot)

@@ -108,7 +108,7 @@ class World:
         return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
     async def read_on(self, reader):
-        return await self.store.read(reader.read_on)
+        return await self.store.read(lambda tx: reader.read_on(tx, for_s=0))  # a pack at a time
 
     async def vectors(self, shelves, keys):
         """The vectors a reader gives for keys on all shelves."""

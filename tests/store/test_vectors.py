@@ -17,7 +17,7 @@ from ricordo.errors import InvalidError
 from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, pack_segment
 from ricordo.store.sqlite.vectors.index import SKETCH_LEAST
 from ricordo.store.sqlite.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
-from ricordo.store.sqlite.vectors.ranking import nearest
+from ricordo.store.sqlite.vectors.ranking import best, nearest
 from ricordo.store.sqlite.vectors.signs import bits_of, distances, signs_of
 
 KERNELS: list[Kernel] = [dots_by_numpy]
@@ -170,6 +170,31 @@ def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
     keys, scores = index.search(np.ones(4), 3)
     assert keys.tolist() == [1, 2, 4]
     assert len(set(scores.tolist())) == 1
+
+
+@pytest.mark.parametrize("count", [1, 40, 700, 9_001])
+@pytest.mark.parametrize("limit", [1, 7, 40])
+def test_the_best_of_few_or_many_scores_are_those_of_a_sort(count: int, limit: int) -> None:
+    chance = np.random.default_rng(count)
+    for spread in (3, 10_000):  # with many ties and with few
+        scores = chance.integers(-spread, spread, count).astype(np.float32)
+        scores[chance.random(count) < 0.2] = -np.inf  # dead
+        keys = chance.permutation(count).astype(np.int64)
+        alive = [(-score, key) for key, score in zip(keys.tolist(), scores.tolist(), strict=True) if score > -np.inf]
+        found_keys, found_scores = best([(keys, scores)], limit)
+        assert list(zip((-found_scores).tolist(), found_keys.tolist(), strict=True)) == sorted(alive)[:limit]
+
+
+def test_vectors_come_in_the_order_they_are_asked_for_whether_all_are_there_or_not() -> None:
+    rows = {key: encode(np.full(4, key + 1.0), 4) for key in range(0, 200, 2)}
+    index = index_of(rows, 4, block_rows=1_000)
+    index.remove(50)
+    asked = np.array([*range(198, 100, -2), *range(0, 50, 2)], np.int64)
+    assert index.vectors(asked)[:, 0].tolist() == pytest.approx((asked + 1.0).tolist())
+    for missing in (50, 51, 1_000):
+        found_rows = index.vectors(np.append(asked, missing))
+        assert np.isnan(found_rows[-1]).all()
+        assert found_rows[:-1, 0].tolist() == pytest.approx((asked + 1.0).tolist())
 
 
 def test_nothing_is_found_in_an_empty_index_or_among_no_keys() -> None:

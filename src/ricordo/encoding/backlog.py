@@ -20,7 +20,7 @@ from ricordo.encoding.mentions import mentions
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.ports import Embedder
 from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import linking, models
+from ricordo.store.sqlite import fulltext, linking, models
 from ricordo.words.kinship import stems_of
 from ricordo.words.naming import candidates
 
@@ -71,7 +71,7 @@ class Backlog:
         """How many memories this process wrote since the backlog was last empty."""
         self._noted = self._done = 0
         """How many memories were noted since the start, and up to which of them all is done."""
-        self._is_cut = False
+        self._is_cut = self._is_joining = False
         self._step = asyncio.Condition()
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
@@ -222,6 +222,7 @@ class Backlog:
             or bool(linking.new_names(snapshot) or linking.new_relations(snapshot))
             or any(self._needs_change(model) for model in models.known_models(snapshot))
             or bool(self._serves(snapshot) and models.centres_due(snapshot, self._key))
+            or self._joins(snapshot)
         )
 
     def _needs_change(self, model: models.Model) -> bool:
@@ -238,6 +239,7 @@ class Backlog:
             self._embed,
             self._centre,
             self._change_model,
+            self._join_words,
         )
         busy = False
         for step in steps:
@@ -349,6 +351,15 @@ class Backlog:
         from ricordo.store.sqlite.embeddings import recentre
 
         return await self._store.derive(lambda tx: recentre(tx, model.key, model.dimension))
+
+    def _joins(self, snapshot: Snapshot) -> bool:
+        return self._is_joining or fulltext.is_scattered(snapshot)
+
+    async def _join_words(self) -> bool:
+        """The word index becomes one part, some milliseconds' worth at a time."""
+        if await self._store.read(self._joins):
+            self._is_joining = await self._store.derive(fulltext.join_on)
+        return self._is_joining
 
     def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
         if not self._serves(snapshot):

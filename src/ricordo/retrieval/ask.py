@@ -162,21 +162,26 @@ async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Ques
             question = await asking.embed(query.text, anew=anew)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
+    if not question.vectors or not _hides_its_intent(query.text):
+        return question
     try:
         async with asyncio.timeout_at(until):
-            return replace(question, intent=await _intent_by_meaning(asking, query.text, question.vectors))
+            return replace(question, intent=await _intent_by_meaning(asking, question.vectors))
     except TimeoutError:
         return replace(question, degraded=(*question.degraded, "intent: no time left"))
 
 
-async def _intent_by_meaning(asking: Asking, text: str, vectors: Mapping[int, Embedded]) -> Intent | None:
-    """What a question asks for where its words do not say so, in another language perhaps; None if that is not known.
+def _hides_its_intent(text: str) -> bool:
+    """Whether a question does not say in its words what it asks for, in another language perhaps."""
+    return any(mark in text for mark in QUESTION_MARKS) and intent_of(text) == "general"
+
+
+async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) -> Intent | None:
+    """What a question asks for that does not say so in its words; None if that is not known.
 
     Only then are exemplars needed: most processes never embed them. A search waits for them, so that every process
     gives the same answer.
     """
-    if not vectors or not any(mark in text for mark in QUESTION_MARKS) or intent_of(text) != "general":
-        return None
     known = await asking.exemplars()
     question = vectors.get(known[0]) if known else None
     if known is None or question is None or question.vector is None:

@@ -143,14 +143,21 @@ def turns_to_read(snapshot: Snapshot, scope: Scope) -> list[Keys]:
 
 def read_turns(snapshot: Snapshot, keys: Keys) -> None:
     """Read some turns into memory, so that searches need not read them little by little."""
-    with snapshot.turns() as table:
-        table.read(snapshot, keys)
+    from ricordo.store.sqlite.turns import fetch
+
+    fetched = fetch(snapshot, keys)  # before the table is taken: nobody waits for this
+    if fetched is not None:
+        with snapshot.turns() as table:
+            table.keep(fetched)
 
 
 def read_order(snapshot: Snapshot, scope: Scope) -> None:
     """Read how a caller's turns follow each other, and those of them that are not read yet."""
+    from ricordo.store.sqlite.turns import live_turns
+
+    keys = live_turns(snapshot, snapshot.visible(scope))
     with snapshot.turns() as table:
-        table.read_all(snapshot, snapshot.visible(scope))
+        table.read_all(snapshot, keys)
 
 
 def time(look: Lookup) -> Candidates:

@@ -111,7 +111,9 @@ def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Map
     """
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
-    ignored = dict.fromkeys(term for term in index_terms(query.text[:2_000]) if term not in terms)
+    ignored = dict.fromkeys(index_terms(query.text[:2_000]))
+    for term in terms:
+        ignored.pop(term, None)
     return Plan(
         query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors,
         intent=intent or intent_of(query.text), complexity=complexity_of(query.text),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,8 @@ class Pool:
         strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
         worded: bool[n], whether that is known word by word; of the others the cosine of the whole turn stands in.
         cosines: float32[n], centred cosine with the question; 0 where there is no vector.
-        spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known.
+        spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known
+            and where it names none.
         persons: folded names of the people the question names.
         meets: bool[size], what is said in a conversation and meets any word of the question. What meets none is no
             better for being long or naming somebody; and a fact is no small talk, however short.
@@ -91,10 +93,10 @@ class Pool:
 
 def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     """Read the candidates and what surrounds them. Those near the best by words are candidates, too."""
-    chosen = _union(seeds.values())
+    chosen = _keys(chain.from_iterable(seeds.values()))
     if not len(chosen):
         return None
-    turns, size = _turns(look, chosen, _union([dict(list(seeds.get("words", {}).items())[:EXPANDED])]))
+    turns, size = _turns(look, chosen, _keys(islice(seeds.get("words", ()), EXPANDED)))
     if not size:
         return None
     persons = named_persons(look.plan.query.text, turns)
@@ -125,16 +127,14 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
         )  # fmt: skip
 
 
-def _union(found: Iterable[Mapping[int, float]]) -> Keys:
-    """All keys, ascending, each once."""
-    return np.array(sorted(set[int]().union(*found)), np.int64)
+def _keys(found: Iterable[int]) -> Keys:
+    return np.fromiter(found, np.int64)
 
 
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
     """The speakers of these turns whom the question names, folded, as whole words, in the order of the alphabet."""
     asked = set(name_terms(question))
-    speakers = (turns.names[place] for place in np.flatnonzero(np.bincount(turns.speakers)).tolist())
-    names = {name_key(speaker) for speaker in speakers if speaker}
+    names = {name_key(speaker) for place in set(turns.speakers.tolist()) if (speaker := turns.names[place])}
     return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
 
 
@@ -144,6 +144,8 @@ def terms_of(persons: Iterable[str]) -> set[str]:
 
 
 def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
+    if not persons:  # there may be thousands of speakers
+        return np.zeros(len(turns), np.float32)
     worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
     return np.array(worth, np.float32).take(turns.speakers)
 

@@ -12,6 +12,7 @@ from ricordo.model import Category, Origin, RowId, RowState
 from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import ARCHIVE, EPISODES
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, encode, line_mark, milliseconds
+from ricordo.store.folder.putting import names_row
 from ricordo.store.folder.rebuild import Loose
 from ricordo.store.folder.state import Unused
 from ricordo.store.sqlite.truth import Image, content
@@ -50,7 +51,7 @@ class Adoption:
             known = len(self._rows)
             try:
                 self._adopt(loose)
-            except (Unfit, TypeError, ValueError) as error:
+            except (Unfit, TypeError, ValueError, OverflowError) as error:
                 self.unused.note(loose.file, loose.offset, str(error))
                 continue
             fresh = [*self._rows][known:]
@@ -71,6 +72,8 @@ class Adoption:
 
     def _altered(self, shape: Shape, line: Line) -> None:
         """A line that a commit wrote and somebody changed since."""
+        if not names_row(line.get("row"), shape):
+            raise Unfit("it names no row")
         image = shape.image(line, self._keys)
         key = (int(line["row"]),) if shape.table.key == ("key",) else tuple(image[name] for name in shape.table.key)
         self._put(shape, key, image)

@@ -28,8 +28,17 @@ from ricordo.store.folder.layout import (
     STORE,
     VECTORS,
 )
-from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, encode, line_mark, parsed
-from ricordo.store.folder.putting import commit_row, put_kept, put_vector, shape_of, whole_image
+from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, content_hash, line_mark, parsed
+from ricordo.store.folder.putting import (
+    adopted_by,
+    commit_row,
+    history_row,
+    names_row,
+    put_kept,
+    put_vector,
+    shape_of,
+    whole_image,
+)
 from ricordo.store.folder.rebuild import Loose
 from ricordo.store.folder.state import State, Unused
 from ricordo.store.sqlite.ledger import current_image
@@ -64,7 +73,6 @@ class _Batch:
     """The lines of one new commit."""
 
     row: tuple[Any, ...]
-    adopted: list[str]
     rows: list[tuple[str, int, Line, Shape]] = field(default_factory=list)
     history: list[tuple[int, str, str, str]] = field(default_factory=list)
 
@@ -155,8 +163,8 @@ class Following:
             values = (seq, space, at, origin, run_id, bare(words), digest)
             if seq != self._last + 1 + len(self._batches) or chain(head, values) != hashed:
                 raise Outrun(f"commit {seq} does not follow")
-            self._batches[seq] = _Batch(row, list(line.get("adopted", ())))
-            self._adopted.update(line.get("adopted", ()))
+            self._batches[seq] = _Batch(row)
+            self._adopted.update(adopted_by(line))
             head = hashed
 
     def _read_kept(self, has_grown: bool) -> None:
@@ -177,12 +185,12 @@ class Following:
             shape, commit = shape_of(self._shapes, name, line), line.get("commit")
             if shape is None:
                 self._found.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif commit is None:
+            elif commit is None or not names_row(line.get("row"), shape):
                 self._note_loose(name, offset, line, shape)
             elif commit in self._batches:
                 self._batches[commit].rows.append((name, offset, line, shape))
                 self._keys.learn(shape, line, str(line.get("row", "")))
-            elif isinstance(commit, int) and commit <= self._last:
+            elif commit <= self._last:
                 self._note_copy(name, offset, line, shape)
             else:
                 self._cut(name, offset)
@@ -205,11 +213,15 @@ class Following:
 
     def _read_history(self, has_grown: bool) -> None:
         for offset, line in self._tail(HISTORY) if has_grown else ():
-            seq = line.get("commit")
-            if seq in self._batches and {"table", "row", "before"} <= line.keys():
-                values = (seq, line["table"], line["row"], encode(line["before"]))
+            try:
+                values = history_row(self._shapes, line)
+            except Unfit as error:
+                self._found.unused.note(HISTORY, offset, str(error))
+                continue
+            seq = values[0]
+            if seq in self._batches:
                 self._batches[seq].history.append(values)
-            elif isinstance(seq, int) and seq > self._last:
+            elif seq > self._last:
                 self._cut(HISTORY, offset)
             else:
                 self._found.unused.note(HISTORY, offset, "no before-image of a commit that was just read")
@@ -258,7 +270,7 @@ class Following:
                 self._found.unused.note(VECTORS, offset, str(error))
 
     def _read_people(self) -> None:
-        adopted = {mark for _, line in self._tail(COMMITS, start=0) for mark in line.get("adopted", ())}
+        adopted = {mark for _, line in self._tail(COMMITS, start=0) for mark in adopted_by(line)}
         for offset, line in self._tail(PEOPLE, start=0):
             if line_mark(line) not in adopted:
                 self._found.loose.append(Loose(PEOPLE, offset, line, "entities"))
@@ -285,7 +297,7 @@ class Following:
             shape, commit, row = shape_of(self._shapes, name, line), line.get("commit"), line.get("row")
             if shape is None:
                 self._found.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif not isinstance(commit, int) or not isinstance(row, str):
+            elif commit is None or not names_row(row, shape):
                 self._note_loose(name, offset, line, shape)
             elif commit > self._last:
                 self._cut(name, offset)

@@ -8,6 +8,7 @@ Values that are absent or the default are left out.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from ricordo.store.sqlite.truth import Table, Truth, truth_of
 Line = dict[str, Any]
 """A parsed line: field to value."""
 
-Kind = Literal["plain", "real", "time", "json", "blob", "space", "reference", "own"]
+Kind = Literal["plain", "real", "whole", "time", "json", "blob", "space", "reference", "own"]
 
 _TIMES = frozenset(("event_time", "valid_from", "valid_until", "first_seen", "last_updated", "at", "expires_at"))
 _NEVER_TIMES = frozenset(("first_at", "last_at"))
@@ -36,7 +37,15 @@ _HIDDEN = {"key": "row", "commit_seq": "commit", "seal": "seal"}
 _SUM_BYTES = 8
 _SUM, _SUM_END = b',"sum":"', b'"}'
 _SUM_AT = -(len(_SUM) + 2 * _SUM_BYTES + len(_SUM_END))
-_PLAIN = frozenset((str, int, float, bytes, type(None)))
+_LARGEST = 1 << 63
+_WORDS: Mapping[type, str] = {str: "text", int: "whole number", float: "number", bytes: "base64"}
+_HOLDS: Mapping[str, type] = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SAYS: Mapping[str, tuple[type, ...]] = {
+    "commit": (int,), "row": (str, list), "kind": (str,), "id": (str,), "seal": (str,), "sum": (str,),
+    "owner_user_id": (str,), "chat_id": (str,),
+}  # fmt: skip
+"""What a line says of itself, and the sort of value that is said with."""
 
 encode: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -52,6 +61,7 @@ class Column:
     name: str
     field: str
     kind: Kind
+    holds: type = str
     target: str = ""
     default: str = ""
 
@@ -142,9 +152,17 @@ class Shape:
         for place, default in self._defaults:
             if values[place] is None:
                 values[place] = default
-        if not _PLAIN.issuperset(map(type, values)):
+        kinds = tuple(map(type, values))
+        if kinds not in self._fitting:
             values = [_bare(each, value) for each, value in zip(self.columns, values, strict=True)]
+            if kinds == tuple(map(type, values)):
+                self._fitting.add(kinds)
         return values
+
+    @cached_property
+    def _fitting(self) -> set[tuple[type, ...]]:
+        """Of which sorts the values of rows were that could be."""
+        return set()
 
     @cached_property
     def _fields(self) -> tuple[str, ...]:
@@ -220,11 +238,13 @@ def _written(column: Column, value: Any) -> Any:
 
 
 def _bare(column: Column, value: Any) -> Any:
-    """A value of a sort that a column can hold."""
+    """A value of the sort that a column holds: SQLite would make it of another one, and then its seal be wrong."""
+    if value is None or column.kind == "own":
+        return value
     if isinstance(value, bool):
-        return int(value)
-    if type(value) not in _PLAIN:
-        raise Unfit(f"{column.field} is no text and no number")
+        value = int(value)
+    if type(value) is not column.holds:
+        raise Unfit(f"{column.field} is {value!r:.40}, which is no {_WORDS[column.holds]}")
     return value
 
 
@@ -249,10 +269,19 @@ def _milliseconds(text: str) -> int:
 
 
 def _key_of(column: Column, value: Any, keys: Keys, space: int | None) -> int:
+    if type(value) is not str:  # the key itself, of a row without a name
+        value = _whole(value)
     key = keys.key(column.target, value, space=space)
     if key is None:
         raise Unfit(f"{column.field}: {value!r} is not there")
     return key
+
+
+def _whole(value: Any) -> int:
+    """A whole number that SQLite can hold."""
+    if not isinstance(value, int) or not -_LARGEST <= value < _LARGEST:
+        raise Unfit(f"{value!r:.40} is no such number")
+    return int(value)
 
 
 def _number(value: Any) -> float:
@@ -260,7 +289,10 @@ def _number(value: Any) -> float:
         return value
     if isinstance(value, bool) or not isinstance(value, int):
         raise Unfit(f"{value!r} is no number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise Unfit(f"{value!r:.40} is no such number") from None
 
 
 def _json(value: Any) -> str:
@@ -275,7 +307,7 @@ def _decoded(value: Any) -> bytes:
 
 
 _READERS: Mapping[Kind, Callable[[Any], Any]] = {
-    "time": milliseconds, "json": _json, "blob": _decoded, "real": _number,
+    "time": milliseconds, "json": _json, "blob": _decoded, "real": _number, "whole": _whole,
 }  # fmt: skip
 
 
@@ -352,8 +384,11 @@ def _column(form: Form, name: str, declared: str, default: str, *, target: str) 
         kind = "real"
     elif declared == "INTEGER" and (name in _TIMES or name.endswith("_at")) and name not in _NEVER_TIMES:
         kind = "time"
+    elif declared == "INTEGER":
+        kind = "whole"
     field = form.names.get(name, f"{name}_" if name in RESERVED else name)
-    return Column(name=name, field=field, kind=kind, target=target, default=default)
+    holds = int if target else _HOLDS[declared]
+    return Column(name=name, field=field, kind=kind, holds=holds, target=target, default=default)
 
 
 def data(line: Mapping[str, Any]) -> bytes:
@@ -398,7 +433,23 @@ def parsed(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
         raise Unfit("no JSON object")
     if _is_altered(raw):
         raise Unfit("altered since it was written")
+    _check_said(raw, found)
     return found
+
+
+def _check_said(raw: bytes, line: Line) -> None:
+    """What can be no line of anything. Raises Unfit."""
+    for name, kinds in _SAYS.items():
+        value = line.get(name)
+        if value is not None and type(value) not in kinds:
+            raise Unfit(f"{name} is {value!r:.40}")
+    if not 0 <= (line.get("commit") or 0) < _LARGEST:
+        raise Unfit(f"{line['commit']} is no commit")
+    if _SURROGATE.search(raw):
+        try:
+            encode(line).encode()
+        except UnicodeEncodeError:
+            raise Unfit("half of a surrogate pair, which is no text") from None
 
 
 def content_hash(content: str, speaker: str | None) -> str:

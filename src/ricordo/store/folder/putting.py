@@ -5,18 +5,21 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 import apsw
 
 from ricordo.store.folder.gathering import text_of_key, where_key
 from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import MEMORY_FILES
-from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, milliseconds
+from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, encode, milliseconds
 from ricordo.store.sqlite.queries import sql
 
 # So many rows of one statement take two thirds of the time that they take one by one.
 _AT_ONCE = 25
+
+_KEY_DIGITS = 18
+"""Of the largest key that SQLite can hold, less one."""
 
 Row = tuple[Any, ...]
 
@@ -33,7 +36,8 @@ def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> It
     """Take rows out of a table whose references lead nowhere: (row, the table that lacks what it refers to) of each.
     Names come from the schema.
     """
-    key = shapes.rows[table].table.key if table in shapes.rows else ("rowid",)
+    shape = shapes.rows.get(table) or shapes.kept.get(table)
+    key = shape.table.key if shape else ("NULL",)  # of what is made again anyway
     for reference in shapes.truth.references:
         if reference.table == table:
             gone = connection.execute(
@@ -93,6 +97,10 @@ COMMIT_COLUMNS = ("seq", "space", "at", "actor", "origin", "reason", "run_id", "
 
 def commit_row(line: Line, keys: KnownKeys) -> Row:
     """`COMMIT_COLUMNS` of the line of a commit. Raises Unfit."""
+    if any(type(line.get(name)) is not str for name in ("actor", "origin", "reason")):
+        raise Unfit("no commit: it does not say who made it, whence and why")
+    if not isinstance(line.get("run_id", ""), str):
+        raise Unfit("no commit: run_id is no text")
     try:
         return (
             int(line["commit"]), keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
@@ -103,14 +111,41 @@ def commit_row(line: Line, keys: KnownKeys) -> Row:
         raise Unfit(f"no commit: {error}") from None
 
 
+def adopted_by(line: Line) -> list[str]:
+    """The marks of the lines that the line of a commit says it has adopted."""
+    marks = line.get("adopted")
+    return [mark for mark in marks if isinstance(mark, str)] if isinstance(marks, list) else []
+
+
+def names_row(row: Any, shape: Shape) -> TypeGuard[str]:
+    """Whether rows of a table can be named so."""
+    if shape.table.key != ("key",):
+        return isinstance(row, str)
+    return isinstance(row, str) and row.isascii() and row.isdigit() and len(row) <= _KEY_DIGITS
+
+
+def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
+    """(commit, table, row, before) of the line of a before-image. Raises Unfit."""
+    seq, table, row, before = (line.get(name) for name in ("commit", "table", "row", "before"))
+    shape = shapes.rows.get(table) if isinstance(table, str) else None
+    if not isinstance(seq, int) or not isinstance(before, dict) or shape is None or not names_row(row, shape):
+        raise Unfit("no before-image of a row")
+    return seq, shape.table.name, str(row), encode(before)
+
+
 def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownKeys) -> None:
     """Bring a row outside the truth to what its line says. Names come from the schema. Raises Unfit."""
     table = shape.table
     if line.get("removed"):
-        connection.execute(f'DELETE FROM "{table.name}" WHERE {where_key(shape)}', line["row"])
+        try:
+            connection.execute(f'DELETE FROM "{table.name}" WHERE {where_key(shape)}', line["row"])
+        except (KeyError, TypeError, OverflowError):
+            raise Unfit("it names no row that could be removed") from None
         return
     image = shape.image(line, keys)
     if table.key == ("key",):
+        if not names_row(line.get("row"), shape):
+            raise Unfit("it names no row")
         image["key"] = int(line["row"])
     named, marks = ", ".join(f'"{name}"' for name in table.columns), ", ".join("?" * len(table.columns))
     values = [image[name] for name in table.columns]
@@ -128,7 +163,10 @@ def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple
     Raises:
         Unfit: the line holds no vector.
     """
-    model = models.get((line.get("model"), line.get("dimension")))
+    name, dimension = line.get("model"), line.get("dimension")
+    if not isinstance(name, str) or not isinstance(dimension, int):
+        raise Unfit("no vector of a model")
+    model = models.get((name, dimension))
     key, wanted = made_from.get(str(line.get("memory")), (0, ""))
     if line.get("removed"):
         connection.execute(sql("vector_remove"), (key, model))
@@ -139,8 +177,10 @@ def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple
         words = None if pieces is None else b64decode(line["words"], validate=True)
     except (KeyError, TypeError, ValueError):
         raise Unfit("no vector") from None
-    if len(vector) != line["dimension"] + 4:
+    if len(vector) != dimension + 4:
         raise Unfit("a vector of another length")
+    if not isinstance(pieces, int | None) or (pieces or 0) > len(words or b""):
+        raise Unfit("word vectors of another number")
     embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
     if embedding is not None and words is not None:
         values = {"embedding": embedding, "pieces": pieces, "vectors": words}

@@ -34,7 +34,6 @@ from ricordo.store.folder.lines import (
     Shapes,
     Unfit,
     content_hash,
-    encode,
     line_mark,
     parsed,
     quick_reader,
@@ -44,8 +43,11 @@ from ricordo.store.folder.putting import (
     COMMIT_COLUMNS,
     Inserting,
     Row,
+    adopted_by,
     commit_row,
     drop_dangling,
+    history_row,
+    names_row,
     put_kept,
     put_vector,
     shape_of,
@@ -157,9 +159,9 @@ class _Builder:
             self._write_file(name, wanted.get(name, set()))
         self._raise_sequences()
         self._history()
-        self._drop_dangling()
         self._vectors()
         self._kept(before_rows=False)
+        self._drop_dangling()
         self._finish()
         return self._built
 
@@ -208,7 +210,7 @@ class _Builder:
             try:
                 rows.append(commit_row(line, self._keys))
                 places.append(offset)
-                self._adopted.update(line.get("adopted", ()))
+                self._adopted.update(adopted_by(line))
             except Unfit as error:
                 self._built.unused.note(COMMITS, offset, str(error))
         why_not = Inserting(self._connection, "commits", COMMIT_COLUMNS).possible(rows)
@@ -223,7 +225,7 @@ class _Builder:
             commit, row = line.get("commit"), line.get("row")
             if shape is None:
                 self._built.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
-            elif commit is None or not isinstance(row, str):
+            elif commit is None or not names_row(row, shape):
                 self._loose(name, offset, line, shape)
             elif commit not in self._commits:
                 self._built.uncommitted.setdefault(name, []).append(offset)
@@ -321,15 +323,15 @@ class _Builder:
         rows, last = [], dict.fromkeys(self._shapes.rows, 0)
         for offset, line in self._lines(HISTORY):
             try:
-                seq, table, row, before = (line[name] for name in ("commit", "table", "row", "before"))
-            except KeyError as error:
-                self._built.unused.note(HISTORY, offset, f"lacks {error}")
+                seq, table, row, before = history_row(self._shapes, line)
+            except Unfit as error:
+                self._built.unused.note(HISTORY, offset, str(error))
                 continue
             if seq not in self._commits:
                 self._built.uncommitted.setdefault(HISTORY, []).append(offset)
                 continue
-            rows.append((seq, table, row, encode(before)))
-            if row.isdigit() and table in last:
+            rows.append((seq, table, row, before))
+            if row.isdigit():
                 last[table] = max(last[table], int(row))
         self._connection.executemany(sql("history_put"), rows)
         for table, key in last.items():

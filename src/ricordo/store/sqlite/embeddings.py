@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,9 @@ from ricordo.store.sqlite.vectors import (
 )
 
 PACK_ROWS = 16_384
+
+# Until all is read a search takes thirty milliseconds longer: so much of that at a time, not a pack after each search.
+_READ_ON_S = 0.03
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -97,15 +101,19 @@ class VectorShelves:
         with self._lock:
             return any(held.unread for held in self._shelves.values())
 
-    def read_on(self, snapshot: Snapshot) -> bool:
-        """Read some more of the vectors of large shelves, a few milliseconds' worth. False if there are no more."""
+    def read_on(self, snapshot: Snapshot, *, for_s: float = _READ_ON_S) -> bool:
+        """Read some more of the vectors of large shelves, a pack at least, for so many seconds. False if there are no
+        more.
+        """
         with self._lock:
             shelves = list(self._shelves.values())
+        until = time.monotonic() + for_s
         for held in shelves:
             with held.lock:
-                if held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
+                while held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
                     _read_codes(snapshot, held)
-                    return True
+                    if time.monotonic() >= until:
+                        return True
         return False
 
     def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],

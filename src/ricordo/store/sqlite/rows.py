@@ -101,10 +101,12 @@ def node_of(row: Row) -> Node:
     (key, node_id, type_, category, content, origin, role, speaker, tags, attributes, event_time, created_at,
      valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate, score,
      reinforced_at, owner, chat, session, about) = row  # fmt: skip
+    happened = from_ms(event_time)  # what was said as it was stored bears one time
     return Node(
         key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
         speaker=speaker, tags=_list(tags), attributes=json.loads(attributes) if attributes != "{}" else {},
-        event_time=from_ms(event_time), created_at=from_ms(created_at), valid_from=from_ms(valid_from),
+        event_time=happened, created_at=happened if created_at == event_time else from_ms(created_at),
+        valid_from=happened if valid_from == event_time else from_ms(valid_from),
         valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
         closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
         decay_rate=decay_rate, score=score, reinforced_at=_optional_at(reinforced_at), owner=owner, chat=chat,

@@ -11,12 +11,12 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.store.sqlite.vectors.keys import ascending
+from ricordo.store.sqlite.vectors.keys import ascending, runs_of
 from ricordo.traits import HEADER, term_code
 
 if TYPE_CHECKING:
@@ -32,15 +32,17 @@ KEPT_MOST = 200_000
 second time has them all read beside other work.
 """
 
-PIECE = 1_000
-"""So many are read at a time: some milliseconds, in which nobody else looks at the table."""
+PIECE = 2_000
+"""So many are read at a time: a few milliseconds."""
 
 # Row 0 is nobody: where a session ends, or where it is not known how it goes on.
 _NOBODY = 0
+# As far around a turn as anybody could ask.
+_ALL_AROUND = np.iinfo(np.int8).max
 
 _ROW = np.dtype([
-    ("key", "i8"), ("space", "i8"), ("session", "i8"), ("event_time", "i8"), ("start", "i8"), ("size", "i4"),
-    ("speaker", "i4"), ("flags", "u4"), ("length", "f4"), ("previous", "i4"), ("following", "i4"), ("known", "i1"),
+    ("space", "i8"), ("session", "i8"), ("event_time", "i8"), ("start", "i8"), ("size", "i4"), ("speaker", "i4"),
+    ("flags", "u4"), ("length", "f4"),
 ])  # fmt: skip
 
 
@@ -80,17 +82,13 @@ class Turns:
 
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
-        asked = [term_code(term) for term in terms]
-        # What any term may have is found first: it is little, and the rest of the work is done on that alone.
-        is_asked, is_this = np.zeros(len(self.codes), np.bool_), np.empty(len(self.codes), np.bool_)
-        for code in asked:
-            np.logical_or(is_asked, np.equal(self.codes, np.uint32(code), out=is_this), out=is_asked)
-        places = is_asked.nonzero()[0]
-        holders, codes = self.starts.searchsorted(places, side="right") - 1, self.codes.take(places)
-        counts = np.empty((len(asked), len(self)), np.float32)
-        for row, code in enumerate(asked):
-            counts[row] = np.bincount(holders[codes == np.uint32(code)], minlength=len(self))
-        return counts
+        asked, size = np.array([term_code(term) for term in terms], np.uint32), len(self)
+        # Of all terms at once, in one row: numpy takes ten times as long to look through a table.
+        found = (self.codes == asked[:, np.newaxis]).ravel().nonzero()[0]
+        rows, places = np.divmod(found, max(1, len(self.codes)))
+        holders = self.starts.searchsorted(places, side="right") - 1
+        counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
+        return counts.reshape(len(asked), size).astype(np.float32)
 
 
 def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
@@ -98,20 +96,50 @@ def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
     return _numbers(snapshot.value("turns_live", {"spaces": json.dumps(spaces)}) or "")
 
 
+class Fetched(NamedTuple):
+    """Turns as they came from the store, by column; the codes of one after another, each behind its header."""
+
+    keys: Keys
+    spaces: Keys
+    sessions: Keys
+    event_times: Keys
+    speakers: list[str | None]
+    sizes: Keys
+    codes: Codes
+
+
+def fetch(snapshot: Snapshot, keys: Keys) -> Fetched | None:
+    """Turns by key, in no order; None where there are none. Takes a table's time, but nothing of a table."""
+    rows = snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})
+    *columns, speakers, codes = rows[0]
+    if not codes:
+        return None
+    ids, spaces, sessions, event_times, sizes = map(_numbers, columns)
+    return Fetched(
+        ids, spaces, sessions, event_times, json.loads(speakers), sizes, np.frombuffer(bytes.fromhex(codes), "<u4")
+    )
+
+
 class TurnTable:
     """The turns that were read. Shared by the readers of a process: hold `lock` from `follow` on.
 
     A row is a turn, in the order they were read; `previous` and `following` are rows, and right as far as `known` steps
-    around it.
+    around it. What searches look up most stands in columns of its own: of the rest a whole row is copied at once.
     """
 
     _changes: int
     _last: int
-    _rows: NDArray[np.void]
     _count: int
+    _rows: NDArray[np.void]
+    _keys: Keys
+    _previous: NDArray[np.int32]
+    _following: NDArray[np.int32]
+    _known: NDArray[np.int8]
+    _places: NDArray[np.int32]
     _codes: Codes
     _codes_count: int
     _row_of: NDArray[np.int32]
+    _spaces: set[int]
     _names: list[str | None]
     _known_names: dict[str | None, int]
 
@@ -127,11 +155,17 @@ class TurnTable:
     def drop(self, *, changes: int, last: int) -> None:
         """Begin anew."""
         self._changes, self._last = changes, last
-        self._rows, self._count = np.zeros(1_024, _ROW), 1
+        self._count = 1
+        self._rows, self._keys = np.zeros(1_024, _ROW), np.zeros(1_024, np.int64)
+        self._previous, self._following = np.zeros(1_024, np.int32), np.zeros(1_024, np.int32)
+        self._known = np.zeros(1_024, np.int8)
+        self._known[_NOBODY] = _ALL_AROUND
+        self._places = np.full(1_024, -1, np.int32)
         self._codes, self._codes_count = np.empty(16_384, np.uint32), 0
         # By key, the last of them always nobody: four bytes for each memory there ever was, of which the system gives
         # those that are written to. Ordered keys would be written anew for each few that come.
         self._row_of = np.zeros(last + 2, np.int32)
+        self._spaces = set()
         self._names, self._known_names = [None], {None: 0}
 
     def follow(self, snapshot: Snapshot) -> bool:
@@ -143,28 +177,47 @@ class TurnTable:
             self.drop(changes=changes, last=last)
         elif last > self._last:
             grown = [row[0] for row in snapshot.rows("sessions_grown", {"after": self._last})]
-            rows = np.isin(self._rows["session"][: self._count], grown)
-            for name in ("known", "previous", "following"):
-                self._rows[name][: self._count][rows] = 0
+            rows = np.isin(self._rows["session"][: self._count], grown).nonzero()[0]
+            for column in (self._known, self._previous, self._following):
+                column[rows] = 0
             if last + 1 >= len(self._row_of):
                 self._row_of = np.append(self._row_of, np.zeros(last, np.int32))
         self._last = last
         return True
 
-    def read(self, snapshot: Snapshot, keys: Keys) -> None:
-        """Read some turns, ahead of the searches that will look at them."""
-        self._read(snapshot, keys)
+    def keep(self, fetched: Fetched) -> None:
+        """Take in turns that were fetched from a snapshot that is followed, as far as they are not here."""
+        keys, _, sessions, event_times, speakers, sizes, codes = fetched
+        heads = sizes.cumsum() - sizes
+        new = (self._row_of.take(keys) == _NOBODY).nonzero()[0]
+        begin, end = self._count, self._count + len(new)
+        self._make_room(end)
+        rows = self._rows[begin:end]
+        for name, values in (
+            ("space", fetched.spaces), ("session", np.where(sessions == 0, -keys, sessions)),
+            ("event_time", event_times), ("speaker", self._named(speakers)), ("flags", codes[heads]),
+            ("length", codes[heads + 1]), ("size", sizes - HEADER), ("start", self._codes_count + heads + HEADER),
+        ):  # fmt: skip
+            rows[name] = values.take(new)
+        self._keys[begin:end] = keys.take(new)
+        self._keep_codes(codes)
+        self._row_of[keys.take(new)] = np.arange(begin, end)
+        self._spaces.update(fetched.spaces.tolist())
+        self._count = end
 
-    def read_all(self, snapshot: Snapshot, spaces: Sequence[int]) -> None:
-        """Read all live turns of some spaces, as far as they are not here, and their order."""
-        keys = live_turns(snapshot, spaces)
+    def read_all(self, snapshot: Snapshot, keys: Keys) -> None:
+        """Read all live turns of some spaces, as far as they are not here, and their order.
+
+        Args:
+            keys: what `live_turns` gives.
+        """
         at, rows = self._read(snapshot, keys), self._rows
-        at = at[np.lexsort((rows["key"][at], rows["event_time"][at], rows["session"][at]))]
+        at = at[np.lexsort((self._keys[at], rows["event_time"][at], rows["session"][at]))]
         sessions = rows["session"][at]
-        goes_on = (sessions[1:] == sessions[:-1]) & (sessions[1:] != 0)
-        rows["previous"][at] = np.append(_NOBODY, np.where(goes_on, at[:-1], _NOBODY))
-        rows["following"][at] = np.append(np.where(goes_on, at[1:], _NOBODY), _NOBODY)
-        rows["known"][at] = np.iinfo(np.int8).max
+        goes_on = sessions[1:] == sessions[:-1]
+        self._previous[at] = np.append(_NOBODY, np.where(goes_on, at[:-1], _NOBODY))
+        self._following[at] = np.append(np.where(goes_on, at[1:], _NOBODY), _NOBODY)
+        self._known[at] = _ALL_AROUND
 
     def around(self, snapshot: Snapshot, chosen: Keys, best: Keys, *, reach: int, allowed: Keys | None,
                spaces: Sequence[int], shelves: Sequence[str] | None = None) -> tuple[Turns, int]:  # fmt: skip
@@ -183,58 +236,60 @@ class TurnTable:
         self._read_order(snapshot, found, 2 * reach, at, reach)
         near = self._near(found, reach)
         if allowed is not None:
-            near = near[np.isin(self._rows["key"][near], allowed)]
+            near = near[np.isin(self._keys[near], allowed)]
         if shelves is not None:
-            near = near[np.isin(self._rows["key"][near], self._on(snapshot, near, shelves))]
-        candidates = self._distinct(np.append(at, near), spaces)
-        beside = self._near(candidates, reach)
-        return self._taken(candidates, self._distinct(beside, spaces), beside), len(candidates)
+            near = near[np.isin(self._keys[near], self._on(snapshot, near, shelves))]
+        candidates = self._distinct(np.concatenate((at, near)), spaces)
+        return self._taken(candidates, self._near(candidates, reach), spaces), len(candidates)
 
     def _on(self, snapshot: Snapshot, at: Places, shelves: Sequence[str]) -> list[int]:
         """The keys of those rows that lie on some shelves. A turn changes its shelf once; the table need not follow."""
-        keys = json.dumps(np.unique(self._rows["key"][at]).tolist())
+        keys = json.dumps(np.unique(self._keys[at]).tolist())
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 
-    def _taken(self, candidates: Places, around: Places, beside: Places) -> Turns:
-        """The candidates, then what is around them and none itself, then nobody.
+    def _taken(self, candidates: Places, beside: Places, spaces: Sequence[int]) -> Turns:
+        """The candidates, then those beside them that are none themselves, then nobody.
 
         Args:
             beside: what `_near` gave for the candidates.
         """
-        places = np.zeros(self._count, np.int32)  # from 1 on: the system gives zeros for nothing
-        places[candidates] = np.arange(1, len(candidates) + 1)
-        at = np.concatenate([candidates, around[places.take(around) == 0], [_NOBODY]])
-        places[at] = np.arange(1, len(at) + 1)
-        nearby = places.take(beside).reshape(-1, len(candidates)).astype(np.intp) - 1
-        nearby[nearby < 0] = len(at) - 1
+        # The place of each row that is taken; of all others -1, the last place of all, which is nobody's.
+        places, size = self._places, len(candidates)
+        places[candidates] = np.arange(size)
+        others = self._distinct(beside[places.take(beside) < 0], spaces)
+        places[others] = np.arange(size, size + len(others))
+        nearby = places.take(beside).reshape(-1, size).astype(np.intp)
+        at = np.concatenate((candidates, others, [_NOBODY]))
+        places[at] = -1
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
-        keys, sessions = rows["key"].copy(), rows["session"]
         sizes = rows["size"].astype(np.intp)
         starts = sizes.cumsum() - sizes
-        where = np.arange(int(sizes.sum())) + np.repeat(rows["start"] - starts, sizes)
+        where = (rows["start"] - starts).repeat(sizes)
+        where += np.arange(len(where))
         return Turns(
-            keys=keys, sessions=np.where(sessions == 0, -keys, sessions), event_times=rows["event_time"],
+            keys=self._keys.take(at), sessions=rows["session"], event_times=rows["event_time"],
             speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
             codes=self._codes.take(where), starts=starts, nearby=nearby,
         )  # fmt: skip
 
-    def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        return self._rows["previous"], self._rows["following"]
-
     def _near(self, at: Places, within: int) -> Places:
         """The turns one to so many steps before given ones, then those after, repeats and nobody included."""
         found = []
-        for links in self._links():
+        for links in (self._previous, self._following):
             step: NDArray[np.integer] = at
             for _ in range(within):
-                step = links[step]
+                step = links.take(step)
                 found.append(step)
-        return np.concatenate(found)
+        return np.concatenate(found, dtype=np.intp)
 
     def _distinct(self, at: Places, spaces: Sequence[int]) -> Places:
         """Rows of some spaces, each once, ascending by key; nobody left out."""
-        keys = ascending(self._rows["key"][at])
-        found = self._found(keys[keys > 0])
+        keys = np.sort(self._keys.take(at))
+        found = self._found(keys[runs_of(keys)])
+        if len(found) and found[0] == _NOBODY:
+            found = found[1:]
+        if self._spaces.issubset(spaces):
+            return found
         whose = self._rows["space"][found]  # `take` would copy the whole column
         return found[np.logical_or.reduce([whose == space for space in (0, *spaces)])]
 
@@ -245,61 +300,51 @@ class TurnTable:
     def _read(self, snapshot: Snapshot, keys: Keys) -> Places:
         """Make sure of some turns; their rows."""
         at = self._found(keys)
-        missing = keys[(at == _NOBODY) & (keys != 0)]
-        rows = snapshot.rows("traits_of", {"keys": json.dumps(ascending(missing).tolist())}) if len(missing) else []
-        if not rows:
+        if at.all():
             return at
-        ids, spaces, sessions, event_times, speakers, traits = zip(*rows, strict=True)
-        codes = np.frombuffer(b"".join(traits), "<u4")
-        sizes = np.array([len(each) for each in traits], np.intp) // codes.itemsize
-        heads = np.cumsum(sizes) - sizes
-        new = self._room(len(rows))
-        for name, values in (
-            ("key", ids), ("space", spaces), ("session", sessions), ("event_time", event_times),
-            ("speaker", self._named(speakers)), ("flags", codes[heads]),
-            ("length", codes[heads + 1]), ("size", sizes - HEADER), ("start", self._codes_count + heads + HEADER),
-        ):  # fmt: skip
-            new[name] = values
-        self._keep_codes(codes)
-        self._row_of[new["key"]] = np.arange(self._count, self._count + len(rows))
-        self._count += len(rows)
+        missing = keys[(at == _NOBODY) & (keys != 0)]
+        fetched = fetch(snapshot, missing) if len(missing) else None
+        if fetched is None:
+            return at
+        self.keep(fetched)
         return self._found(keys)
 
-    def _room(self, rows: int) -> NDArray[np.void]:
-        """Rows to be written, past those in use."""
-        if self._count + rows > len(self._rows):
-            grown = np.zeros(2 * (self._count + rows), _ROW)
-            grown[: self._count] = self._rows[: self._count]
-            self._rows = grown
-        return self._rows[self._count : self._count + rows]
+    def _make_room(self, rows: int) -> None:
+        """For so many rows in all."""
+        have = len(self._rows)
+        if rows > have:
+            self._rows, self._keys = _longer(self._rows, rows), _longer(self._keys, rows)
+            self._previous, self._following = _longer(self._previous, rows), _longer(self._following, rows)
+            self._known = _longer(self._known, rows)
+            self._places = np.full(len(self._rows), -1, np.int32)
 
     def _keep_codes(self, codes: Codes) -> None:
         end = self._codes_count + len(codes)
         if end > len(self._codes):
-            grown = np.empty(2 * end, np.uint32)
-            grown[: self._codes_count] = self._codes[: self._codes_count]
-            self._codes = grown
+            self._codes = _longer(self._codes, end)
         self._codes[self._codes_count : end] = codes
         self._codes_count = end
 
-    def _named(self, speakers: Sequence[str | None]) -> list[int]:
+    def _named(self, speakers: Sequence[str | None]) -> NDArray[np.int32]:
         """The place of each in `names`; those not met before come in at its end."""
         known = self._known_names
         for speaker in dict.fromkeys(speakers):
             if speaker not in known:
                 known[speaker] = len(self._names)
                 self._names.append(speaker)
-        return [known[speaker] for speaker in speakers]
+        return np.array([known[speaker] for speaker in speakers], np.int32)
 
     def _read_order(self, snapshot: Snapshot, best: Places, far: int, others: Places, near: int) -> None:
         """Make sure of what stands around some turns: `far` steps either way of the best, `near` of the others."""
-        known = self._rows["known"]
-        unsure = [(at[(known[at] < reach) & (at != _NOBODY)], reach) for at, reach in ((best, far), (others, near))]
-        if not any(len(at) for at, _ in unsure):
+        known = self._known
+        of_best, of_others = best[known.take(best) < far], others[known.take(others) < near]
+        if not len(of_best) and not len(of_others):
             return
+        unsure = (of_best, far), (np.setdiff1d(of_others, of_best), near)
         walks = self._walks(snapshot, unsure)
         self._read(snapshot, np.concatenate(walks))
-        for walk, (onward, backward) in zip(walks, (self._links(), self._links()[::-1]), strict=True):
+        there, back = self._previous, self._following
+        for walk, onward, backward in ((walks[0], there, back), (walks[1], back, there)):
             rows = self._found(walk)
             joined = (walk[1:] != 0) & (walk[:-1] != 0)  # walks stand apart by zeros
             onward[rows[:-1][joined]] = rows[1:][joined]
@@ -311,9 +356,9 @@ class TurnTable:
         """The keys met on the way from some turns back, and on: so many steps, then a zero before the next walk."""
         back, on = list[str](), list[str]()
         for at, steps in asked:
-            inside = at[self._rows["session"][at] != 0]
+            inside = at[self._rows["session"][at] > 0]
             if len(inside):
-                values = {"keys": json.dumps(self._rows["key"][inside].tolist()), "each": steps}
+                values = {"keys": json.dumps(self._keys[inside].tolist()), "each": steps}
                 for key, before, after in snapshot.rows("windows", values):
                     back += [f"{key},{before}"] if before else []
                     on += [f"{key},{after}"] if after else []
@@ -321,13 +366,20 @@ class TurnTable:
 
     def _knows(self, at: Places, reach: int) -> None:
         """Note how far around some turns, and around those near them, the order is known now."""
-        known = self._rows["known"]
+        known = self._known
         known[at] = np.maximum(known[at], reach)
-        for links in self._links():
+        for links in (self._previous, self._following):
             step: NDArray[np.integer] = at
             for left in range(reach - 1, 0, -1):
-                step = links[step]
+                step = links.take(step)
                 known[step] = np.maximum(known[step], left)
+
+
+def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
+    """A copy with room for twice the length, zeros at its end."""
+    grown = np.zeros(2 * length, array.dtype)
+    grown[: len(array)] = array
+    return grown
 
 
 def _numbers(text: str) -> Keys:

@@ -4,6 +4,14 @@
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH :match LIMIT :most)
 
+-- name: word_parts
+-- How many pages the largest part of the word index has, and all of them.
+SELECT coalesce(max(pages), 0), coalesce(sum(pages), 0) FROM (SELECT count(*) AS pages FROM nodes_fts_idx GROUP BY segid)
+
+-- name: word_parts_join
+-- Below zero: all parts are to become one, so many pages of it now.
+INSERT INTO nodes_fts (nodes_fts, rank) VALUES ('merge', :pages)
+
 -- name: archive_postings
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM archive_fts WHERE archive_fts MATCH :match LIMIT :most)
@@ -28,9 +36,11 @@ SELECT t.node,
 FROM traits t WHERE t.node IN (SELECT value FROM json_each(:keys)) AND t.session != 0
 
 -- name: traits_of
--- What ranking reads of its candidates and of the turns around them, by key. Whose they are is checked by the reader.
-SELECT node, space, session, event_time, speaker, traits FROM traits
-WHERE node IN (SELECT value FROM json_each(:keys)) ORDER BY node
+-- What ranking reads of its candidates and of the turns around them, by column. Whose they are is checked by the reader.
+-- One row: stepping over as many as there are turns takes longer, and holds up the other threads at each of them.
+SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
+  group_concat(length(traits) / 4), json_group_array(speaker), group_concat(hex(traits), '')
+FROM traits WHERE node IN (SELECT value FROM json_each(:keys))
 
 -- name: turns_position
 SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)

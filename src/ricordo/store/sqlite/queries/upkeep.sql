@@ -59,9 +59,13 @@ SELECT entity FROM (
 GROUP BY entity HAVING sum(nodes) != 0
 
 -- name: text_index_off
--- For `doctor`: nodes that their full-text index or the traits do not know, or the reverse; the live ones and the archive's.
+-- For `doctor`: nodes that their full-text index or the traits do not know, or the reverse; the live ones and the
+-- archive's; and those of whom the traits say something else.
 SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM traits))
   + (SELECT count(*) FROM (SELECT node FROM traits EXCEPT SELECT key FROM nodes))
+  + (SELECT count(*) FROM nodes n JOIN traits t ON t.node = n.key
+    WHERE (t.space, t.session, t.event_time, t.speaker, t.traits) IS NOT
+      (n.space, coalesce(n.session, 0), n.event_time, n.speaker, traits_of(n.content, n.tags, n.speaker)))
   + (SELECT count(*) FROM (SELECT key FROM live_nodes EXCEPT SELECT id FROM nodes_fts_docsize))
   + (SELECT count(*) FROM (SELECT id FROM nodes_fts_docsize EXCEPT SELECT key FROM live_nodes))
   + (SELECT count(*) FROM (SELECT key FROM nodes WHERE closed_at IS NOT NULL EXCEPT SELECT id FROM archive_fts_docsize))

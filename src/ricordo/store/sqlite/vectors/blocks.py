@@ -115,10 +115,19 @@ class Block:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         inside = wanted[first:last]
         rows = self._newest_rows(inside)
-        hit = self.keys[rows] == inside
-        if self.dead is not None:
-            hit &= ~self.dead[rows]
+        hit = self._live_there(rows, inside)
         return first + hit.nonzero()[0], rows[hit]
+
+    def rows_of(self, keys: NDArray[np.int64]) -> Rows | None:
+        """The rows of keys in any order; None where not all of them live here."""
+        if not len(keys) or not self.count or keys.min() < self.lowest or keys.max() > self.highest:
+            return None
+        rows = self._newest_rows(keys)
+        return rows if self._live_there(rows, keys).all() else None
+
+    def _live_there(self, rows: Rows, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        hit: NDArray[np.bool_] = self.keys.take(rows) == keys
+        return hit if self.dead is None else hit & ~self.dead.take(rows)
 
     def _newest_rows(self, keys: NDArray[np.int64]) -> Rows:
         """For each key its newest row, the only one that can be alive; some other row if the key has none.

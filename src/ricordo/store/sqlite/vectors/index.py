@@ -248,17 +248,17 @@ class VectorIndex:
         blocks = self._blocks
         if not blocks:
             return
+        all_rows = blocks[0].rows_of(keys) if len(blocks) == 1 else None
+        if all_rows is not None:  # the usual case: all in one block, written straight to where they belong
+            # "clip" lets numpy write there directly; no row is out of range.
+            np.take(blocks[0].codes, all_rows, axis=0, out=codes, mode="clip")
+            np.take(blocks[0].scales, all_rows, out=scales, mode="clip")
+            return
         order = None if is_ascending(keys) else np.argsort(keys, kind="stable")  # mostly two runs, merged
         ordered = keys if order is None else keys.take(order)
         for block in blocks:
             places, rows = block.find(ordered)
-            if len(rows) == len(keys):  # the usual case: all in one block, written straight to where they belong
-                if order is not None:
-                    rows[order] = rows.copy()
-                # "clip" lets numpy write there directly; no row is out of range.
-                np.take(block.codes, rows, axis=0, out=codes, mode="clip")
-                np.take(block.scales, rows, out=scales, mode="clip")
-            elif len(rows):
+            if len(rows):
                 places = places if order is None else order[places]
                 codes[places], scales[places] = block.codes.take(rows, axis=0), block.scales.take(rows)
 
