@@ -60,6 +60,7 @@ ablation: $(READY)
 	@test -n "$(FILE)" || { echo "Name the questions: make ablation FILE=..." >&2; exit 1; }
 	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
+# What takes too long at once runs in parts, each with another --seed, which `python -m tests.crash.add_up` adds up.
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 500
 	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder

@@ -37,7 +37,8 @@ def trust_of(origin: Origin, role: Role | None) -> Trust:
     >>> trust_of("conversation", "tool"), trust_of("web", "user"), trust_of("user", None)
     ('tool', 'web', 'user')
     """
-    return lower(_BY_ORIGIN[origin], _BY_ROLE[role or "user"])
+    # A file edited by hand may say anything: a word nobody knows is believed least.
+    return lower(_BY_ORIGIN.get(origin, "web"), _BY_ROLE.get(role or "user", "web"))
 
 
 def lower(one: Trust, other: Trust) -> Trust:

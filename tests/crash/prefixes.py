@@ -112,11 +112,11 @@ async def all_wrong(
     return tried, found
 
 
-async def measured(step: int, *, until: float) -> dict[str, Any]:
+async def measured(step: int, *, most: int, least: int, until: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ricordo-prefixes-") as folder:
         torn = await written(Path(folder) / "memories")
         # The end first: it is where the commit comes to be.
-        lengths = range(torn.total, -1, -step)
+        lengths = range(min(torn.total, most), least - 1, -step)
         tried, found = await all_wrong(torn, lengths, Path(folder) / "torn", until=until)
     return {"bytes_of_the_commit": torn.total, "prefixes": tried, "wrong": found, "machine": machine()}
 
@@ -124,12 +124,16 @@ async def measured(step: int, *, until: float) -> dict[str, Any]:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--step", type=int, default=1, help="bytes from one prefix to the next, from the end")
+    options.add_argument("--most", type=int, default=sys.maxsize, help="the longest prefix, for a part of a run")
+    options.add_argument("--least", type=int, default=0, help="the shortest")
     options.add_argument("--minutes", type=float, default=120)
+    options.add_argument("--out", type=Path, default=RESULT)
     given = options.parse_args()
     logging.disable(logging.WARNING)  # each of them says that lines were set aside
-    result = asyncio.run(measured(given.step, until=time.monotonic() + given.minutes * 60))
-    RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    sys.stdout.write(RESULT.read_text(encoding="utf-8"))
+    until = time.monotonic() + given.minutes * 60
+    result = asyncio.run(measured(given.step, most=given.most, least=given.least, until=until))
+    given.out.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.stdout.write(given.out.read_text(encoding="utf-8"))
     return 1 if result["wrong"] else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import zipfile
@@ -143,3 +144,30 @@ async def test_a_ring_of_parents_ends(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"id": "c", "mapping": ring, "current_node": "a"}]))
     async with opened(tmp_path / "me.db") as memory:
         assert (await memory.import_(path)).added == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"in":"sessions"', '"in":"sessions","session_id":{"a":[{}]}'),
+        ('{"in":"memories"', '{"kind":"\\ud800","in":"memories"'),
+        ('"source":"user"', '"source":"a bird"'),
+        ('"commit":1', '"commit":[1]'),
+        ('"row":"1"', '"row":"99999999999999999999"'),
+    ],
+)
+async def test_an_export_that_says_what_cannot_be_is_refused_or_read_without_it(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.add("hello", session="s")
+        await memory.export(tmp_path / "all.jsonl")
+    whole = (tmp_path / "all.jsonl").read_text()
+    assert old in whole
+    (tmp_path / "all.jsonl").write_text(whole.replace(old, new))
+    async with opened(tmp_path / "other.db") as other:
+        with contextlib.suppress(InvalidError):
+            await other.import_(tmp_path / "all.jsonl")
+        await other.remember("Boris plays chess")
+        assert "Boris plays chess" in {hit.content for hit in (await other.search("chess tea hello")).hits}

@@ -408,6 +408,7 @@ async def test_what_is_written_is_found_at_once_though_the_index_failed(folder):
 
 
 NEVER_A_ROW = {
+    "a session named by a list": ("sessions.jsonl", '{"row":"9","commit":1,"seal":"00","session_id":[{}]}'),
     "half of a surrogate pair": ("memories.jsonl", r'{"content":"\ud800"}'),
     "a number for a text": ("entities.jsonl", '{"name":"Dora","type":0}'),
     "a number for an id": ("memories.jsonl", '{"id":7,"content":"x"}'),
@@ -480,3 +481,30 @@ async def test_what_editors_do_to_whole_files_loses_nothing(folder, what, with_i
             await memory.gc()
             await memory.remember(f"and life goes on {number}")
             assert failing(await memory.doctor()) == set()
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_a_word_nobody_knows_for_where_a_memory_comes_from_is_believed_least(folder, with_index):
+    await filled(folder)
+    rewritten(
+        folder, "memories.jsonl", lambda found: [found[0].replace('"source":"user"', '"source":"a bird"'), *found[1:]]
+    )
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        (hit,) = [hit for hit in (await memory.search("tea")).hits if "tea" in hit.content]
+        assert hit.trust == "web"
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_an_erasure_written_by_hand_keeps_no_folder_shut(folder, with_index):
+    """It has the files written anew, by an index that is being made itself."""
+    await filled(folder)
+    line = {"kind": "erasure", "owner_user_id": "me", "what": "memory", "at": "2026-01-01", "rows": 0, "digest": ""}
+    with (folder / "runs.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    if not with_index:
+        without_index(folder)
+    async with opened(folder) as memory:
+        assert "Anna likes tea" in await facts(memory)
+    assert not list(folder.glob(".index.building*"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 from tests.store.folders import everything, lines, without_index
 from tests.store.histories import OPTIONS, HandClock, History
 from tests.store.making import failing
 
 from ricordo import Memory
+from ricordo.errors import StoreError
 from ricordo.store.sqlite import faults
 
 
@@ -239,3 +241,23 @@ async def test_a_torn_marker_of_a_rewriting_does_not_count(folder):
         assert failing(await memory.doctor()) == set()
     assert everything(folder) == before
     assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+async def test_bytes_of_what_was_erased_that_a_full_disk_keeps_go_at_the_next_opening(tmp_path, kind):
+    def full(point):
+        if point == "erase: before rewriting":
+            raise apsw.FullError("as if the disk were full")
+
+    place = f"{tmp_path}/m/" if kind == "folder" else tmp_path / "m" / "me.db"
+    async with Memory.open(place, embedder=None) as memory:
+        secret = await memory.remember("Canary-lemur-77 was seen")
+        await memory.remember("Anna likes tea")
+        faults.install(full)
+        with pytest.raises(StoreError, match="it is erased, but bytes of it are left"):
+            await memory.erase(id=secret.id)
+        faults.install(None)
+        assert [node.content for node in (await memory.list()).nodes] == ["Anna likes tea"]
+    async with Memory.open(place, embedder=None) as memory:
+        await memory.settle(20)
+    assert not [path for path in (tmp_path / "m").iterdir() if b"lemur-77" in path.read_bytes()]

@@ -94,8 +94,9 @@ def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
                     if row.get("lines") == number - 2:
                         return number - 2
                     break
-                name = str(row.pop("in", "")).encode()
-                line = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+                name = str(row.pop("in", "")).encode("utf-8", "replace")
+                text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+                line = text.encode("utf-8", "surrogatepass") + b"\n"  # half of a pair is refused by who reads it
             wanted = _NAMES.get(name.decode("utf-8", "replace"))
             if wanted is None or not line.endswith(b"\n"):
                 raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")

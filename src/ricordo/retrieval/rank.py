@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import exp, inf
@@ -170,34 +170,35 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], al
 
 
 def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
-    """Apply what is known of each memory itself; best first, newer ones where that is equal. In plain Python, which for
-    some thirty candidates takes half the time of numpy.
-    """
+    """Apply what is known of each memory itself; best first, newer ones where that is equal."""
     weighed = []
     for candidate, memory in zip(candidates, known, strict=True):
         factors, score = factors_of(memory, now=now), candidate.score
         for factor in factors:
-            score += abs(score) * (factor - 1)
+            if factor != 1:  # most are
+                score += abs(score) * (factor - 1)
         weighed.append(Ranked(candidate.key, candidate.place, score, factors))
-    is_order = [each.reads_like_an_order for each in known]
-    if any(is_order):
-        weighed = _below_all(weighed, is_order)
-    order = sorted(range(len(weighed)), key=lambda n: (is_order[n], -weighed[n].score, -weighed[n].key))
-    return [weighed[n] for n in order]
+    if any(each.reads_like_an_order for each in known):
+        return _below_all(weighed, [each.reads_like_an_order for each in known])
+    return _best_first(weighed)
+
+
+def _best_first(weighed: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(weighed, key=lambda each: (each.score, each.key), reverse=True)
 
 
 def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Ranked]:
-    """With one more factor each, so that no order stands before anything else. However they are worded: who writes them
-    can repeat the words of any question.
+    """The best first, orders after all else, which they get one more factor for. However they are worded: who writes
+    them can repeat the words of any question.
     """
     least = min((each.score for each, order in zip(weighed, is_order, strict=True) if not order), default=inf)
-    lowered = []
+    orders, others = list[Ranked](), list[Ranked]()
     for each, order in zip(weighed, is_order, strict=True):
         is_above = order and each.score > least and each.score != 0
         factor = 1 + (least - each.score) / abs(each.score) if is_above else 1.0
         score = each.score + abs(each.score) * (factor - 1)
-        lowered.append(each._replace(score=score, factors=(*each.factors, factor)))
-    return lowered
+        (orders if order else others).append(each._replace(score=score, factors=(*each.factors, factor)))
+    return _best_first(others) + _best_first(orders)
 
 
 def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]:

@@ -40,10 +40,10 @@ _SUM_AT = -(len(_SUM) + 2 * _SUM_BYTES + len(_SUM_END))
 _LARGEST = 1 << 63
 _WORDS: Mapping[type, str] = {str: "text", int: "whole number", float: "number", bytes: "base64"}
 _HOLDS: Mapping[str, type] = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SAYS: Mapping[str, tuple[type, ...]] = {
     "commit": (int,), "row": (str, list), "kind": (str,), "id": (str,), "seal": (str,), "sum": (str,),
-    "owner_user_id": (str,), "chat_id": (str,),
+    "owner_user_id": (str,), "chat_id": (str,), "session_id": (str,),
 }  # fmt: skip
 """What a line says of itself, and the sort of value that is said with."""
 

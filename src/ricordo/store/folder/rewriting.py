@@ -70,7 +70,7 @@ def rewrite(connection: apsw.Connection, shapes: Shapes, folder: Path, disk: Dis
         OSError: the disk is full or failing; the old files stand.
         apsw.BusyError: somebody changed the files meanwhile.
     """
-    sweep(folder)
+    sweep(folder, used=connection.filename)
     _keep_what_was_not_used(read_unused(connection), folder, disk)
     sums = {}
     try:
@@ -139,13 +139,16 @@ def keep_aside(folder: Path, aside: Path) -> None:
             os.link(path, aside / path.name)
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, *, used: str = "") -> None:
     """Take away what processes left that ended in the middle: it may hold what is erased now. Under the lock nobody
     else is at work in it.
+
+    Args:
+        used: the index at hand, which may be one that is being made.
     """
     for pattern in (f".*{PARTIAL}", f"{BUILDING}*"):
         for path in folder.glob(pattern):
-            if path.is_file():
+            if path.is_file() and not (used and path.name.startswith(Path(used).name)):
                 path.unlink(missing_ok=True)
 
 

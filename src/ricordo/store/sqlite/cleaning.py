@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from ricordo.errors import StoreError
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.connection import connect, transaction, translated
 
@@ -55,6 +56,11 @@ def clean(path: Path, *, patience_s: float) -> Cleaned:
             faults.reached("erase: before cutting the log")
             is_done = _cut_log(connection, patience_s=patience_s)
             return Cleaned(is_done=is_done, bytes_before=before, bytes_after=_size(connection))
+        except apsw.FullError as error:
+            raise StoreError(
+                "it is erased, but bytes of it are left in the file: the disk is too full to write that anew",
+                hint="free some space and open the store again",
+            ) from error
         finally:
             connection.close()
 
