@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from ricordo.errors import InvalidError
 
@@ -29,6 +30,7 @@ def to_ms(at: datetime, *, name: str = "at") -> int:
     return (at - _EPOCH) // _MILLISECOND
 
 
+@lru_cache(maxsize=4_096)
 def from_ms(ms: int) -> datetime:
-    """The aware UTC datetime of Unix milliseconds."""
+    """The aware UTC datetime of Unix milliseconds. Cached: a memory tells the same moment several times."""
     return _EPOCH + ms * _MILLISECOND

@@ -42,7 +42,7 @@ def without_recalled(text: str, place: str = PLACE) -> str:
     >>> without_recalled("Hi. <recalled-memory>\\n- Anna lives in Rome\\n</recalled-memory> Where is she?")
     'Hi. [recalled memory] Where is she?'
     """
-    if TAG in text or TAG in text.lower():
+    if "-" in text and TAG in text.lower():  # most texts hold no hyphen, and need not be copied
         text = _without_fenced(text, place)
     if "[id:" in text:
         text = _without_runs(text, place)

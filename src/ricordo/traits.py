@@ -7,13 +7,13 @@ numbers and times in them takes longer than all the rest of a search; here they 
 from __future__ import annotations
 
 import re
-import sys
-from array import array
 from collections.abc import Sequence
-from functools import lru_cache
+from struct import Struct
 from zlib import crc32
 
 from ricordo.times import mentions_time
+from ricordo.words import raw_words
+from ricordo.words.by_word import ByWord
 
 ASKS = 1
 """A question mark stands in it."""
@@ -25,13 +25,15 @@ NUMBER = 8
 NAME = 16
 TIME = 32
 
+_DIGITS = 1 << 31
+"""Said of a word and of no text: whether it has figures, which may be those of a year."""
+
+_HEAD = Struct("<II")
 HEADER = 2
 """How many numbers stand before the words: the flags above, and the length in characters."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
-_INSIDE_WORDS = re.compile(r"[0-9']")
-_MIXED = re.compile(r"[0-9'](?:(?=[A-Za-z])|(?<=[A-Za-z].))")
 # A capital within a sentence, but for that of "I'm". It stands first, so that a search looks at nothing else.
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞА-ЯЁ](?<=[\w,;:'’\"] .)(?!(?<=I)['’])[\w'’-]+")
 QUESTION_MARKS = ("?", "？")
@@ -83,41 +85,43 @@ def traits_of(content: str, terms: Sequence[str], words: Sequence[str] | None = 
         terms: those of the text and of what it is found by besides, repeats included, in any order.
         words: of the text, as `raw_words` gives them, where they are known already.
     """
-    numbers = array("I", [_flags(content, words), len(content), *map(term_code, terms)])
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
+    flags = _flags(content, raw_words(content) if words is None else words)
+    return _HEAD.pack(flags, len(content)) + b"".join(map(_CODES.__getitem__, terms))
 
 
-@lru_cache(maxsize=65_536)
 def term_code(term: str) -> int:
     """A number that stands for an index term, 1 to 2**32 - 1. Two terms hardly ever share one."""
     return crc32(term.encode("utf-8", "ignore")) or 1
 
 
-def _flags(text: str, words: Sequence[str] | None) -> int:
-    # Words are runs of letters, but for those with figures or apostrophes inside; most texts have neither.
-    is_plain = text.isascii() and _INSIDE_WORDS.search(text) is None
-    has_digits = not is_plain and _DIGIT.search(text) is not None
-    letters = _runs_of_letters(text, words, is_plain=is_plain)
-    flags = 0
+_CODES = ByWord(lambda term: term_code(term).to_bytes(4, "little"))
+
+
+def _flags(text: str, words: Sequence[str]) -> int:
+    told = 0
+    for each in set(map(_TOLD.__getitem__, words)):
+        told |= each
+    flags = told & ~_DIGITS
     if "?" in text or "？" in text:
-        flags = ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
-    if not _FIRST_PERSON_WORDS.isdisjoint(letters):
-        flags |= FIRST_PERSON
-    if has_digits or not _NUMBER_WORDS.isdisjoint(letters):
-        flags |= NUMBER
+        flags |= ASKS | (ENDS_ASKING if text.rstrip().endswith(QUESTION_MARKS) else 0)
     if not text.islower() and _NAME.search(text) is not None:
         flags |= NAME
-    if mentions_time(text, letters, has_digits=has_digits):
+    if told & _DIGITS and mentions_time(text, ()):
         flags |= TIME
     return flags
 
 
-def _runs_of_letters(text: str, words: Sequence[str] | None, *, is_plain: bool) -> Sequence[str]:
-    """Those of a text, in lower case and any order; the words themselves where they are known and no figure or
-    apostrophe touches a letter, for that is quicker. A number among them is no word anybody looks for.
+def _told_by(word: str) -> int:
+    """The flags a word alone sets on a text, and whether it has figures. What stands between figures and apostrophes
+    are words, too: "i'm" speaks of oneself.
     """
-    if words is None or not (is_plain or (text.isascii() and _MIXED.search(text) is None)):
-        return _LETTERS.findall(text.lower())
-    return words
+    letters = _LETTERS.findall(word)
+    flags = 0 if _FIRST_PERSON_WORDS.isdisjoint(letters) else FIRST_PERSON
+    if _DIGIT.search(word) is not None:
+        flags |= NUMBER | _DIGITS
+    if not _NUMBER_WORDS.isdisjoint(letters):
+        flags |= NUMBER
+    return flags | (TIME if mentions_time(word, letters, has_digits=False) else 0)
+
+
+_TOLD = ByWord(_told_by)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tests.crash.fuzz import fuzz
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_thousand_strange_texts_through_every_door(tmp_path, seed):
-    found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=1_000, seed=seed))
+def test_a_thousand_strange_texts_through_every_door(tmp_path):
+    found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=1_000, seed=1))
     assert found.failures == []
     assert unsound == []
     assert found.refused["invalid"] > 50, "nothing was refused: the texts are not strange any more"

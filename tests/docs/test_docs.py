@@ -31,6 +31,10 @@ LIBRARIES = {
 """What an adapter needs that only `make adapters` installs."""
 
 
+PATIENT = {"RICORDO_FRESH_WAIT_MS": "60000", "RICORDO_SEARCH_DEADLINE_MS": "600000"}
+"""The default embedder may take long to load here."""
+
+
 def libraries_of(program: str) -> set[str]:
     return {LIBRARIES[name] for name in re.findall(r"ricordo\.doors\.(\w+)", program) if name in LIBRARIES}
 
@@ -51,7 +55,7 @@ def test_a_program_in_the_documents_runs(program: str, tmp_path: Path) -> None:
 def run_as_documented(program: str, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "RICORDO_FRESH_WAIT_MS": "60000"},  # the default embedder may take long to load here
+        env={**os.environ, **PATIENT},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -69,7 +73,7 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 
 
 def test_the_readme_shows_what_the_demo_and_the_first_commands_print(tmp_path: Path) -> None:
-    store = {"RICORDO_STORE": str(tmp_path / "me.db"), "RICORDO_FRESH_WAIT_MS": "60000", "COLUMNS": "100"}
+    store = {"RICORDO_STORE": str(tmp_path / "me.db"), **PATIENT, "COLUMNS": "100"}
 
     def printed(*command: str) -> list[str]:
         done = subprocess.run(

@@ -168,7 +168,7 @@ async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
     """Some of them: `tests/crash/prefixes.py` tries every one."""
     torn = await prefixes.written(folder)
     line = torn.before_its_line
-    lengths = [*range(0, line, 23), *range(line, torn.total + 1, 11), torn.total - 1, torn.total]
+    lengths = [*range(0, line, 71), *range(line, torn.total + 1, 29), torn.total - 1, torn.total]
     assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == (len(lengths), {})
 
 

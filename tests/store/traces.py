@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from ricordo.words import index_terms
 
@@ -35,16 +38,34 @@ def forms(word: str) -> set[bytes]:
         found.add(text.encode().hex().upper().encode())
         for shift in range(3):  # base64 is another text at each of three places; its ends depend on the neighbours
             coded = base64.b64encode(b"\0" * shift + text.encode())
-            found.add(coded[4 if shift else 0 : len(coded) // 4 * 4 - 4])
+            piece = coded[4 if shift else 0 : len(coded) // 4 * 4 - 4]
+            if len(piece) >= 8:  # four characters of base64 stand somewhere in a hash of every few megabytes
+                found.add(piece)
     return found
 
 
 def traces(folder: Path, words: Iterable[str]) -> list[str]:
     """Where any of the words still is."""
-    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return [
-        f"{word} in {path.name}"
-        for word in words
-        for path, data in files.items()
-        if any(form in data for form in forms(word))
-    ]
+    words_of = defaultdict(set)
+    for word in words:
+        for form in forms(word):
+            words_of[form].add(word)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [f"{word} in {path.name}" for path in files for word in sorted(_found(path.read_bytes(), words_of))]
+
+
+def _found(data: bytes, words_of: Mapping[bytes, set[str]]) -> set[str]:
+    """The words of which a form stands in the data. Compared only where a form's first three bytes stand."""
+    begun = defaultdict(list)
+    for form in words_of:
+        begun[int.from_bytes(form[:3])].append(form)
+    begins = np.zeros(1 << 24, dtype=bool)
+    begins[list(begun)] = True
+    row = np.frombuffer(data, dtype=np.uint8).astype(np.int32)
+    threes = row[:-2] << 16 | row[1:-1] << 8 | row[2:]
+    found: set[str] = set()
+    for at in np.flatnonzero(begins[threes]).tolist():
+        for form in begun[int(threes[at])]:
+            if data.startswith(form, at):
+                found |= words_of[form]
+    return found

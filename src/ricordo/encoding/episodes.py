@@ -76,22 +76,24 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     known = snapshot.known_ids(ids) if ids else {}
     silent = snapshot.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
     fresh: dict[str, Node] = {}
-    seen: dict[str, Screened] = {}
+    seen: list[Screened] = []
     for given, passed in zip(episodes, all_screened(snapshot, episodes), strict=True):
         node = passed.node
         if node is None:  # all of it was erased before
             continue
-        check_same(snapshot, node, known, given=given)
+        if known:
+            check_same(snapshot, node, known, given=given)
         if fresh.get(node.id, node).content != node.content:
             raise ConflictError(f"id {node.id} is given to two messages", hint="leave ids out to get fresh ones")
-        if node.id not in known and not is_silent(node.session, silent):
-            fresh.setdefault(node.id, node)
-            seen.setdefault(node.id, passed)
+        if node.id not in fresh and node.id not in known and not is_silent(node.session, silent):
+            fresh[node.id] = node
+            seen.append(passed)
     change = Change(
-        add=tuple(fresh.values()), withheld_spans=tuple(span for each in seen.values() for span in each.spans),
-        said_anew=tuple({number: None for each in seen.values() for number in each.anew}),
+        add=tuple(fresh.values()), withheld_spans=tuple(span for each in seen for span in each.spans),
+        said_anew=tuple({number: None for each in seen for number in each.anew}),
     )  # fmt: skip
-    return overhear(snapshot, change, scope=scope, heard={node_id: each.heard for node_id, each in seen.items()})
+    cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
+    return overhear(snapshot, change, scope=scope, heard=cut)
 
 
 def check_same(

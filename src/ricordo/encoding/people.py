@@ -231,11 +231,9 @@ def overhear(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping
     """A change that adds messages, with the relations that the owner says outright in them.
 
     Args:
-        heard: what of each message may be learnt from, by id.
+        heard: what may be learnt from a message, by id, where that is not all of it.
     """
-    if not change.add:
-        return change
-    told = (replace(node, content=heard[node.id]) if heard[node.id] != node.content else node for node in change.add)
+    told = (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add)
     telling = [node for node in told if may_name_relation(node.content)]
     if not telling:
         return change

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ricordo.clock import to_ms
 from ricordo.encoding.speech import is_persons_word
@@ -18,8 +19,7 @@ Span = tuple[str, int, int, int]
 _SECOND_HAND = frozenset(("extraction", "consolidation", "import", "tool_result", "web"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screened:
+class Screened(NamedTuple):  # not a dataclass: each message of an import makes one, and these are made sooner
     """A message as it may be stored, None where nothing may; what of it may be heard; and what it says anew."""
 
     node: Node | None
@@ -32,7 +32,7 @@ def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
     """The messages of one caller, in order. Usually nothing is withheld from them, and nothing more is asked."""
     space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
     if space is None or not withholding.withholds(snapshot, space):
-        return [Screened(node=node, heard=node.content) for node in nodes]
+        return [Screened(node, node.content) for node in nodes]
     return [screened(snapshot, node) for node in nodes]
 
 

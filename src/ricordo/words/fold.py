@@ -15,13 +15,17 @@ from typing import NamedTuple
 
 import Stemmer
 
+from ricordo.words.by_word import ByWord
+
 MAX_WORD_CHARS = 64
 """A longer run of letters is a key, a hash or a data URL: it is cut, so that it cannot bloat the index."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
-_PLAIN_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")  # the same within ASCII, in two thirds of the time
-_APART = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
+_PLAIN_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")  # the same within ASCII
+# ASCII in lower case with nothing between words but blanks; apostrophes stay, for some stand inside words.
+_APART = bytes(ord(chr(code).lower()) if chr(code).isalnum() or chr(code) == "'" else 32 for code in range(128)) * 2
 _ASCII = re.compile(r"[a-z0-9]+\Z")
+_PARTS = ByWord(_PLAIN_WORD.findall)
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f]+")
 _POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
 _APOSTROPHES = re.compile(r"['’ʼ]")
@@ -43,9 +47,16 @@ def raw_words(text: str) -> list[str]:
     """The words of a text in lower case: runs of letters and figures, also around an apostrophe."""
     if not text.isascii():
         return _WORD.findall(text.lower())
-    if "'" in text:
-        return _PLAIN_WORD.findall(text.lower())
-    return text.lower().translate(_APART).split()
+    words = text.encode().translate(_APART).decode().split()
+    if "'" not in text:
+        return words
+    found: list[str] = []
+    for word in words:
+        if "'" in word:
+            found += _PARTS[word]
+        else:
+            found.append(word)
+    return found
 
 
 def index_terms(text: str, words: list[str] | None = None) -> list[str]:
@@ -59,11 +70,11 @@ def index_terms(text: str, words: list[str] | None = None) -> list[str]:
     """
     words = raw_words(text) if words is None else words
     if text.isascii():
-        return list(map(_term, words))
+        return list(map(_TERMS.__getitem__, words))
     terms: list[str] = []
     for word in words:
         if word.isascii():
-            terms.append(_term(word))
+            terms.append(_TERMS[word])
         else:
             terms.extend(_foreign_terms(word))
     return terms
@@ -75,10 +86,10 @@ def _foreign_terms(word: str) -> list[str]:
     terms: list[str] = []
     end = 0
     for run in _CJK.finditer(folded):
-        terms.extend(_term(part) for part in _WORD.findall(folded[end : run.start()]))
+        terms.extend(_TERMS[part] for part in _WORD.findall(folded[end : run.start()]))
         terms.extend(_pairs(run.group()))
         end = run.end()
-    terms.extend(_term(part) for part in _WORD.findall(folded[end:]))
+    terms.extend(_TERMS[part] for part in _WORD.findall(folded[end:]))
     return [term for term in terms if term]
 
 
@@ -86,15 +97,17 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-@lru_cache(maxsize=65_536)
 def _term(word: str) -> str:
-    """One folded and stemmed word. Cached: a conversation uses few different words."""
+    """One folded and stemmed word."""
     word = _POSSESSIVE.sub("", word[:MAX_WORD_CHARS])
     word = _APOSTROPHES.sub("", word)
     if _ASCII.match(word):
         return _stem("english", word) if not word.isdigit() else word
     script = _script(word)
     return _stem(_STEMMERS.get(script, ""), _without_accents(word, script))
+
+
+_TERMS = ByWord(_term)
 
 
 def _script(word: str) -> str:

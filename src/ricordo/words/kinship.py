@@ -167,9 +167,12 @@ def _first_words() -> frozenset[str]:
 def may_name_relation(text: str) -> bool:
     """Whether a text may speak of a relation of the speaker's: quick, and true a little too often."""
     lowered = text.lower()
-    if not any(beginning in lowered for beginning in _BEGINNINGS):
-        return False
-    return any(folded(found.group(1)) in _first_words() for found in _AFTER_MINE.finditer(text))
+    for (
+        beginning
+    ) in _BEGINNINGS:  # `any` over a generator takes twice as long, and nearly all that come here leave here
+        if beginning in lowered:
+            return any(folded(found.group(1)) in _first_words() for found in _AFTER_MINE.finditer(text))
+    return False
 
 
 def relations_in(text: str) -> frozenset[str]:

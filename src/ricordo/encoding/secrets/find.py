@@ -15,13 +15,13 @@ What to do with findings (`secrets = redact | refuse | keep`) is the caller's de
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ricordo.encoding.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES, Family
 from ricordo.encoding.secrets.patterns import FORMS
 from ricordo.encoding.secrets.shapes import DIGIT_SHAPES, SHAPES, Shape
 from ricordo.encoding.secrets.statements import find_said
 from ricordo.encoding.secrets.values import end_of_run, is_placeholder, is_slug
+from ricordo.words.by_word import ByWord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +127,15 @@ def _between(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator
 def _may_hold_secrets(text: str) -> bool:
     """The cheap question that lets nearly every message through: is there a long piece, or a word that may be part of
     one? No stem has a blank inside."""
-    words = text.split()
-    return max(map(len, words), default=0) >= _LONG or any(map(_is_telling, words))
+    return any(map(_TELLING.__getitem__, text.split()))
 
 
-@lru_cache(maxsize=65_536)
 def _is_telling(word: str) -> bool:
-    """Whether a short word holds a stem or a figure. Cached: a conversation uses few different words, and none that is
-    long enough for a credential comes here."""
-    return _has_stem(_lower(word)) or _DIGIT.search(word) is not None
+    """Whether a word is long, or holds a stem or a figure."""
+    return len(word) >= _LONG or _has_stem(_lower(word)) or _DIGIT.search(word) is not None
+
+
+_TELLING = ByWord(_is_telling, longest=_LONG - 1)  # what is long enough for a credential is not kept
 
 
 def _has_stem(lowered: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, TypeGuard
 
 import apsw
@@ -13,15 +12,12 @@ from ricordo.store.folder.gathering import text_of_key, where_key
 from ricordo.store.folder.keys import KnownKeys
 from ricordo.store.folder.layout import MEMORY_FILES
 from ricordo.store.folder.lines import Line, Shape, Shapes, Unfit, encode, milliseconds
+from ricordo.store.sqlite.inserting import insert_all
 from ricordo.store.sqlite.queries import sql
-
-# So many rows of one statement take two thirds of the time that they take one by one.
-_AT_ONCE = 25
+from ricordo.store.sqlite.rows import Row
 
 _KEY_DIGITS = 18
 """Of the largest key that SQLite can hold, less one."""
-
-Row = tuple[Any, ...]
 
 
 def shape_of(shapes: Shapes, file: str, line: Line) -> Shape | None:
@@ -56,20 +52,12 @@ class Inserting:
         marks = f"({', '.join('?' * len(columns))})"
         self._connection = connection
         self._one = f'INSERT INTO "{table}" ({names}) VALUES {marks}'
-        self._many = f"{self._one}{f', {marks}' * (_AT_ONCE - 1)}"
-
-    def all(self, rows: Sequence[Row]) -> None:
-        """Raises apsw.Error where one of them cannot be; then some of the others may be there."""
-        whole = len(rows) - len(rows) % _AT_ONCE
-        lots = (tuple(chain.from_iterable(rows[at : at + _AT_ONCE])) for at in range(0, whole, _AT_ONCE))
-        self._connection.executemany(self._many, lots)
-        self._connection.executemany(self._one, rows[whole:])
 
     def possible(self, rows: Sequence[Row]) -> list[str | None]:
         """Put in all that can be. Why not, for each; None where it was."""
         self._connection.execute("SAVEPOINT inserting")
         try:
-            self.all(rows)
+            insert_all(self._connection, self._one, rows)
             found: list[str | None] = [None] * len(rows)
         except (apsw.ConstraintError, apsw.MismatchError):
             self._connection.execute("ROLLBACK TO inserting")

@@ -42,7 +42,6 @@ from ricordo.store.folder.lines import (
 from ricordo.store.folder.putting import (
     COMMIT_COLUMNS,
     Inserting,
-    Row,
     adopted_by,
     commit_row,
     drop_dangling,
@@ -56,6 +55,7 @@ from ricordo.store.folder.state import Unused
 from ricordo.store.sqlite.apply import Rows, write_rows
 from ricordo.store.sqlite.connection import connect, transaction
 from ricordo.store.sqlite.queries import sql
+from ricordo.store.sqlite.rows import Row
 from ricordo.store.sqlite.schema import Migration, prepare
 
 _MANY_LINES = 2_000
@@ -64,7 +64,9 @@ _MANY_LINES = 2_000
 # Rows are read after those that triggers of theirs look into, whatever file they stand in.
 _IN_ORDER = (SESSIONS, *(name for name in ROW_FILES if name != SESSIONS))
 
-_LOT = 1_000
+# The words of a lot go to disk together: from smaller ones FTS5 has more to merge. Five thousand rows are a few MB.
+_LOT = 5_000
+_TOLD_EVERY = 1_000
 _LARGEST_KEY = 1 << 62
 
 
@@ -171,7 +173,7 @@ class _Builder:
         size = path.stat().st_size if path.exists() else 0
         for offset, raw in lines_of(path):
             self._passed += 1
-            if self._passed % _LOT == 0:
+            if self._passed % _TOLD_EVERY == 0:
                 self._progress(self._passed, max(self._total, self._passed))
             if not raw.strip():
                 continue

@@ -27,6 +27,7 @@ from ricordo.model import (
 )
 from ricordo.store.sqlite import faults, withholding
 from ricordo.store.sqlite.connection import all_terms, stored_terms
+from ricordo.store.sqlite.inserting import insert_all
 from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.restoring import put_back, restored_rows
 from ricordo.store.sqlite.rows import (
@@ -57,6 +58,8 @@ _ASSOCIATED = 0.3
 
 # What these put in is new for certain, and there once: the digest need not be taken from the store.
 _PLAIN = frozenset(("session_insert", "node_insert"))
+# What imports write most of, but for full text.
+_WIDE = frozenset(("node_insert", "node_traits"))
 
 
 @dataclass(slots=True)
@@ -157,7 +160,9 @@ def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
 def write_rows(connection: apsw.Connection, given: Rows) -> None:
     """Write rows and what goes with them, in the running transaction."""
     for statement, rows in given.by_statement.items():
-        if rows:
+        if rows and statement in _WIDE:
+            insert_all(connection, sql(statement), rows)
+        elif rows:
             connection.executemany(sql(statement), rows)
         if statement == "node_insert":
             faults.reached("apply: after nodes")
