@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -367,6 +368,15 @@ async def test_an_index_deleted_while_the_folder_is_open_is_made_anew_at_the_nex
         assert await facts(memory) == {"Anna likes tea"}
         await memory.remember("Boris plays chess")
         assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
+        assert failing(await memory.doctor()) == set()
+
+
+async def test_a_reader_that_comes_after_the_index_was_deleted_has_it_made_anew(folder):
+    async with opened(folder) as memory:
+        await memory.remember("Anna likes tea")
+        (folder / "index.db").unlink()
+        # More questions at once than threads have asked before: those that come new find no index.
+        assert await asyncio.gather(*(facts(memory) for _ in range(8))) == [{"Anna likes tea"}] * 8
         assert failing(await memory.doctor()) == set()
 
 

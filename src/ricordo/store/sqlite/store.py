@@ -101,6 +101,8 @@ class Store:
         return self.folder.place if self.folder else 0
 
     def _connect_reader(self) -> apsw.Connection:
+        if self.folder and not self.path.exists():
+            self._writer.submit(lambda _: None).result()  # the index was deleted: whoever writes makes it anew first
         return connect(self.path, read_only=True, patience_s=self._patience_s)
 
     def _check(self) -> None:
