@@ -68,7 +68,11 @@ class LookedUpWithWords(LookedUp):
 
         super().__init__(task)
         self._words = {
-            text: (list(found.pieces), np.array(found.vectors, np.float32).reshape(len(found.pieces), -1))
+            # Of some known questions every word is a function word.
+            text: (
+                list(found.pieces),
+                np.array(found.vectors, np.float32).reshape(len(found.pieces), -1 if found.pieces else 0),
+            )
             for text, found in task.words.items()
         }
 

@@ -221,12 +221,16 @@ def document(row: dict[str, Any]) -> Document:
 
 
 async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[float]], dict[str, Words]]:
-    """The default embedder's vector of each text and, of texts without a date, its word pieces and their vectors."""
+    """The default embedder's vector of each text and, of texts without a date, its word pieces and their vectors; also
+    of the questions that Ricordo compares others with.
+    """
     from ricordo.embedding.default import embedder
+    from ricordo.retrieval.exemplars import EXEMPLARS
 
     default = embedder()
     documents = [document for each in conversations for document in each.documents]
     texts = [each.text for each in documents] + [one.text for each in conversations for one in each.questions]
+    texts += [question for known in EXEMPLARS.values() for question in known]
     vectors, words = {}, {}
     for part in batches(texts, "turns and questions"):
         for text, found in zip(part, await default.embed_with_words(part), strict=True):
