@@ -95,12 +95,15 @@ class Workload:
             embedder = self.dice.choice(("hashing", "hashing", Letters()))
             settings = Settings(durability=self.dice.choice(("disk", "process")))
             say(opening=turn)
-            self.memory = await Memory.open(self.path, embedder=embedder, settings=settings)
+            self.memory = await self.opened(embedder, settings)
             say(ready=turn)
             await asyncio.gather(
                 *(self.caller(random.Random(self.seed * 1_000 + turn * 10 + n)) for n in range(CALLERS))
             )
             await self.leave()
+
+    async def opened(self, embedder, settings):
+        return await Memory.open(self.path, embedder=embedder, settings=settings)
 
     async def leave(self):
         """Often something nobody awaited is in the queue; once `close` has returned it counts as written."""
@@ -244,6 +247,19 @@ class Workload:
             say(did="copy", path=str(target))
 
 
+def until_it_does(open_memory):
+    """Opening writes too, where the store is new or its embedder another one, and is tried again as a person would."""
+
+    async def attempts(*args):
+        while True:
+            try:
+                return await open_memory(*args)
+            except RicordoError:
+                say(refused=True)
+
+    return attempts
+
+
 async def in_trouble(workload, rounds):
     """The same, where batches fail: a refused write is refused, and only what returned is acknowledged."""
 
@@ -260,6 +276,7 @@ async def in_trouble(workload, rounds):
                  "tidy", "rebuild"):  # fmt: skip
         setattr(workload, name, stubborn(getattr(workload, name)))
     workload.leave = stubborn(workload.leave)
+    workload.opened = until_it_does(workload.opened)
     await workload.run(rounds)
 
 
