@@ -26,6 +26,7 @@ from ricordo.model import Run, Scope
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.calibration import Floors
+from ricordo.retrieval.pace import Pace
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.quoting import Told
 from ricordo.retrieval.usage import UsageLog
@@ -69,6 +70,7 @@ class Engine:
         self._vectors: tuple[int, VectorShelves] | None = None
         self._warming: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
+        self._pace = Pace(store, brief_ms=settings.brief_search_ms)
         self._usage = UsageLog(store)
         self._told = Told()
         self._floors = Floors(
@@ -156,6 +158,7 @@ class Engine:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
+            read=lambda ask, kind: self._pace.read(ask, (scope, kind), is_calm=not self._warming),
             embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
             shown=lambda keys: self._usage.note(keys, now=self.now()),
             told=lambda hits: self._told.keep(scope, hits),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.embedding.words import Embedded
@@ -19,6 +19,8 @@ from ricordo.retrieval.request import Request, query_of
 from ricordo.store import Links, Snapshot, Store
 from ricordo.store.sqlite.models import Model, known_models
 from ricordo.times import find_interval
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
@@ -52,6 +54,12 @@ class Question:
         return self.models is None or known_models(snapshot) == self.models
 
 
+class Read(Protocol):
+    """Asks the store from one snapshot; `kind` names questions that take about the same time."""
+
+    def __call__(self, ask: Callable[[Snapshot], T], kind: str) -> Awaitable[T]: ...
+
+
 class Embed(Protocol):
     """Embeds a question; `anew` asks the store first which models it has now."""
 
@@ -62,7 +70,7 @@ class Embed(Protocol):
 class Asking:
     """All a question needs of the house.
 
-    `warm` begins to read the vectors of memories;
+    `read` asks the store where that takes least; `warm` begins to read the vectors of memories;
     `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
     embedded with, which is done when they are first asked for. `shown` takes the keys of what a
     search showed, `told` what a context told. `floor` gives what chance reaches by an embedder's key, or by words
@@ -74,6 +82,7 @@ class Asking:
     now: int
     zone: ZoneInfo
     vectors: VectorShelves
+    read: Read
     embed: Embed
     warm: Callable[[], None]
     exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
@@ -142,7 +151,7 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
             until=max(until, time.monotonic() + _GRACE_S),
         )  # fmt: skip
 
-    answer = await asking.store.read(look)
+    answer = await asking.read(look, "narrowed search" if plan.filter(None).narrows else "search")
     return None if answer is None else (answer, plan)
 
 

@@ -71,8 +71,8 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
     hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
     beside = Beside()
     if hits and as_of is None:
-        beside = await asking.store.read(
-            lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now)
+        beside = await asking.read(
+            lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now), "beside"
         )
     drafts = drafted(hits, beside, session=session, now=asking.now, zone=asking.zone)
     found = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)

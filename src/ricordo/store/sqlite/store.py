@@ -100,10 +100,12 @@ class Store:
         """Which file the index of a folder is now: what was read from another one is out of date."""
         return self.folder.place if self.folder else 0
 
-    def _connect_reader(self) -> apsw.Connection:
+    def _connect_reader(self, *, waits: bool = True) -> apsw.Connection:
         if self.folder and not self.path.exists():
+            if not waits:
+                raise UnavailableError("the index was deleted", hint="it is made anew")
             self._writer.submit(lambda _: None).result()  # the index was deleted: whoever writes makes it anew first
-        return connect(self.path, read_only=True, patience_s=self._patience_s)
+        return connect(self.path, read_only=True, patience_s=self._patience_s if waits else 0)
 
     def _check(self) -> None:
         """A forked child shares the file's locks but not the threads: it must open the store itself."""
@@ -138,6 +140,15 @@ class Store:
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing else may wait inside."""
         self._check()
         return await outcome(self._readers.submit(ask))
+
+    def read_here(self, ask: Callable[[Snapshot], T]) -> T:
+        """Ask from one snapshot, in the thread of the caller, who waits for nobody.
+
+        Raises:
+            UnavailableError: somebody would have to be waited for: let a reader's thread do it.
+        """
+        self._check()
+        return self._readers.answer_here(ask)
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         """Ask the store as it was, in a reader's thread.
