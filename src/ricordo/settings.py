@@ -34,7 +34,7 @@ class Settings:
     queue_limit: int = _setting(10_000, "how many writes of this process may wait", least=1, most=1_000_000)
     reader_threads: int = _setting(2, "how many questions are answered side by side", least=1, most=64)
     brief_search_ms: float = _setting(
-        5.0,
+        10.0,
         "searches that lately took no longer, in milliseconds, keep their caller's thread, and its event loop, for as"
         " long; longer ones have a thread of their own, and so have all where this is 0",
         least=0,

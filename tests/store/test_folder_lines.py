@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.store.folder.lines import Unfit, encode, line_mark, parsed, quick_reader
+from ricordo.store.folder.lines import Unfit, decoded, encode, line_mark, parsed, quick_reader
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
@@ -20,9 +20,9 @@ _VALUES = st.recursive(
 @given(st.dictionaries(st.text(), _VALUES, max_size=5))
 def test_the_quick_reader_reads_what_the_other_one_does(line):
     raw = json.dumps(line).encode()  # with escapes, halves of surrogate pairs among them
-    assert parsed(raw, quick_reader()) == parsed(raw) == line
-    assert line_mark(parsed(raw, quick_reader())) == line_mark(line)
-    assert [type(each) for each in parsed(raw, quick_reader()).values()] == [type(each) for each in line.values()]
+    assert decoded(raw, quick_reader()) == decoded(raw) == line
+    assert line_mark(decoded(raw, quick_reader())) == line_mark(line)
+    assert [type(each) for each in decoded(raw, quick_reader()).values()] == [type(each) for each in line.values()]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -424,18 +424,24 @@ def quick_reader() -> Callable[[bytes], Any]:
 
 def parsed(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
     """What stands in a line. Raises Unfit where it is no JSON object, or is not as its sum says."""
+    found = decoded(raw, read)
+    if _is_altered(raw):
+        raise Unfit("altered since it was written")
+    _check_said(raw, found)
+    return found
+
+
+def decoded(raw: bytes, read: Callable[[bytes], Any] = json.loads) -> Line:
+    """As `parsed`, of a line that it was content with before. Raises Unfit where it is no JSON object."""
     try:
         found = read(raw)
     except (ValueError, RecursionError):
         # Of what a strict reader refuses some is JSON to others: half of a surrogate pair, say.
         if read is json.loads:
             raise Unfit("not JSON") from None
-        return parsed(raw)
+        return decoded(raw)
     if not isinstance(found, dict):
         raise Unfit("no JSON object")
-    if _is_altered(raw):
-        raise Unfit("altered since it was written")
-    _check_said(raw, found)
     return found
 
 

@@ -7,7 +7,7 @@ than where the newest line of each row stands: once to find that, once to write 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from ricordo.store.folder.lines import (
     Shapes,
     Unfit,
     content_hash,
+    decoded,
     line_mark,
     parsed,
     quick_reader,
@@ -167,18 +168,23 @@ class _Builder:
         self._finish()
         return self._built
 
-    def _lines(self, name: str) -> Iterator[tuple[int, Line]]:
-        """What can be read of a file; the rest is noted. A torn end is nobody's line."""
+    def _lines(self, name: str, *, again: Set[int] | None = None) -> Iterator[tuple[int, Line]]:
+        """What can be read of a file; the rest is noted. A torn end is nobody's line.
+
+        Args:
+            again: where lines begin that could be read before, where only those are wanted.
+        """
         path = self._folder / name
         size = path.stat().st_size if path.exists() else 0
         for offset, raw in lines_of(path):
             self._passed += 1
             if self._passed % _TOLD_EVERY == 0:
                 self._progress(self._passed, max(self._total, self._passed))
-            if not raw.strip():
+            is_passed_over = not raw.strip() if again is None else offset not in again
+            if is_passed_over:
                 continue
             try:
-                yield offset, parsed(raw, self._read)
+                yield offset, parsed(raw, self._read) if again is None else decoded(raw, self._read)
             except Unfit as error:
                 if offset + len(raw) == size:
                     self._built.uncommitted.setdefault(name, []).append(offset)
@@ -256,8 +262,8 @@ class _Builder:
         if not wanted:
             return
         lots: dict[str, _Lot] = {}
-        for offset, line in self._lines(name):
-            shape = shape_of(self._shapes, name, line) if offset in wanted else None
+        for offset, line in self._lines(name, again=wanted):
+            shape = shape_of(self._shapes, name, line)
             if shape is None:
                 continue
             lot = lots.get(shape.table.name)
