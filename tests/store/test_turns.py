@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from tests.store.making import ME, closing, commit, fact, said
 
-from ricordo.store import Store
+from ricordo.model import Scope
+from ricordo.retrieval.candidates import read_order
+from ricordo.store import Snapshot, Store
+from ricordo.store.sqlite import turns
 from ricordo.store.sqlite.turns import TurnTable, live_turns
+from ricordo.words import index_terms
 
 SEEDS = range(6)
 
@@ -99,3 +103,74 @@ async def test_an_older_snapshot_gets_a_table_of_its_own(store):
             return other is table
 
     assert not await store.read(ahead)
+
+
+TEXTS = (
+    "the lake", "a boat on the lake, O'Brien's boat", "Привет, мир! Мира ёлка", "日本語のテキスト", "café İstanbul",
+    "foo_bar 1,234.5 a.b-c", "🙂 straße ſo", "x" * 300, 'lake·1e lake" OR boat*', "",
+)  # fmt: skip
+TERMS = (*dict.fromkeys(term for text in TEXTS for term in index_terms(text)), "unsaid")
+
+
+def postings(snapshot, *, most=1_000, shelves=("k", "e")):
+    return [keys.tolist() for keys in snapshot.postings(ME, shelves, TERMS, archived=False, most=most)]
+
+
+def in_memory(snapshot):
+    """Whether the words of all turns are there, and not full text alone."""
+    with snapshot.turns() as table:
+        return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
+
+
+def told_alike(snapshot):
+    """What is kept tells the same as full text, which a look of its own asks."""
+    fresh = Snapshot(snapshot.connection)
+    for most in (1_000, 2):
+        for shelves in (("k", "e"), ("k",), ("k", "e", "c")):
+            told = {"most": most, "shelves": shelves}
+            assert postings(snapshot, **told) == postings(fresh, **told), told
+    return in_memory(snapshot)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
+    chance = random.Random(seed)
+    alive, other, used = [], Scope(owner="somebody else"), 0
+    for step in range(60):
+        what = chance.random()
+        if what < 0.6 or not alive:
+            talk = [said(chance.choice(TEXTS), minutes=step, session=chance.choice(["a", None]), speaker="Ann Lake",
+                         tags=("boat",)) for _ in range(chance.randint(1, 4))]  # fmt: skip
+            alive += talk
+            await commit(store, add=tuple(talk))
+        elif what < 0.7:
+            await commit(store, other, add=(said("the lake", owner=other.owner),))
+        elif what < 0.8:
+            await commit(store, add=(fact(chance.choice(TEXTS[:-1])),))
+        elif what < 0.85:
+            await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
+        else:
+            await store.read(lambda tx: read_order(tx, ME))
+            assert await store.read(in_memory)
+        used += await store.read(told_alike)
+    assert used > 10
+
+
+async def test_what_became_knowledge_is_left_to_full_text(store):
+    talk = [said("the lake", minutes=n) for n in range(4)]
+    await commit(store, add=tuple(talk))
+    await store.read(lambda tx: read_order(tx, ME))
+    assert await store.read(told_alike)
+    await commit(store, consolidated=(talk[1].id,))
+    lake = TERMS.index("lake")
+    assert await store.read(lambda tx: postings(tx)[lake]) == [1, 3, 4]
+    assert await store.read(lambda tx: postings(tx, shelves=("k", "e", "c"))[lake]) == [1, 2, 3, 4]
+
+
+async def test_so_many_new_turns_are_left_to_full_text(store, monkeypatch):
+    monkeypatch.setattr(turns, "_LATER_MOST", 5)
+    await commit(store, add=tuple(said("the lake", minutes=n) for n in range(3)))
+    await store.read(lambda tx: read_order(tx, ME))
+    for expected in (True, False, False):
+        await commit(store, add=tuple(said("a boat", minutes=n) for n in range(4)))
+        assert await store.read(told_alike) is expected

@@ -152,12 +152,24 @@ def read_turns(snapshot: Snapshot, keys: Keys) -> None:
 
 
 def read_order(snapshot: Snapshot, scope: Scope) -> None:
-    """Read how a caller's turns follow each other, and those of them that are not read yet."""
+    """Read how a caller's turns follow each other, and those of them that are not read yet; and put their words in
+    order.
+    """
+    from ricordo.store.sqlite.holders import KEYS_BELOW, Holders
     from ricordo.store.sqlite.turns import live_turns
 
-    keys = live_turns(snapshot, snapshot.visible(scope))
+    spaces = snapshot.visible(scope)
+    keys = live_turns(snapshot, spaces)
     with snapshot.turns() as table:
         table.read_all(snapshot, keys)
+        words, read = table.words_of(keys), table.position
+    changes, last = read
+    if last >= KEYS_BELOW:
+        return
+    holders = Holders(*words)  # nobody waits for this
+    with snapshot.turns() as table:
+        if table.position == (changes, last):
+            table.keep_holders(holders, spaces=spaces, through=last)
 
 
 def time(look: Lookup) -> Candidates:

@@ -134,7 +134,8 @@ def _keys(found: Iterable[int]) -> Keys:
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
     """The speakers of these turns whom the question names, folded, as whole words, in the order of the alphabet."""
     asked = set(name_terms(question))
-    names = {name_key(speaker) for place in set(turns.speakers.tolist()) if (speaker := turns.names[place])}
+    places = np.bincount(turns.speakers).nonzero()[0].tolist()
+    names = {name_key(speaker) for place in places if (speaker := turns.names[place])}
     return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
 
 

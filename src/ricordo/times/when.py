@@ -107,7 +107,7 @@ def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
     tz = _zone(zone)
     try:
         iso, local = _written(at_ms, tz)
-        there, here = local_time(at_ms, tz), local_time(now, tz)
+        there, here = local_time(at_ms, tz), _present(now, tz)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
     return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
@@ -236,6 +236,9 @@ _TO_THE_MINUTE = len("2026-01-01 12:00")
 def local_time(at_ms: int, zone: ZoneInfo) -> datetime:
     """An instant on the clock of a zone."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).astimezone(zone)
+
+
+_present = lru_cache(maxsize=16)(local_time)  # all that is told together is told at one time
 
 
 def instant_of(moment: datetime) -> int:

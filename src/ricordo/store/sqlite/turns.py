@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.store.sqlite.holders import KEYS_BELOW, Holders
 from ricordo.store.sqlite.vectors.keys import ascending, runs_of
 from ricordo.traits import HEADER, term_code
 
@@ -28,12 +29,15 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint32]
 
 KEPT_MOST = 200_000
-"""So many turns are kept by a process, about 35 MB; then it begins anew. A caller who has no more than that and asks a
+"""So many turns are kept by a process, about 60 MB; then it begins anew. A caller who has no more than that and asks a
 second time has them all read beside other work.
 """
 
-PIECE = 2_000
-"""So many are read at a time: a few milliseconds."""
+PIECE = 10_000
+"""So many are read at a time, in some ten milliseconds: of smaller pieces each waits anew for the interpreter."""
+
+# So many may have come, anybody's, after the words of all were put in order; when there are more, full text tells.
+_LATER_MOST = 5_000
 
 # Row 0 is nobody: where a session ends, or where it is not known how it goes on.
 _NOBODY = 0
@@ -82,13 +86,17 @@ class Turns:
 
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
-        asked, size = np.array([term_code(term) for term in terms], np.uint32), len(self)
+        asked, size = _codes_of(terms), len(self)
         # Of all terms at once, in one row: numpy takes six times as long to look through a table.
         found = (self.codes == asked[:, np.newaxis]).ravel().nonzero()[0]
         rows, places = np.divmod(found, max(1, len(self.codes)))
         holders = self.starts.searchsorted(places, side="right") - 1
         counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
         return counts.reshape(len(asked), size).astype(np.float32)
+
+
+def _codes_of(terms: Sequence[str]) -> Codes:
+    return np.array([term_code(term) for term in terms], np.uint32)
 
 
 def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
@@ -120,6 +128,15 @@ def fetch(snapshot: Snapshot, keys: Keys) -> Fetched | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Which turns of some spaces hold which word, of all that there were up to a key."""
+
+    spaces: tuple[int, ...]
+    through: int
+    holders: Holders
+
+
 class TurnTable:
     """The turns that were read. Shared by the readers of a process: hold `lock` from `follow` on.
 
@@ -142,6 +159,8 @@ class TurnTable:
     _spaces: set[int]
     _names: list[str | None]
     _known_names: dict[str | None, int]
+    _held: _Held | None
+    _held_later: _Held | None
 
     def __init__(self, *, most: int = KEPT_MOST) -> None:
         """
@@ -167,6 +186,8 @@ class TurnTable:
         self._row_of = np.zeros(last + 2, np.int32)
         self._spaces = set()
         self._names, self._known_names = [None], {None: 0}
+        self._held: _Held | None = None
+        self._held_later: _Held | None = None
 
     def follow(self, snapshot: Snapshot) -> bool:
         """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
@@ -219,6 +240,56 @@ class TurnTable:
         self._following[at] = np.append(np.where(goes_on, at[1:], _NOBODY), _NOBODY)
         self._known[at] = _ALL_AROUND
 
+    def words_of(self, keys: Keys) -> tuple[Codes, Keys]:
+        """The codes of the words of turns that are here, and the turn that each stands in: all together, ascending by
+        turn.
+        """
+        at = self._found(np.sort(keys))
+        rows = self._rows.take(at[at != _NOBODY])
+        sizes = rows["size"].astype(np.intp)
+        return self._codes_from(rows["start"], sizes), self._keys.take(at[at != _NOBODY]).repeat(sizes)
+
+    def keep_holders(self, holders: Holders, *, spaces: tuple[int, ...], through: int) -> None:
+        """Take in which turns hold which word, of all live ones of some spaces up to a key.
+
+        Args:
+            through: the last key when they were read.
+        """
+        self._held, self._held_later = _Held(spaces, through, holders), None
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """What tells whether anything has changed: how often turns were altered, and the last key."""
+        return self._changes, self._last
+
+    def holding(self, snapshot: Snapshot, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
+        """For each term the live turns of some spaces that hold it, ascending; None where that is not in memory."""
+        held = self._held
+        if held is None or held.spaces != spaces:
+            return None
+        asked = _codes_of(terms)
+        found = held.holders.of(asked)
+        if held.through == self._last:
+            return found
+        later = self._later(snapshot, held)
+        if later is None:
+            self._held = None
+            return None
+        return [np.concatenate(each) for each in zip(found, later.of(asked), strict=True)]
+
+    def _later(self, snapshot: Snapshot, held: _Held) -> Holders | None:
+        """The same of what came since; None where that is too much."""
+        known = self._held_later
+        if known is not None and known.through == self._last:
+            return known.holders
+        if self._last - held.through > _LATER_MOST or self._last >= KEYS_BELOW:
+            return None
+        keys = _numbers(snapshot.value("turns_since", {"after": held.through, "spaces": json.dumps(held.spaces)}) or "")
+        self._read(snapshot, keys)
+        later = Holders(*self.words_of(keys))
+        self._held_later = _Held(held.spaces, self._last, later)
+        return later
+
     def around(self, snapshot: Snapshot, chosen: Keys, best: Keys, *, reach: int, allowed: Keys | None,
                spaces: Sequence[int], shelves: Sequence[str] | None = None) -> tuple[Turns, int]:  # fmt: skip
         """The candidates of a search, then the turns within `reach` steps of these; and how many candidates there are.
@@ -263,14 +334,17 @@ class TurnTable:
         places[at] = -1
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
         sizes = rows["size"].astype(np.intp)
-        starts = sizes.cumsum() - sizes
-        where = (rows["start"] - starts).repeat(sizes)
-        where += np.arange(len(where))
         return Turns(
             keys=self._keys.take(at), sessions=rows["session"], event_times=rows["event_time"],
             speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
-            codes=self._codes.take(where), starts=starts, nearby=nearby,
+            codes=self._codes_from(rows["start"], sizes), starts=sizes.cumsum() - sizes, nearby=nearby,
         )  # fmt: skip
+
+    def _codes_from(self, begins: Keys, sizes: Places) -> Codes:
+        """Stretches of codes, one after the other."""
+        where: Places = (begins - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
+        where += np.arange(len(where))
+        return self._codes.take(where)
 
     def _near(self, at: Places, within: int) -> Places:
         """The turns one to so many steps before given ones, then those after, repeats and nobody included."""

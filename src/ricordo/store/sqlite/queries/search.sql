@@ -53,6 +53,10 @@ SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
 -- The live turns of some spaces, as text for the reason given above.
 SELECT group_concat(key) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
+-- name: turns_since
+-- The live turns of some spaces after a given one, as text.
+SELECT group_concat(key) FROM live_nodes WHERE key > :after AND space IN (SELECT value FROM json_each(:spaces))
+
 -- name: weights_of
 -- What is known of memories beside their words, for the best of a search.
 SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
