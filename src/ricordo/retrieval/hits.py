@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
 from ricordo.ids import handle_of
+from ricordo.making import Maker
 from ricordo.model import Hit, Node, Share
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import withholding
@@ -55,28 +56,12 @@ def hit_of(
 ) -> Hit:  # fmt: skip
     """A node with its score, its time in four forms, why it is here, and what it rests on."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
-    return Hit(
-        id=node.id,
-        content=node.content,
-        type=node.type,
-        category=node.category,
-        score=score,
-        confidence=node.confidence,
-        about=node.about,
-        speaker=node.speaker,
-        role=node.role,
-        session=node.session,
-        origin=node.origin,
-        trust=trust_of(node.origin, node.role),
-        tags=node.tags,
-        handle=handle_of(node.id),
-        excerpt=excerpt(node.content, terms),
-        event_time=node.event_time,
-        event_time_iso=times.iso,
-        event_time_local=times.local,
-        event_time_tz=times.zone,
-        event_time_relative=times.relative,
-        why=shares,
-        evidence=evidence,
-        warnings=warnings_of(node),
-    )
+    return _hit(
+        node.id, node.content, node.type, node.category, score, node.confidence, node.about, node.speaker, node.role,
+        node.session, node.origin, trust_of(node.origin, node.role), node.tags, handle_of(node.id),
+        excerpt(node.content, terms), node.event_time, times.iso, times.local, times.zone, times.relative, shares,
+        evidence, warnings_of(node),
+    )  # fmt: skip
+
+
+_hit = Maker(Hit)

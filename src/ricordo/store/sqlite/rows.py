@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
+from ricordo.making import Maker
 from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Session
 from ricordo.words import name_key, same_name_key
 
@@ -102,16 +103,17 @@ def node_of(row: Row) -> Node:
      valid_from, valid_until, expires_at, closed_at, closed_reason, confidence, decay_rate, score,
      reinforced_at, owner, chat, session, about) = row  # fmt: skip
     happened = from_ms(event_time)  # what was said as it was stored bears one time
-    return Node(
-        key=key, id=node_id, type=type_, category=category, content=content, origin=origin, role=role,
-        speaker=speaker, tags=_list(tags), attributes=json.loads(attributes) if attributes != "{}" else {},
-        event_time=happened, created_at=happened if created_at == event_time else from_ms(created_at),
-        valid_from=happened if valid_from == event_time else from_ms(valid_from),
-        valid_until=_optional_at(valid_until), expires_at=_optional_at(expires_at),
-        closed_at=_optional_at(closed_at), closed_reason=closed_reason, confidence=confidence,
-        decay_rate=decay_rate, score=score, reinforced_at=_optional_at(reinforced_at), owner=owner, chat=chat,
-        session=session, about=_list(about),
+    return _node(
+        node_id, type_, content, happened,
+        happened if created_at == event_time else from_ms(created_at),
+        happened if valid_from == event_time else from_ms(valid_from),
+        owner, chat, category, role, speaker, session, origin, _list(about), _list(tags),
+        json.loads(attributes) if attributes != "{}" else {}, _optional_at(valid_until), _optional_at(expires_at),
+        _optional_at(closed_at), closed_reason, confidence, decay_rate, score, _optional_at(reinforced_at), key,
     )  # fmt: skip
+
+
+_node = Maker(Node)
 
 
 def _list(text: str) -> tuple[str, ...]:
