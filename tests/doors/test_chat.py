@@ -152,6 +152,15 @@ class Terminal:
         time.sleep(0.5)
         os.write(self.master, b"\x03")
 
+    def interrupt_until(self, pattern: str) -> None:
+        """Ctrl-C, and once more where nothing comes of it, as a person would: among hundreds one was not heard."""
+        self.interrupt()
+        try:
+            self.until(pattern, seconds=20)
+        except AssertionError:
+            self.interrupt()
+            self.until(pattern)
+
     def leave(self) -> None:
         self.type("/quit")
         self.ended()
