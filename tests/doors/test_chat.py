@@ -152,15 +152,6 @@ class Terminal:
         time.sleep(0.5)
         os.write(self.master, b"\x03")
 
-    def interrupt_until(self, pattern: str) -> None:
-        """Ctrl-C, and once more where nothing comes of it, as a person would: among hundreds one was not heard."""
-        self.interrupt()
-        try:
-            self.until(pattern, seconds=20)
-        except AssertionError:
-            self.interrupt()
-            self.until(pattern)
-
     def leave(self) -> None:
         self.type("/quit")
         self.ended()
@@ -178,6 +169,7 @@ def _own_terminal(slave: int) -> None:
     import termios
 
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests behind a shell may have Ctrl-C ignored
 
 
 def learnt(cli: Cli) -> tuple[list[tuple[str, ...]], list[str]]:
