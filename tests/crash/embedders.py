@@ -18,3 +18,11 @@ class Letters:
 
     async def embed_batch(self, texts, *, kind="passage"):
         return [await self.embed(text, kind=kind) for text in texts]
+
+    async def embed_words(self, texts):
+        """Vectors of the first words of each text, too, as some embedders give them."""
+        pieces = [text[:200].split()[:8] for text in texts]
+        return [
+            (each, np.array([await self.embed(piece) for piece in each], np.float32).reshape(-1, self.dimension))
+            for each in pieces
+        ]

@@ -112,6 +112,21 @@ async def test_no_vector_is_computed_when_the_index_is_made_anew(folder):
     assert Counting.asked == asked
 
 
+async def test_vectors_of_words_are_there_again_when_the_index_is_made_anew(folder):
+    """Those an embedder gives with a memory's own, and nobody is told of lines that could not be used."""
+    async with opened(folder, embedder=Letters()) as memory:
+        for text in ("I like green tea", "рыба", "a", "O'Brien's boat!"):
+            await memory.add(text)
+        await memory.settle(20)
+    words = "SELECT node, pieces, hex(vectors) FROM word_vectors w JOIN embeddings e ON e.id = w.embedding ORDER BY 1"
+    before = raw(folder / "index.db").execute(words).fetchall()
+    assert before[0][1] == "I like green tea"
+    without_index(folder)
+    async with opened(folder, embedder=None) as memory:
+        assert raw(folder / "index.db").execute(words).fetchall() == before
+        assert [each for each in (await memory.doctor()).findings if not each.ok] == []
+
+
 async def test_vectors_that_went_do_not_come_back_when_the_index_is_made_anew(folder):
     """Those of forgotten memories go with their model, and with their text, and nobody makes them again."""
     async with opened(folder, embedder="hashing") as memory:

@@ -143,6 +143,12 @@ def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownK
     connection.execute(f'INSERT INTO "{table.name}" ({named}) VALUES ({marks}) ON CONFLICT ({key}) {then}', values)
 
 
+def _are_vectors_of(pieces: Any, words: bytes) -> bool:
+    """Whether bytes can be vectors of as many pieces as a text names, with blanks between them."""
+    count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
+    return count > 0 and len(words) >= count and len(words) % count == 0
+
+
 def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple[Any, Any], int],
                made_from: Mapping[str, tuple[int, str]]) -> None:  # fmt: skip
     """Write the vector of a line, if it was made from what the memory says now, and by a model still in use; or take
@@ -167,7 +173,7 @@ def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple
         raise Unfit("no vector") from None
     if len(vector) != dimension + 4:
         raise Unfit("a vector of another length")
-    if not isinstance(pieces, int | None) or (pieces or 0) > len(words or b""):
+    if words is not None and not _are_vectors_of(pieces, words):
         raise Unfit("word vectors of another number")
     embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
     if embedding is not None and words is not None:
