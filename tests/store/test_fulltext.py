@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.store.making import ME, closing, commit, said
 
-from ricordo.store import Store
 from ricordo.store.sqlite import fulltext
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store.open(tmp_path / "me.db", durability="process")
-    yield opened
-    opened.close()
 
 
 def found(snapshot):

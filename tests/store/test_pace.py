@@ -17,13 +17,6 @@ BRIEF_MS = 1_000.0
 LONG_S = 0.02
 
 
-@pytest.fixture
-def store(tmp_path):
-    opened = Store.open(tmp_path / "me.db", durability="process")
-    yield opened
-    opened.close()
-
-
 def is_here(snapshot):
     """Whether this thread answers, where the test runs in it."""
     snapshot.shelf_counts(ME, ("k",))

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from tests.store.making import ME, closing, commit, fact
 
 from ricordo.store import Store
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store.open(tmp_path / "me.db", durability="process", reader_threads=2)
-    yield opened
-    opened.close()
 
 
 def told(snapshot):

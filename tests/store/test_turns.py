@@ -10,19 +10,12 @@ from tests.store.making import ME, closing, commit, fact, said
 
 from ricordo.model import Scope
 from ricordo.retrieval.candidates import read_order
-from ricordo.store import Snapshot, Store
+from ricordo.store import Snapshot
 from ricordo.store.sqlite import turns
 from ricordo.store.sqlite.turns import TurnTable, live_turns
 from ricordo.words import index_terms
 
 SEEDS = range(6)
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store.open(tmp_path / "me.db", durability="process", reader_threads=2)
-    yield opened
-    opened.close()
 
 
 def around(snapshot, table, keys, best):

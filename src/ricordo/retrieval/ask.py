@@ -20,14 +20,14 @@ from ricordo.store import Links, Snapshot, Store
 from ricordo.store.sqlite.models import Model, known_models
 from ricordo.times import find_interval
 
-T = TypeVar("T")
-
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.retrieval.plan import Plan
     from ricordo.retrieval.relevance import Floor
     from ricordo.retrieval.search import Found
     from ricordo.store.sqlite.embeddings import VectorShelves
+
+T = TypeVar("T")
 
 # What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
 # busy. Memories are looked up for this long whatever that took.

@@ -152,24 +152,10 @@ def read_turns(snapshot: Snapshot, keys: Keys) -> None:
 
 
 def read_order(snapshot: Snapshot, scope: Scope) -> None:
-    """Read how a caller's turns follow each other, and those of them that are not read yet; and put their words in
-    order.
-    """
-    from ricordo.store.sqlite.holders import KEYS_BELOW, Holders
-    from ricordo.store.sqlite.turns import live_turns
+    """Read how a caller's turns follow each other and which words they hold, and those of them not read yet."""
+    from ricordo.store.sqlite.turns import read_rest
 
-    spaces = snapshot.visible(scope)
-    keys = live_turns(snapshot, spaces)
-    with snapshot.turns() as table:
-        table.read_all(snapshot, keys)
-        words, read = table.words_of(keys), table.position
-    changes, last = read
-    if last >= KEYS_BELOW:
-        return
-    holders = Holders(*words)  # nobody waits for this
-    with snapshot.turns() as table:
-        if table.position == (changes, last):
-            table.keep_holders(holders, spaces=spaces, through=last)
+    read_rest(snapshot, snapshot.visible(scope))
 
 
 def time(look: Lookup) -> Candidates:

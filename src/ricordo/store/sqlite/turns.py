@@ -104,6 +104,22 @@ def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
     return _numbers(snapshot.value("turns_live", {"spaces": json.dumps(spaces)}) or "")
 
 
+def read_rest(snapshot: Snapshot, spaces: tuple[int, ...]) -> None:
+    """Read the live turns of some spaces into the table that is kept, as far as they are not there, their order and
+    which of them hold which word.
+    """
+    keys = live_turns(snapshot, spaces)
+    with snapshot.turns() as table:
+        table.read_all(snapshot, keys)
+        words, position = table.words_of(keys), table.position
+    if position[1] >= KEYS_BELOW:
+        return
+    holders = Holders(*words)  # nobody waits for this
+    with snapshot.turns() as table:
+        if table.position == position:
+            table.keep_holders(holders, spaces=spaces, through=position[1])
+
+
 class Fetched(NamedTuple):
     """Turns as they came from the store, by column; the codes of one after another, each behind its header."""
 
@@ -245,9 +261,10 @@ class TurnTable:
         turn.
         """
         at = self._found(np.sort(keys))
-        rows = self._rows.take(at[at != _NOBODY])
+        at = at[at != _NOBODY]
+        rows = self._rows.take(at)
         sizes = rows["size"].astype(np.intp)
-        return self._codes_from(rows["start"], sizes), self._keys.take(at[at != _NOBODY]).repeat(sizes)
+        return self._codes_from(rows["start"], sizes), self._keys.take(at).repeat(sizes)
 
     def keep_holders(self, holders: Holders, *, spaces: tuple[int, ...], through: int) -> None:
         """Take in which turns hold which word, of all live ones of some spaces up to a key.
@@ -273,7 +290,7 @@ class TurnTable:
             return found
         later = self._later(snapshot, held)
         if later is None:
-            self._held = None
+            self._held = self._held_later = None
             return None
         return [np.concatenate(each) for each in zip(found, later.of(asked), strict=True)]
 
