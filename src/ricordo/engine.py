@@ -91,10 +91,10 @@ class Engine:
         """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import; and anew
         where the index of a folder was.
         """
-        from ricordo.store.sqlite.embeddings import VectorShelves
-
         place = self.store.place
         if self._vectors is None or self._vectors[0] != place:
+            from ricordo.store.sqlite.embeddings import VectorShelves
+
             self._vectors = place, VectorShelves()
         return self._vectors[1]
 
@@ -314,7 +314,7 @@ class Engine:
 
         pieces = await self.store.read(partial(turns_to_read, scope=scope))
         for keys in pieces:
-            await self.store.read(partial(read_turns, keys=keys))
+            await self.store.read(partial(read_turns, scope=scope, keys=keys))
         if pieces:
             await self.store.read(partial(read_order, scope=scope))
 

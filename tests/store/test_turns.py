@@ -12,7 +12,7 @@ from ricordo.model import Scope
 from ricordo.retrieval.candidates import read_order
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import turns
-from ricordo.store.sqlite.turns import TurnTable, live_turns
+from ricordo.store.sqlite.turns import TurnTable, live_turns, read_piece
 from ricordo.words import index_terms
 
 SEEDS = range(6)
@@ -67,6 +67,29 @@ async def _something(store, chance, alive):
         await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
 
 
+@pytest.mark.parametrize("close", [4, 0])
+async def test_turns_read_together_are_those_read_one_by_one(store, monkeypatch, close):
+    monkeypatch.setattr(turns, "_CLOSE", close)
+    who, what = ("Ann", "Боб", None), ("a boat", "the lake, the lake", "a boat on the lake")
+    talk = [said(what[n % 3], minutes=n, session=f"s{n % 2}", speaker=who[n // 4]) for n in range(12)]
+    await commit(store, add=tuple(talk))
+    await commit(store, Scope(owner="somebody else"), add=(said("the lake", owner="somebody else"),))
+    await commit(store, close=(closing(talk[4]), closing(talk[7])))
+
+    def seen(tx):
+        keys = live_turns(tx, tx.visible(ME))
+        read_piece(tx, tx.visible(ME), keys)
+        fresh = TurnTable()
+        fresh.follow(tx)
+        with tx.turns() as table:
+            kept = len(table.words_of(np.arange(1, 14)).keys)
+            return keys.tolist(), kept, around(tx, table, keys, keys), around(tx, fresh, keys, keys)
+
+    keys, kept, together, apart = await store.read(seen)
+    assert keys == [1, 2, 3, 4, 6, 7, 9, 10, 11, 12] and kept == len(keys)
+    assert together == apart
+
+
 async def test_more_new_turns_than_are_kept_are_not_overlooked(store):
     await commit(store, add=tuple(said("the lake", minutes=n, session=f"s{n % 3}") for n in range(9)))
     table = TurnTable(most=12)
@@ -115,8 +138,23 @@ def in_memory(snapshot):
         return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
 
 
+def counted_alike(snapshot):
+    """How often a turn holds a word is the same by who holds it and by the words of the turns themselves."""
+    spaces = snapshot.visible(ME)
+    keys = np.sort(live_turns(snapshot, spaces))[::2]
+    if not len(keys):
+        return True
+    with snapshot.turns() as table:
+        turns, _ = table.around(snapshot, keys, keys[:0], reach=2, allowed=None, spaces=spaces)
+        counts = table.counts(snapshot, TERMS, turns, spaces)
+        if counts is None:
+            return table.holding(snapshot, TERMS, spaces) is None
+    return counts.dtype == np.float32 and counts.tolist() == turns.counts(TERMS).tolist()
+
+
 def told_alike(snapshot):
     """What is kept tells the same as full text, which a look of its own asks."""
+    assert counted_alike(snapshot)
     fresh = Snapshot(snapshot.connection)
     for most in (1_000, 2):
         for shelves in (("k", "e"), ("k",), ("k", "e", "c")):
@@ -147,6 +185,21 @@ async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
             assert await store.read(in_memory)
         used += await store.read(told_alike)
     assert used > 10
+
+
+async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monkeypatch):
+    await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
+    await store.read(lambda tx: read_order(tx, ME))
+    assert await store.read(counted_alike)
+    monkeypatch.setattr(turns, "_OCCURRENCES_MOST", 9)
+
+    def counted(tx):
+        keys = live_turns(tx, tx.visible(ME))
+        with tx.turns() as table:
+            found, _ = table.around(tx, keys, keys, reach=2, allowed=None, spaces=tx.visible(ME))
+            return [table.counts(tx, terms, found, tx.visible(ME)) is None for terms in (("lake",), ("lake", "boat"))]
+
+    assert await store.read(counted) == [False, True]
 
 
 async def test_what_became_knowledge_is_left_to_full_text(store):

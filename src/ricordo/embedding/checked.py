@@ -65,11 +65,14 @@ def sound(answer: object, dimension: int) -> Vector | None:
 
     if answer is None:
         return None
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit float32 is caught below
-            vector = np.asarray(answer, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError):
-        return None
+    if isinstance(answer, np.ndarray) and answer.dtype == np.float32:
+        vector = answer
+    else:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what does not fit float32 is caught below
+                vector = np.asarray(answer, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError):
+            return None
     return vector if vector.shape == (dimension,) and bool(np.isfinite(vector).all()) else None
 
 

@@ -141,14 +141,11 @@ def turns_to_read(snapshot: Snapshot, scope: Scope) -> list[Keys]:
     return [keys[start : start + PIECE] for start in range(0, len(keys), PIECE)]
 
 
-def read_turns(snapshot: Snapshot, keys: Keys) -> None:
-    """Read some turns into memory, so that searches need not read them little by little."""
-    from ricordo.store.sqlite.turns import fetch
+def read_turns(snapshot: Snapshot, scope: Scope, keys: Keys) -> None:
+    """Read some of a caller's turns into memory, so that searches need not read them little by little."""
+    from ricordo.store.sqlite.turns import read_piece
 
-    fetched = fetch(snapshot, keys)  # before the table is taken: nobody waits for this
-    if fetched is not None:
-        with snapshot.turns() as table:
-            table.keep(fetched)
+    read_piece(snapshot, snapshot.visible(scope), keys)
 
 
 def read_order(snapshot: Snapshot, scope: Scope) -> None:

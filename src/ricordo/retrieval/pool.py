@@ -32,10 +32,6 @@ REACH = 2
 EXPANDED = 40
 """Of the best by words so many have neighbours that are candidates, too: the answer to what one turn asks."""
 
-# OpenBLAS puts further threads to a product of more multiplications, and two take twenty times as long as one when the
-# machine is busy. Keeping it from that (`one_thread`) takes as long as the product.
-_SINGLE_THREADED = 1 << 18
-
 _STAND_IN = 0.2
 """What a word finds by chance in any turn: where a whole turn's cosine stands in for words, it begins there."""
 
@@ -96,12 +92,12 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     chosen = _keys(chain.from_iterable(seeds.values()))
     if not len(chosen):
         return None
-    turns, size = _turns(look, chosen, _keys(islice(seeds.get("words", ()), EXPANDED)))
+    turns, size, counts = _turns(look, chosen, _keys(islice(seeds.get("words", ()), EXPANDED)))
     if not size:
         return None
     persons = named_persons(look.plan.query.text, turns)
     cosines = np.append(_cosines(look, turns.keys[:-1]), np.float32(0))  # nobody means nothing
-    words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines)
+    words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines, counts)
     named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
@@ -112,19 +108,21 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     )  # fmt: skip
 
 
-def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int]:
-    """The candidates, which are the chosen and what is near the best of them, then what is around those; and how many
-    candidates there are.
+def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
+    """The candidates, which are the chosen and what is near the best of them, then what is around those; how many
+    candidates there are; and how often each turn holds each term of the question, float32[terms, n].
     """
-    snapshot = look.snapshot
+    snapshot, terms, spaces = look.snapshot, tuple(look.terms), look.snapshot.visible(look.scope)
     # What has become knowledge stands around other turns, and is no candidate unless it is asked for.
     shelves = look.plan.shelves
     has_hidden = CONSOLIDATED not in shelves and snapshot.shelf_counts(look.scope, (CONSOLIDATED,))[0] > 0
     with snapshot.turns(shared=not look.plan.query.archived) as table:
-        return table.around(
-            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=snapshot.visible(look.scope),
+        turns, size = table.around(
+            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=spaces,
             shelves=shelves if has_hidden else None,
         )  # fmt: skip
+        counts = table.counts(snapshot, terms, turns, spaces)
+    return turns, size, turns.counts(terms) if counts is None else counts
 
 
 def _keys(found: Iterable[int]) -> Keys:
@@ -173,13 +171,17 @@ def _linked(seeds: Seeds, keys: Keys) -> Floats:
     return np.fromiter(strongest, np.float32, len(keys))
 
 
-def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
-               cosines: Floats) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:  # fmt: skip
+def _strengths(
+    look: Lookup, turns: Turns, persons: Sequence[str], cosines: Floats, counts: Floats
+) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:
     """The question's words, what each tells, how often each turn holds each, how well it meets each, and whether that
     is known word by word.
 
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
+
+    Args:
+        counts: how often each turn holds each term of the question, float32[terms, n].
     """
     names = terms_of(persons)
     words = {term: entry.idf for term, entry in look.terms.items() if term not in names}
@@ -187,12 +189,24 @@ def _strengths(look: Lookup, turns: Turns, persons: Sequence[str],
     vectors = {} if question is None else _word_vectors(look, question, words, names)
     terms = tuple(term for term, idf in words.items() if idf > 0)
     stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
-    counts = turns.counts(terms)
+    counts = _counts_of(terms, look, turns, counts)
     met = np.where(counts > 0, np.float32(1), stand_in)
     worded = np.zeros(met.shape[1], np.bool_)
     if vectors and terms:
         worded[_meet_by_vector(look, met, terms, vectors, model, turns.keys)] = True
     return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
+
+
+def _counts_of(terms: tuple[str, ...], look: Lookup, turns: Turns, known: Floats) -> Floats:
+    """How often each turn holds each of these, float32[terms, n]: of the terms of the question, for which that is
+    known, and of pieces only the embedder knows.
+    """
+    if terms == tuple(look.terms):
+        return known
+    others = [term for term in terms if term not in look.terms]
+    row_of = {term: row for row, term in enumerate((*look.terms, *others))}
+    counts = np.concatenate([known, turns.counts(others)]) if others else known
+    return counts.take([row_of[term] for term in terms], axis=0)
 
 
 def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
@@ -239,30 +253,14 @@ def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Ma
 def _cosines(look: Lookup, keys: Keys) -> Floats:
     """Cosine with the question after the mean of the caller's memories is taken from both, by the first model."""
     cosines = np.zeros(len(keys), np.float32)
+    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
     for model, question in look.plan.vectors.items():
         if question.vector is not None:
-            found = _cosines_by(look, keys, model, question.vector)
+            found = look.vectors.cosines(
+                look.snapshot, keys, question.vector, model=model, spaces=spaces, shelves=shelves
+            )
             cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
     return cosines
-
-
-def _cosines_by(look: Lookup, keys: Keys, model: int, vector: Floats) -> Floats:
-    """Likewise by one model; NaN where there is no vector."""
-    width, spaces, shelves = len(vector), look.snapshot.visible(look.scope), look.plan.shelves
-    codes, scales = look.vectors.rows(look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
-    mean = centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
-    asked = vector - mean
-    # The cosine of (row - mean) and asked, without writing the differences down; a row's scale multiplies its
-    # products, which are far fewer than its numbers.
-    rows, both = codes.astype(np.float32), np.stack([asked, mean], axis=1)
-    dots = np.empty((len(keys), 2), np.float32)
-    height = max(1, _SINGLE_THREADED // both.size)
-    for top in range(0, len(keys), height):
-        np.matmul(rows[top : top + height], both, out=dots[top : top + height])
-    dots *= scales[:, np.newaxis]
-    squares = np.vecdot(rows, rows) * (scales * scales) - 2 * dots[:, 1] + mean @ mean
-    lengths = np.sqrt(np.maximum(squares, 0)) * np.linalg.norm(asked)
-    return np.asarray((dots[:, 0] - mean @ asked) / np.maximum(lengths, 1e-9), np.float32)
 
 
 def likeness(look: Lookup, keys: Keys) -> Floats:

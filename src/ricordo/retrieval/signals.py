@@ -120,27 +120,26 @@ def own_experience(pool: Pool, plan: Plan) -> Floats | None:
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
     """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
+    question = plan.query.text.lower()
     for asked, trait in ((_WHEN, TIME), (_HOW_MANY, NUMBER), (_WHO_WHERE, NAME)):
-        if asked.search(plan.query.text):
+        if asked.search(question):
             return _holds(pool, trait)
     return None
 
 
+# Patterns are looked for in lower case.
 _WHEN = re.compile(
     r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
     r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
     r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
-    re.I,
 )
 _HOW_MANY = re.compile(
     r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
-    re.I,
 )
 # "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
     r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
     r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
-    re.I,
 )
 
 
@@ -275,7 +274,7 @@ def _median(values: NDArray[np.floating[Any]]) -> float:
 
 def asks_for_a_list(text: str) -> bool:
     """Whether several things are asked for: a plural after what or which, kinds, types, all, both."""
-    return _LIST.search(text) is not None or bool(index_terms(text)[:1] == ["list"])
+    return _LIST.search(text.lower()) is not None or bool(index_terms(text)[:1] == ["list"])
 
 
 _LIST = re.compile(
@@ -283,5 +282,4 @@ _LIST = re.compile(
     r"|\bwhat (?:has|have) \w+"
     r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
     r"|вид(?:ы|ов)|перечисл\w+)\b",
-    re.IGNORECASE,
 )

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import InvalidError
 from ricordo.times.dates import Days, Precision, one_day, shift, whole_month, whole_year
 from ricordo.times.grammar import find_days
-from ricordo.times.vocabulary import UNITS, tokenize
+from ricordo.times.vocabulary import UNITS, mentions_time, tokenize
 
 # A question says when within its first words; a pasted page must not cost more than a question.
 _SCANNED_CHARS = 2_000
@@ -86,6 +86,8 @@ def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | No
     """
     tz = _zone(zone)
     scanned = text[:_SCANNED_CHARS]
+    if not mentions_time(scanned):
+        return None
     try:
         found = find_days(scanned, today=local_time(now, tz).date())
         if found is None:

@@ -31,6 +31,7 @@ from ricordo.store.sqlite.vectors import (
     pack_segment,
     sketch_segment,
 )
+from ricordo.store.sqlite.vectors.centring import Centre, centred_cosines
 
 PACK_ROWS = 16_384
 
@@ -121,6 +122,17 @@ class VectorShelves:
         """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
         codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
         return codes * scales[:, np.newaxis]
+
+    def cosines(self, snapshot: Snapshot, keys: Keys, vector: NDArray[np.float32], *, model: int,
+                spaces: Sequence[int], shelves: Sequence[str]) -> Scores:  # fmt: skip
+        """Cosines of live nodes with a vector after the mean of what a caller sees is taken from both, float32[n]; NaN
+        where a node has no vector.
+        """
+        width = len(vector)
+        codes, scales = self.rows(snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        return centred_cosines(
+            codes, scales, vector, _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        )
 
     def rows(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
              shelves: Sequence[str]) -> tuple[NDArray[np.int8], Scores]:  # fmt: skip
@@ -340,8 +352,12 @@ def centre(
     snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
 ) -> NDArray[np.float32]:
     """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
+    return _centre(snapshot, model=model, dimension=dimension, spaces=spaces, shelves=shelves).mean
+
+
+def _centre(snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]) -> Centre:
     asked = "centre", model, dimension, *spaces, *shelves
-    return snapshot.once(asked, lambda: _mean_of_centres(snapshot, model, dimension, spaces, shelves))
+    return snapshot.once(asked, lambda: Centre.at(_mean_of_centres(snapshot, model, dimension, spaces, shelves)))
 
 
 def _mean_of_centres(

@@ -29,10 +29,13 @@ class Model:
 
 def known_models(snapshot: Snapshot) -> list[Model]:
     """All of them, oldest first."""
-    return [
-        Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
-        for key, name, dimension, spec, state in snapshot.rows_of_store("models_known")
-    ]
+    return snapshot.once(
+        ("known_models",),
+        lambda: [
+            Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
+            for key, name, dimension, spec, state in snapshot.rows("models_known")
+        ],
+    )
 
 
 def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:

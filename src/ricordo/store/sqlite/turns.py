@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.store.sqlite.holders import KEYS_BELOW, Holders
-from ricordo.store.sqlite.vectors.keys import ascending, runs_of
+from ricordo.store.sqlite.holders import KEYS_BELOW, Holders, Words
+from ricordo.store.sqlite.vectors.keys import ascending, runs_of, stretches
 from ricordo.traits import HEADER, term_code
 
 if TYPE_CHECKING:
+    from ricordo.store.sqlite.rows import Row
     from ricordo.store.sqlite.snapshot import Snapshot
 
     Floats = NDArray[np.float32]
@@ -36,8 +37,14 @@ second time has them all read beside other work.
 PIECE = 50_000
 """So many are read at a time, in a tenth of a second: of smaller pieces each waits anew for the interpreter."""
 
+# Turns among so many keys each are read from the first to the last; others one by one.
+_CLOSE = 4
+
 # So many may have come, anybody's, after the words of all were put in order; when there are more, full text tells.
 _LATER_MOST = 5_000
+
+# Holders of the words of a question are looked through up to so many; more of them than candidates have words.
+_OCCURRENCES_MOST = 20_000
 
 # Row 0 is nobody: where a session ends, or where it is not known how it goes on.
 _NOBODY = 0
@@ -62,8 +69,9 @@ class Turns:
         names: of all speakers, None, the first, for a memory nobody speaks.
         flags: uint32[n], those of `ricordo.traits`.
         lengths: float32[n], in characters.
-        codes: uint32[m], the codes of all words of all turns, turn by turn.
-        starts: intp[n], where each turn begins in `codes`.
+        codes: uint32[m], those of the words of these turns among many others.
+        starts: int64[n], where the words of each turn begin in `codes`.
+        sizes: intp[n], how many they are.
         nearby: places of the turns one and two before each candidate in its session, then one and two after it,
             intp[4, candidates]; that of nobody for one that there is not or that is not among these.
 
@@ -78,7 +86,8 @@ class Turns:
     flags: Codes
     lengths: Floats
     codes: Codes
-    starts: Places
+    starts: Keys
+    sizes: Places
     nearby: Places
 
     def __len__(self) -> int:
@@ -87,10 +96,11 @@ class Turns:
     def counts(self, terms: Sequence[str]) -> Floats:
         """How often each turn holds each term, float32[terms, n]."""
         asked, size = _codes_of(terms), len(self)
+        codes = self.codes.take(stretches(self.starts, self.sizes))
         # Of all terms at once, in one row: numpy takes six times as long to look through a table.
-        found = (self.codes == asked[:, np.newaxis]).ravel().nonzero()[0]
-        rows, places = np.divmod(found, max(1, len(self.codes)))
-        holders = self.starts.searchsorted(places, side="right") - 1
+        found = (codes == asked[:, np.newaxis]).ravel().nonzero()[0]
+        rows, places = np.divmod(found, max(1, len(codes)))
+        holders = (self.sizes.cumsum() - self.sizes).searchsorted(places, side="right") - 1
         counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
         return counts.reshape(len(asked), size).astype(np.float32)
 
@@ -100,8 +110,9 @@ def _codes_of(terms: Sequence[str]) -> Codes:
 
 
 def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
-    """The keys of all live turns of some spaces, in no order."""
-    return _numbers(snapshot.value("turns_live", {"spaces": json.dumps(spaces)}) or "")
+    """The keys of all live turns of some spaces, ascending."""
+    there, closed = (_numbers(text or "") for text in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})[0])
+    return np.sort(there[~np.isin(there, closed)] if len(closed) else there)
 
 
 def read_rest(snapshot: Snapshot, spaces: tuple[int, ...]) -> None:
@@ -114,7 +125,7 @@ def read_rest(snapshot: Snapshot, spaces: tuple[int, ...]) -> None:
         words, position = table.words_of(keys), table.position
     if position[1] >= KEYS_BELOW:
         return
-    holders = Holders(*words)  # nobody waits for this
+    holders = Holders(words)  # nobody waits for this
     with snapshot.turns() as table:
         if table.position == position:
             table.keep_holders(holders, spaces=spaces, through=position[1])
@@ -132,16 +143,35 @@ class Fetched(NamedTuple):
     codes: Codes
 
 
-def fetch(snapshot: Snapshot, keys: Keys) -> Fetched | None:
-    """Turns by key, in no order; None where there are none. Takes a table's time, but nothing of a table."""
-    rows = snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})
-    *columns, speakers, codes = rows[0]
+def read_piece(snapshot: Snapshot, spaces: Sequence[int], keys: Keys) -> None:
+    """Read some turns of some spaces into the table that is kept.
+
+    Args:
+        keys: ascending.
+    """
+    # Before the table is taken: nobody waits for this.
+    if keys[-1] - keys[0] < _CLOSE * len(keys):
+        span = {"first": int(keys[0]), "last": int(keys[-1]), "spaces": json.dumps(spaces)}
+        fetched = _fetched(snapshot.rows("traits_between", span)[0])
+    else:
+        fetched = _fetch(snapshot, keys)
+    if fetched is not None:
+        with snapshot.turns() as table:
+            table.keep(fetched, among=keys)  # not what is closed between them
+
+
+def _fetch(snapshot: Snapshot, keys: Keys) -> Fetched | None:
+    """Turns by key, in no order; None where there are none."""
+    return _fetched(snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})[0])
+
+
+def _fetched(row: Row) -> Fetched | None:
+    """Turns from the columns of the statements that begin `traits_`."""
+    *columns, speakers, codes = row
     if not codes:
         return None
     ids, spaces, sessions, event_times, sizes = map(_numbers, columns)
-    return Fetched(
-        ids, spaces, sessions, event_times, json.loads(speakers), sizes, np.frombuffer(bytes.fromhex(codes), "<u4")
-    )
+    return Fetched(ids, spaces, sessions, event_times, json.loads(speakers), sizes, np.frombuffer(codes, "<u4"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +252,16 @@ class TurnTable:
         self._last = last
         return True
 
-    def keep(self, fetched: Fetched) -> None:
-        """Take in turns that were fetched from a snapshot that is followed, as far as they are not here."""
+    def keep(self, fetched: Fetched, *, among: Keys | None = None) -> None:
+        """Take in turns that were fetched from a snapshot that is followed, as far as they are not here.
+
+        Args:
+            among: only these; None for all.
+        """
         keys, _, sessions, event_times, speakers, sizes, codes = fetched
         heads = sizes.cumsum() - sizes
-        new = (self._row_of.take(keys) == _NOBODY).nonzero()[0]
+        unknown = self._row_of.take(keys) == _NOBODY
+        new = (unknown if among is None else unknown & np.isin(keys, among)).nonzero()[0]
         begin, end = self._count, self._count + len(new)
         self._make_room(end)
         rows = self._rows[begin:end]
@@ -256,15 +291,12 @@ class TurnTable:
         self._following[at] = np.append(np.where(goes_on, at[1:], _NOBODY), _NOBODY)
         self._known[at] = _ALL_AROUND
 
-    def words_of(self, keys: Keys) -> tuple[Codes, Keys]:
-        """The codes of the words of turns that are here, and the turn that each stands in: all together, ascending by
-        turn.
-        """
-        at = self._found(np.sort(keys))
+    def words_of(self, keys: Keys) -> Words:
+        """The words of those of some turns that are here."""
+        at = self._found(keys)
         at = at[at != _NOBODY]
         rows = self._rows.take(at)
-        sizes = rows["size"].astype(np.intp)
-        return self._codes_from(rows["start"], sizes), self._keys.take(at).repeat(sizes)
+        return Words(self._keys.take(at), self._codes, rows["start"], rows["size"])
 
     def keep_holders(self, holders: Holders, *, spaces: tuple[int, ...], through: int) -> None:
         """Take in which turns hold which word, of all live ones of some spaces up to a key.
@@ -281,18 +313,45 @@ class TurnTable:
 
     def holding(self, snapshot: Snapshot, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
         """For each term the live turns of some spaces that hold it, ascending; None where that is not in memory."""
-        held = self._held
-        if held is None or held.spaces != spaces:
+        held = self._holders(snapshot, spaces)
+        if not held:
             return None
         asked = _codes_of(terms)
-        found = held.holders.of(asked)
+        found = [each.of(asked) for each in held]
+        return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
+
+    def counts(self, snapshot: Snapshot, terms: Sequence[str], turns: Turns, spaces: tuple[int, ...]) -> Floats | None:
+        """What `turns.counts` gives, from who holds each term: far fewer than there are words in turns. None where that
+        is not in memory, or where it is more.
+        """
+        held, asked, size = self._holders(snapshot, spaces), _codes_of(terms), len(turns)
+        found = [each.occurrences(asked, most=_OCCURRENCES_MOST) for each in held]
+        known = [each for each in found if each is not None]
+        if not known or len(known) < len(found):
+            return None
+        at, places = self._found(turns.keys[:-1]), self._places
+        places[at] = np.arange(len(at))
+        counts = np.zeros(len(asked) * size)
+        for rows, keys, times in known:
+            held_at = places.take(self._row_of.take(keys))
+            here = (held_at >= 0).nonzero()[0]
+            cells = rows.take(here) * size + held_at.take(here)
+            counts += np.bincount(cells, times.take(here), minlength=len(counts))
+        places[at] = -1
+        return counts.reshape(len(asked), size).astype(np.float32)
+
+    def _holders(self, snapshot: Snapshot, spaces: tuple[int, ...]) -> list[Holders]:
+        """Who holds which word of all live turns of some spaces; none where that is not in memory."""
+        held = self._held
+        if held is None or held.spaces != spaces:
+            return []
         if held.through == self._last:
-            return found
+            return [held.holders]
         later = self._later(snapshot, held)
         if later is None:
             self._held = self._held_later = None
-            return None
-        return [np.concatenate(each) for each in zip(found, later.of(asked), strict=True)]
+            return []
+        return [held.holders, later]
 
     def _later(self, snapshot: Snapshot, held: _Held) -> Holders | None:
         """The same of what came since; None where that is too much."""
@@ -303,7 +362,7 @@ class TurnTable:
             return None
         keys = _numbers(snapshot.value("turns_since", {"after": held.through, "spaces": json.dumps(held.spaces)}) or "")
         self._read(snapshot, keys)
-        later = Holders(*self.words_of(keys))
+        later = Holders(self.words_of(keys))
         self._held_later = _Held(held.spaces, self._last, later)
         return later
 
@@ -350,18 +409,11 @@ class TurnTable:
         at = np.concatenate((candidates, others, [_NOBODY]))
         places[at] = -1
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
-        sizes = rows["size"].astype(np.intp)
         return Turns(
             keys=self._keys.take(at), sessions=rows["session"], event_times=rows["event_time"],
             speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
-            codes=self._codes_from(rows["start"], sizes), starts=sizes.cumsum() - sizes, nearby=nearby,
+            codes=self._codes, starts=rows["start"], sizes=rows["size"].astype(np.intp), nearby=nearby,
         )  # fmt: skip
-
-    def _codes_from(self, begins: Keys, sizes: Places) -> Codes:
-        """Stretches of codes, one after the other."""
-        where: Places = (begins - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
-        where += np.arange(len(where))
-        return self._codes.take(where)
 
     def _near(self, at: Places, within: int) -> Places:
         """The turns one to so many steps before given ones, then those after, repeats and nobody included."""
@@ -394,7 +446,7 @@ class TurnTable:
         if at.all():
             return at
         missing = keys[(at == _NOBODY) & (keys != 0)]
-        fetched = fetch(snapshot, missing) if len(missing) else None
+        fetched = _fetch(snapshot, missing) if len(missing) else None
         if fetched is None:
             return at
         self.keep(fetched)
@@ -423,7 +475,7 @@ class TurnTable:
             if speaker not in known:
                 known[speaker] = len(self._names)
                 self._names.append(speaker)
-        return np.array([known[speaker] for speaker in speakers], np.int32)
+        return np.fromiter(map(known.__getitem__, speakers), np.int32, len(speakers))
 
     def _read_order(self, snapshot: Snapshot, best: Places, far: int, others: Places, near: int) -> None:
         """Make sure of what stands around some turns: `far` steps either way of the best, `near` of the others."""

@@ -38,9 +38,16 @@ FROM traits t WHERE t.node IN (SELECT value FROM json_each(:keys)) AND t.session
 -- name: traits_of
 -- What ranking reads of its candidates and of the turns around them, by column. Whose they are is checked by the reader.
 -- One row: stepping over as many as there are turns takes longer, and holds up the other threads at each of them.
+-- Bytes are joined as if they were text, and taken for bytes again: written as figures they are twice as many.
 SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
-  group_concat(length(traits) / 4), json_group_array(speaker), group_concat(hex(traits), '')
+  group_concat(length(traits) / 4), json_group_array(speaker), CAST(group_concat(traits, '') AS BLOB)
 FROM traits WHERE node IN (SELECT value FROM json_each(:keys))
+
+-- name: traits_between
+-- Likewise of all turns of some spaces from one to another, which takes a third of the time it takes to look for each.
+SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
+  group_concat(length(traits) / 4), json_group_array(speaker), CAST(group_concat(traits, '') AS BLOB)
+FROM traits WHERE node BETWEEN :first AND :last AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: turns_position
 SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
@@ -50,8 +57,9 @@ SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), c
 SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
 
 -- name: turns_live
--- The live turns of some spaces, as text for the reason given above.
-SELECT group_concat(key) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
+-- All turns of some spaces, and those of them that are closed: each from an index alone. As text for the reason above.
+SELECT (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces))),
+  (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL)
 
 -- name: turns_since
 -- The live turns of some spaces after a given one, as text.
