@@ -305,18 +305,10 @@ class Engine:
 
     async def _read_rest(self, scope: Scope) -> None:
         """What the first answer did without: the vectors first, of which each search lacks thousands, then turns."""
+        from ricordo.retrieval.candidates import read_turns
+
         await self._read_on()
-        await self._read_turns(scope)
-
-    async def _read_turns(self, scope: Scope) -> None:
-        """A piece at a time, as `_read_on` does."""
-        from ricordo.retrieval.candidates import read_order, read_turns, turns_to_read
-
-        pieces = await self.store.read(partial(turns_to_read, scope=scope))
-        for keys in pieces:
-            await self.store.read(partial(read_turns, scope=scope, keys=keys))
-        if pieces:
-            await self.store.read(partial(read_order, scope=scope))
+        await self.store.read(partial(read_turns, scope=scope))
 
     async def _read_on(self) -> None:
         """Little by little: others read in between, and closing does not wait long."""

@@ -9,10 +9,10 @@ import pytest
 from tests.store.making import ME, closing, commit, fact, said
 
 from ricordo.model import Scope
-from ricordo.retrieval.candidates import read_order
+from ricordo.retrieval.candidates import read_turns
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import turns
-from ricordo.store.sqlite.turns import TurnTable, live_turns, read_piece
+from ricordo.store.sqlite.turns import TurnTable, live_turns, read_all_turns
 from ricordo.words import index_terms
 
 SEEDS = range(6)
@@ -78,7 +78,7 @@ async def test_turns_read_together_are_those_read_one_by_one(store, monkeypatch,
 
     def seen(tx):
         keys = live_turns(tx, tx.visible(ME))
-        read_piece(tx, tx.visible(ME), keys)
+        read_all_turns(tx, tx.visible(ME))
         fresh = TurnTable()
         fresh.follow(tx)
         with tx.turns() as table:
@@ -181,7 +181,7 @@ async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
         elif what < 0.85:
             await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
         else:
-            await store.read(lambda tx: read_order(tx, ME))
+            await store.read(lambda tx: read_turns(tx, ME))
             assert await store.read(in_memory)
         used += await store.read(told_alike)
     assert used > 10
@@ -189,7 +189,7 @@ async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
 
 async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monkeypatch):
     await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
-    await store.read(lambda tx: read_order(tx, ME))
+    await store.read(lambda tx: read_turns(tx, ME))
     assert await store.read(counted_alike)
     monkeypatch.setattr(turns, "_OCCURRENCES_MOST", 9)
 
@@ -205,7 +205,7 @@ async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monk
 async def test_what_became_knowledge_is_left_to_full_text(store):
     talk = [said("the lake", minutes=n) for n in range(4)]
     await commit(store, add=tuple(talk))
-    await store.read(lambda tx: read_order(tx, ME))
+    await store.read(lambda tx: read_turns(tx, ME))
     assert await store.read(told_alike)
     await commit(store, consolidated=(talk[1].id,))
     lake = TERMS.index("lake")
@@ -216,7 +216,7 @@ async def test_what_became_knowledge_is_left_to_full_text(store):
 async def test_so_many_new_turns_are_left_to_full_text(store, monkeypatch):
     monkeypatch.setattr(turns, "_LATER_MOST", 5)
     await commit(store, add=tuple(said("the lake", minutes=n) for n in range(3)))
-    await store.read(lambda tx: read_order(tx, ME))
+    await store.read(lambda tx: read_turns(tx, ME))
     for expected in (True, False, False):
         await commit(store, add=tuple(said("a boat", minutes=n) for n in range(4)))
         assert await store.read(told_alike) is expected

@@ -131,28 +131,14 @@ def load_all(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
             vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
 
 
-def turns_to_read(snapshot: Snapshot, scope: Scope) -> list[Keys]:
-    """The keys of all that a caller's searches may weigh, in pieces; none if it is too much to keep."""
-    from ricordo.store.sqlite.turns import KEPT_MOST, PIECE, live_turns
+def read_turns(snapshot: Snapshot, scope: Scope) -> None:
+    """Read all turns that a caller's searches may weigh into memory, their order and which words they hold, so that
+    searches need not read them little by little; nothing if it is too much to keep.
+    """
+    from ricordo.store.sqlite.turns import KEPT_MOST, read_all_turns
 
-    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] > KEPT_MOST:
-        return []
-    keys = live_turns(snapshot, snapshot.visible(scope))
-    return [keys[start : start + PIECE] for start in range(0, len(keys), PIECE)]
-
-
-def read_turns(snapshot: Snapshot, scope: Scope, keys: Keys) -> None:
-    """Read some of a caller's turns into memory, so that searches need not read them little by little."""
-    from ricordo.store.sqlite.turns import read_piece
-
-    read_piece(snapshot, snapshot.visible(scope), keys)
-
-
-def read_order(snapshot: Snapshot, scope: Scope) -> None:
-    """Read how a caller's turns follow each other and which words they hold, and those of them not read yet."""
-    from ricordo.store.sqlite.turns import read_rest
-
-    read_rest(snapshot, snapshot.visible(scope))
+    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] <= KEPT_MOST:
+        read_all_turns(snapshot, snapshot.visible(scope))
 
 
 def time(look: Lookup) -> Candidates:

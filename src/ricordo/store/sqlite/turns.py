@@ -34,9 +34,6 @@ KEPT_MOST = 200_000
 second time has them all read beside other work.
 """
 
-PIECE = 50_000
-"""So many are read at a time, in a tenth of a second: of smaller pieces each waits anew for the interpreter."""
-
 # Turns among so many keys each are read from the first to the last; others one by one.
 _CLOSE = 4
 
@@ -115,17 +112,21 @@ def live_turns(snapshot: Snapshot, spaces: Sequence[int]) -> Keys:
     return np.sort(there[~np.isin(there, closed)] if len(closed) else there)
 
 
-def read_rest(snapshot: Snapshot, spaces: tuple[int, ...]) -> None:
-    """Read the live turns of some spaces into the table that is kept, as far as they are not there, their order and
-    which of them hold which word.
-    """
+def read_all_turns(snapshot: Snapshot, spaces: tuple[int, ...]) -> None:
+    """Read the live turns of some spaces into the table that is kept, with their order and who holds which word."""
     keys = live_turns(snapshot, spaces)
+    if not len(keys):
+        return
+    # All at once, and before the table is taken: whatever waits for the interpreter waits for it anew each time.
+    fetched = _fetch_close(snapshot, spaces, keys)
     with snapshot.turns() as table:
+        if fetched is not None:
+            table.keep(fetched, among=keys)
         table.read_all(snapshot, keys)
         words, position = table.words_of(keys), table.position
     if position[1] >= KEYS_BELOW:
         return
-    holders = Holders(words)  # nobody waits for this
+    holders = Holders(words)  # nobody waits for this either
     with snapshot.turns() as table:
         if table.position == position:
             table.keep_holders(holders, spaces=spaces, through=position[1])
@@ -143,21 +144,12 @@ class Fetched(NamedTuple):
     codes: Codes
 
 
-def read_piece(snapshot: Snapshot, spaces: Sequence[int], keys: Keys) -> None:
-    """Read some turns of some spaces into the table that is kept.
-
-    Args:
-        keys: ascending.
-    """
-    # Before the table is taken: nobody waits for this.
-    if keys[-1] - keys[0] < _CLOSE * len(keys):
-        span = {"first": int(keys[0]), "last": int(keys[-1]), "spaces": json.dumps(spaces)}
-        fetched = _fetched(snapshot.rows("traits_between", span)[0])
-    else:
-        fetched = _fetch(snapshot, keys)
-    if fetched is not None:
-        with snapshot.turns() as table:
-            table.keep(fetched, among=keys)  # not what is closed between them
+def _fetch_close(snapshot: Snapshot, spaces: Sequence[int], keys: Keys) -> Fetched | None:
+    """Turns of some spaces by ascending key; where they lie close together, all of these spaces from first to last."""
+    if keys[-1] - keys[0] >= _CLOSE * len(keys):
+        return _fetch(snapshot, keys)
+    span = {"first": int(keys[0]), "last": int(keys[-1]), "spaces": json.dumps(spaces)}
+    return _fetched(snapshot.rows("traits_between", span)[0])
 
 
 def _fetch(snapshot: Snapshot, keys: Keys) -> Fetched | None:
