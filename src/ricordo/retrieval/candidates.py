@@ -93,16 +93,16 @@ def words(look: Lookup) -> Candidates:
     if not used:
         return {}
     keys = np.concatenate([term.keys for term in used])
-    order = np.argsort(keys, kind="stable")  # a merge of sorted runs
+    order = keys.argsort(kind="stable")  # a merge of sorted runs
     ordered = keys.take(order)
     begins = runs_of(ordered)
     distinct = ordered.take(begins)
-    each = np.repeat([term.idf for term in used], [len(term.keys) for term in used])
+    each = np.array([term.idf for term in used]).repeat([len(term.keys) for term in used])
     sums = np.add.reduceat(each.take(order), begins)
     if look.allowed is not None:
         kept = np.isin(distinct, look.allowed)
         distinct, sums = distinct[kept], sums[kept]
-    best = np.argsort(-sums[::-1], kind="stable")[:_BY_WORDS]  # from the newest on
+    best = (-sums[::-1]).argsort(kind="stable")[:_BY_WORDS]  # from the newest on
     places = len(sums) - 1 - best
     return dict(zip(distinct[places].tolist(), sums[places].tolist(), strict=True))
 

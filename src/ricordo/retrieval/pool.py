@@ -43,6 +43,7 @@ class Pool:
     Attributes:
         words: the question's words that count, names left out.
         idf: float32[words], how much each tells.
+        worth: float32[words], that as part of what all together tell.
         counts: float32[words, n], how often a turn holds each.
         strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
         worded: bool[n], whether that is known word by word; of the others the cosine of the whole turn stands in.
@@ -60,6 +61,7 @@ class Pool:
     size: int
     words: tuple[str, ...]
     idf: Floats
+    worth: Floats
     counts: Floats
     strengths: Floats
     worded: NDArray[np.bool_]
@@ -98,10 +100,11 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     persons = named_persons(look.plan.query.text, turns)
     cosines = np.append(_cosines(look, turns.keys[:-1]), np.float32(0))  # nobody means nothing
     words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines, counts)
+    worth = np.asarray(idf / max(float(idf.sum()), 1e-9), np.float32)
     named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
-        turns=turns, size=size, words=words, idf=idf, counts=counts, strengths=strengths, worded=worded,
+        turns=turns, size=size, words=words, idf=idf, worth=worth, counts=counts, strengths=strengths, worded=worded,
         cosines=cosines, spoke=_spoke(turns, persons), persons=persons, named=named,
         meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
         linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),

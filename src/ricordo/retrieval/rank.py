@@ -124,7 +124,7 @@ def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats],
 
 def _from_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     """Places by falling score; of equal ones the last first, which is the newest: candidates ascend by key."""
-    order: NDArray[np.intp] = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+    order: NDArray[np.intp] = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")
     return order
 
 

@@ -149,10 +149,9 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     held = (pool.counts > 0).astype(np.float32)
     rows = np.array([word in names for word in pool.words])
     held[rows, :size] = np.maximum(held[rows, :size], pool.named)
-    total = max(float(pool.idf.sum()), 1e-9)
     context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
     known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
-    values = np.stack([pool.idf @ context / total, pool.cosines[:size], known, pool.idf @ held_around])
+    values = np.stack([pool.worth @ context, pool.cosines[:size], known, pool.idf @ held_around])
     asked = asked_of(look, pool, held, names=names)
     strange = _capitals(look.plan.query.text)
     unmet = [
@@ -161,7 +160,7 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     ]  # fmt: skip
     return Evidence(
         values=np.asarray(values, np.float32), met=pool.strengths[:, :size],
-        worth=np.asarray(pool.idf / total, np.float32), anchored=_anchored(pool),
+        worth=pool.worth, anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
         said=asked.said(look.plan.query.text), letters=np.asarray(asked.idf @ asked.held, np.float32),
         worded=pool.worded[:size], is_named=bool(look.entities), asks_all=not asked.words,

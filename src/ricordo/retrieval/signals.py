@@ -70,8 +70,7 @@ def words_alone(pool: Pool, plan: Plan) -> Floats:
 
 
 def _by_idf(pool: Pool, met: Floats) -> Floats:
-    total = pool.idf.sum()
-    return np.asarray(pool.idf @ met / total if total > 0 else np.zeros(met.shape[1]), np.float32)
+    return np.asarray(pool.worth @ met, np.float32)
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats | None:
@@ -84,11 +83,11 @@ def keywords(pool: Pool, plan: Plan) -> Floats | None:
     around = counts[:, : pool.size] + counts.take(pool.nearby, axis=1).sum(axis=1)
     long = lengths[: pool.size] + lengths.take(pool.nearby).sum(axis=0)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
-    scores = pool.idf @ (around * (_K1 + 1) / (around + norm))
+    scores = pool.worth @ (around * (_K1 + 1) / (around + norm))
     best = scores.max()
     if best <= 0:
         return None
-    held = (pool.idf @ (around > 0)).max() / pool.idf.sum()
+    held = (pool.worth @ (around > 0)).max()
     return np.asarray(np.sqrt(held) * scores / best, np.float32)
 
 

@@ -19,7 +19,8 @@ def ascending(keys: ArrayLike) -> NDArray[np.int64]:
 
 def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
     """Where each run of equal values begins, intp[runs]; none in nothing."""
-    begins = np.ones(len(ordered), np.bool_)
+    begins = np.empty(len(ordered), np.bool_)
+    begins[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     places: NDArray[np.intp] = begins.nonzero()[0]
     return places

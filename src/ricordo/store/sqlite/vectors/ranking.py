@@ -26,19 +26,18 @@ def best(parts: Iterable[Part], limit: int) -> Part:
         parts: keys int64[n] and scores float32[n]; a score of -inf stands for "not this one".
     """
     keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-    floor = LOWEST_SCORE
     for part_keys, part_scores in parts:
-        if not len(scores):  # nothing to compare with yet: spares copying the whole first part
-            floor = _likely_floor(part_scores, limit)
-        near = (part_scores >= floor).nonzero()[0]
-        if len(near):
-            keys = np.concatenate([keys, part_keys[near]])
-            scores = np.concatenate([scores, part_scores[near]])
+        if len(scores):
             floor = _floor(scores, limit)
             kept = scores >= floor  # with all that tie at the border: smaller keys among them go first
             keys, scores = keys[kept], scores[kept]
+        else:  # nothing to compare with yet: spares copying the whole first part
+            floor = _likely_floor(part_scores, limit)
+        near = (part_scores >= floor).nonzero()[0]
+        keys = np.concatenate([keys, part_keys.take(near)])
+        scores = np.concatenate([scores, part_scores.take(near)])
     order = np.lexsort((keys, -scores))[:limit]
-    return keys[order], scores[order]
+    return keys.take(order), scores.take(order)
 
 
 def _likely_floor(scores: NDArray[np.float32], limit: int) -> np.float32:
