@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from ricordo.retrieval.pace import Pace
 from ricordo.retrieval.plan import Weighing
 from ricordo.retrieval.quoting import Told
 from ricordo.retrieval.usage import UsageLog
+from ricordo.retrieval.warming import Warming
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import lives, models, runs
@@ -66,10 +67,10 @@ class Engine:
         self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
         self._earlier: dict[int, Embedder] = {}
         self._models: list[models.Model] | None = None
-        self._asked: dict[Scope, int] = {}
         self._vectors: tuple[int, VectorShelves] | None = None
-        self._warming: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
+        self._warming = Warming(store, vectors=lambda: self.vectors, beside=self._beside)
         self._pace = Pace(store, brief_ms=settings.brief_search_ms)
         self._usage = UsageLog(store)
         self._told = Told()
@@ -129,6 +130,7 @@ class Engine:
 
     async def close(self) -> None:
         """Finish the batch at hand, write what is queued, let go of the file."""
+        self._warming.close()
         try:
             await self.exchanges.close()
             await self.backlog.close()
@@ -158,15 +160,23 @@ class Engine:
         """All a question needs of the house."""
         return Asking(
             store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
-            read=lambda ask, kind: self._pace.read(ask, (scope, kind), is_calm=not self._warming),
-            embed=self.embed_question, warm=lambda: self._warm(scope), exemplars=self._known_questions,
-            shown=lambda keys: self._usage.note(keys, now=self.now()),
+            read=partial(self._read, scope), embed=self.embed_question,
+            warm=lambda: self._warming.asked(scope, by_vector=self.embedder is not None),
+            exemplars=self._known_questions, shown=partial(self._shown, scope),
             told=lambda hits: self._told.keep(scope, hits),
             floor=lambda model: self._floors.floor(scope, model),
             deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
             links=links,
             weighing=self._weighing,
         )  # fmt: skip
+
+    async def _read(self, scope: Scope, ask: Callable[[Snapshot], T], kind: str) -> T:
+        await self._warming.wait(scope)
+        return await self._pace.read(ask, (scope, kind), is_calm=not self._tasks)
+
+    def _shown(self, scope: Scope, keys: Sequence[int]) -> None:
+        self._usage.note(keys, now=self.now())
+        self._warming.answered(scope)
 
     def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
         """All that consolidating needs, with the memory's language model or another.
@@ -179,11 +189,12 @@ class Engine:
         return house_of(self, scope, model=_language_of(model, self.settings))
 
     def warm(self, scope: Scope) -> None:
-        """Load weights, vectors and the questions of known intent beside other work."""
+        """Load weights, vectors, turns and the questions of known intent beside other work."""
         if self.embedder is not None:
             self._beside(self._embed_something())
-            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
+            self._warming.load(scope)
             self._known_questions()
+        self._warming.read_turns(scope)
 
     async def _embed_something(self) -> None:
         await self.embed_question("ready")
@@ -260,19 +271,6 @@ class Engine:
 
         return await conclude(self, kind, scope, dry_run)
 
-    def _warm(self, scope: Scope) -> None:
-        """A caller's first search: vectors are read while the embedder reads its weights. Failing only costs time.
-
-        Of many vectors only what the first answer takes is read. A process that asks again has use for the rest.
-        """
-        asked = self._asked[scope] = self._asked.get(scope, 0) + 1
-        if asked == 1 and self.embedder is not None:
-            self._beside(self.store.read(lambda tx: self._load(tx, scope)))
-        elif asked == 2:
-            self._beside(self._read_rest(scope))
-        elif self.embedder is not None and self.vectors.has_unread and not self._warming:
-            self._beside(self._read_on())
-
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
         """Questions of known intent and the model they are embedded with: embedded once, when the first search asks,
         whoever gives up waiting.
@@ -292,28 +290,10 @@ class Engine:
 
     def _beside(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
-        self._warming.add(task)
-        task.add_done_callback(self._warming.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
         return task
-
-    def _load(self, snapshot: Snapshot, scope: Scope) -> None:
-        """In a reader's thread from the first import on: the caller's has enough to import."""
-        from ricordo.retrieval.candidates import load_all
-
-        load_all(snapshot, self.vectors, scope)
-
-    async def _read_rest(self, scope: Scope) -> None:
-        """What the first answer did without: the vectors first, of which each search lacks thousands, then turns."""
-        from ricordo.retrieval.candidates import read_turns
-
-        await self._read_on()
-        await self.store.read(partial(read_turns, scope=scope))
-
-    async def _read_on(self) -> None:
-        """Little by little: others read in between, and closing does not wait long."""
-        while await self.store.read(self.vectors.read_on):
-            pass
 
     async def embed_question(self, text: str, *, anew: bool = False) -> Question:
         """The question as a vector of each model the store holds vectors of, and what could not take part.

@@ -9,7 +9,7 @@ import pytest
 from tests.store.making import ME, closing, commit, fact, said
 
 from ricordo.model import Scope
-from ricordo.retrieval.candidates import read_turns
+from ricordo.retrieval.warming import read_turns
 from ricordo.store import Snapshot
 from ricordo.store.sqlite import turns
 from ricordo.store.sqlite.turns import TurnTable, live_turns, read_all_turns

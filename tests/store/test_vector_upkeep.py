@@ -33,10 +33,12 @@ def small_packs(monkeypatch):
     monkeypatch.setattr(embeddings, "PACK_ROWS", 4)
 
 
-@pytest.fixture(params=[6, 10_000], ids=["large", "small"])
-def sketched_from(request, monkeypatch, small_packs):
-    """What happens above 50,000 vectors, and below."""
-    monkeypatch.setattr(embeddings, "SKETCH_FROM", request.param)
+@pytest.fixture(params=[(6, 0), (6, 10_000), (10_000, 10_000)], ids=["large", "medium", "small"])
+def size(request, monkeypatch, small_packs):
+    """What happens above 150,000 vectors, above 50,000, and below."""
+    sketched_from, at_once = request.param
+    monkeypatch.setattr(embeddings, "SKETCH_FROM", sketched_from)
+    monkeypatch.setattr(embeddings, "_READ_AT_ONCE", at_once)
 
 
 def vector_of(key, turn=0):
@@ -278,7 +280,7 @@ def test_when_all_loose_vectors_were_closed_before_packing_nothing_is_packed(tmp
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_from, seed):
+def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, size, seed):
     """Additions, closings, returns, new words, moves, packs and reading on in any order."""
     dice = random.Random(seed)
 
@@ -321,8 +323,8 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, sketched_fr
     story(tmp_path / "m.db", lambda world: _quietly(tell(world)))
 
 
-@pytest.mark.parametrize("sketched_from", [6], indirect=True)
-def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path, sketched_from):
+@pytest.mark.parametrize("size", [(6, 0)], indirect=True)
+def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path, size):
     async def tell(world):
         nodes = await world.add(30)
         await world.embed()
@@ -352,8 +354,8 @@ def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path
     story(tmp_path / "m.db", tell)
 
 
-@pytest.mark.parametrize("sketched_from", [6], indirect=True)
-def test_a_damaged_pack_of_a_large_shelf_spoils_no_answer(tmp_path, sketched_from):
+@pytest.mark.parametrize("size", [(6, 0), (6, 10_000)], indirect=True)
+def test_a_damaged_pack_of_a_large_shelf_spoils_no_answer(tmp_path, size):
     async def tell(world):
         await world.add(30)
         await world.embed()

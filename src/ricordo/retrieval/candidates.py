@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ricordo.model import Scope
 from ricordo.retrieval.linked import Naming, entity
-from ricordo.retrieval.plan import DEFAULT_SHELVES, Plan
+from ricordo.retrieval.plan import Plan
 from ricordo.store import Snapshot
 from ricordo.store.sqlite.embeddings import VectorShelves
-from ricordo.store.sqlite.models import known_models
 from ricordo.store.sqlite.vectors.keys import runs_of
 
 if TYPE_CHECKING:
@@ -121,24 +120,6 @@ def meaning(look: Lookup) -> Candidates:
         nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
         found |= {key: max(score, found.get(key, score)) for key, score in nearest.items()} if found else nearest
     return found
-
-
-def load_all(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
-    """Read what a caller's searches look at by default into memory."""
-    for model in known_models(snapshot):
-        if model.state == "active":
-            spaces = snapshot.visible(scope)
-            vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
-
-
-def read_turns(snapshot: Snapshot, scope: Scope) -> None:
-    """Read all turns that a caller's searches may weigh into memory, their order and which words they hold, so that
-    searches need not read them little by little; nothing if it is too much to keep.
-    """
-    from ricordo.store.sqlite.turns import KEPT_MOST, read_all_turns
-
-    if snapshot.shelf_counts(scope, ("k", "e", "c"))[0] <= KEPT_MOST:
-        read_all_turns(snapshot, snapshot.visible(scope))
 
 
 def time(look: Lookup) -> Candidates:

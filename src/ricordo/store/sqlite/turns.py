@@ -209,6 +209,11 @@ class TurnTable:
         self._most = most
         self.drop(changes=-1, last=0)
 
+    @property
+    def count(self) -> int:
+        """How many turns are kept."""
+        return self._count - 1
+
     def drop(self, *, changes: int, last: int) -> None:
         """Begin anew."""
         self._changes, self._last = changes, last
