@@ -90,6 +90,16 @@ async def test_turns_of_others_go_only_for_who_asks_again(store, reading, tasks,
     assert await are_read(store, OTHER)
 
 
+@pytest.mark.parametrize(("limit", "most"), [("KEPT_MOST", 8), ("KEPT_CHARS", 71)])
+async def test_more_than_is_kept_is_not_read(store, reading, tasks, monkeypatch, limit, most):
+    monkeypatch.setattr(turns, limit, most)
+    for _ in range(3):
+        reading.asked(ME, by_vector=False)
+        reading.answered(ME)
+    await done(tasks)
+    assert not await are_read(store, ME) and len(tasks) == 1
+
+
 async def test_a_question_waits_for_turns_no_longer_than_a_moment(reading, tasks, monkeypatch):
     monkeypatch.setattr(warming, "_PATIENCE_S", 0.001)
     begin = asyncio.Event()

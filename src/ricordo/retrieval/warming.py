@@ -108,10 +108,11 @@ def read_turns(snapshot: Snapshot, scope: Scope, *, ahead: bool = False) -> bool
     Args:
         ahead: only if there is room for them. False is returned where there is none.
     """
-    from ricordo.store.sqlite.turns import KEPT_MOST, read_all_turns  # in a reader's thread: it imports numpy
+    # In a reader's thread: it imports numpy.
+    from ricordo.store.sqlite.turns import KEPT_CHARS, KEPT_MOST, read_all_turns
 
-    count, _ = snapshot.shelf_counts(scope, ("k", "e", "c"))
-    if count > KEPT_MOST:
+    count, chars = snapshot.shelf_counts(scope, ("k", "e", "c"))
+    if count > KEPT_MOST or chars > KEPT_CHARS:
         return True
     if ahead:
         with snapshot.turns() as table:

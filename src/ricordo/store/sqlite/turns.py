@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint32]
 
 KEPT_MOST = 200_000
-"""So many turns are kept by a process, about 60 MB; then it begins anew. A caller who has no more than that and asks a
-second time has them all read beside other work.
+"""So many turns are kept by a process, about 60 MB; then it begins anew. Those of a caller who has no more than that
+are all read beside other work.
 """
+
+KEPT_CHARS = 40_000_000
+"""Nor more characters than this, twice as many as there are in so many turns of talk: documents are longer."""
 
 # Turns among so many keys each are read from the first to the last; others one by one.
 _CLOSE = 4
