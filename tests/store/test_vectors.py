@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
-from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, pack_segment
+from ricordo.store.sqlite.vectors import VectorIndex, decode, encode, kernels, pack_segment
+from ricordo.store.sqlite.vectors.centring import Centre, centred_cosines
+from ricordo.store.sqlite.vectors.codec import quantise
 from ricordo.store.sqlite.vectors.index import SKETCH_LEAST
 from ricordo.store.sqlite.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
 from ricordo.store.sqlite.vectors.ranking import best, nearest
@@ -163,6 +165,38 @@ def test_a_kernel_is_exact_at_the_limits_of_int8(kernel: Kernel, dimension: int)
     for query in (codes[0], codes[1], codes[3], codes[20]):
         exact = codes.astype(np.int64) @ query.astype(np.int64)
         np.testing.assert_array_equal(kernel(codes, query), exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("dimension", [1, 100, 256, 4096])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_times_themselves_are_exact_at_the_limits_of_int8(
+    kernel: Kernel, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "fastest", kernel)
+    codes = np.random.default_rng(3).integers(-127, 128, (60, dimension), np.int8)
+    codes[0], codes[1] = 127, -128
+    for some in (codes, codes[:1], codes[:0]):
+        exact = (some.astype(np.int64) ** 2).sum(axis=1)
+        found = kernels.squares(some)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, exact.astype(np.float32))
+
+
+def test_cosines_about_a_mean_are_those_of_the_differences() -> None:
+    """Within what rounding to int8 takes; none where there is no vector, and none without a direction."""
+    rng = np.random.default_rng(5)
+    mean = rng.standard_normal(256).astype(np.float32) / 16
+    rows = rng.standard_normal((40, 256)).astype(np.float32) / 16 + mean
+    vector = rows[0] + rng.standard_normal(256).astype(np.float32) / 32
+    codes, scales = map(np.array, zip(*(quantise(row, 256, field="row") for row in rows), strict=True))
+    scales[7] = np.nan
+    differences, asked = rows - mean, vector - mean
+    exact = differences @ asked / np.linalg.norm(differences, axis=1) / np.linalg.norm(asked)
+    found = centred_cosines(codes, scales, vector, Centre.at(mean))
+    assert np.isnan(found[7])
+    kept = np.arange(40) != 7
+    np.testing.assert_allclose(found[kept], exact[kept], atol=0.004)
+    assert not centred_cosines(codes, scales, mean, Centre.at(mean))[kept].any()
 
 
 def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:

@@ -30,7 +30,7 @@ class Centre(NamedTuple):
 def centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, centre: Centre) -> Floats:
     """The cosine of (row - mean) and (vector - mean) for each row, without writing the differences down.
 
-    All products are of int8, a few ten-thousandths off and the same on every machine.
+    Products with rows are of int8: exact, and the cosines a few ten-thousandths off by what was rounded before.
 
     Args:
         codes: int8[n, d], contiguous; with `scales`, float32[n], the rows.
