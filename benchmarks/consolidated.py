@@ -86,12 +86,18 @@ def answer(prompt: Sequence[Turn], schema: Mapping[str, Any], needed: set[str]) 
         return {"verdicts": []}
     facts = [
         {
-            "text": f"{speaker} said: {said}"[:1_000], "kind": "fact", "category": "knowledge",
-            "about": [speaker], "slot": "", "evidence": [handle], "said": True, "confidence": 0.9,
+            "text": f"{speaker} said: {said}"[:1_000],
+            "kind": "fact",
+            "category": "knowledge",
+            "about": [speaker],
+            "slot": "",
+            "evidence": [handle],
+            "said": True,
+            "confidence": 0.9,
         }
         for handle, speaker, said in _LINE.findall(prompt[-1].text)
         if said in needed
-    ]  # fmt: skip
+    ]
     return {"facts": facts, "entities": [], "relations": [], "causes": [], "summary": ""}
 
 

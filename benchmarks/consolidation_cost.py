@@ -80,9 +80,13 @@ async def run() -> dict[str, Any]:
         full = [page for page in found if len(page.lines) == 30]
         by_store = {str(held): await on_store(full, held) for held in (0, 1_000, 10_000)}
         return {
-            "tokenizer": _ENCODING, "pages of 30 messages": len(full), **parts(full[0]), **await whole(full),
-            "tokens in, by memories in the store": by_store, **await delay(memory, slow),
-        }  # fmt: skip
+            "tokenizer": _ENCODING,
+            "pages of 30 messages": len(full),
+            **parts(full[0]),
+            **await whole(full),
+            "tokens in, by memories in the store": by_store,
+            **await delay(memory, slow),
+        }
 
 
 def tokens_of(*texts: str) -> int:
@@ -114,20 +118,24 @@ class Counted:
     def _answer(self, turns: Sequence[Turn], schema: Mapping[str, Any]) -> Completion:
         self.questions += 1
         said = as_text({"verdicts": []} if schema["title"] == "Verdicts" else kept(turns[-1].text))
-        return Completion(
-            text=said, tokens_in=tokens_of(*texts_of(turns), as_text(schema)), tokens_out=tokens_of(said)
-        )  # fmt: skip
+        return Completion(text=said, tokens_in=tokens_of(*texts_of(turns), as_text(schema)), tokens_out=tokens_of(said))
 
 
 def kept(shown: str) -> Mapping[str, Any]:
     lines = _LINE.findall(shown)
     facts = [
         {
-            "text": said, "kind": "fact", "category": "knowledge", "about": [speaker], "slot": "", "evidence": [handle],
-            "said": True, "confidence": 0.9,
+            "text": said,
+            "kind": "fact",
+            "category": "knowledge",
+            "about": [speaker],
+            "slot": "",
+            "evidence": [handle],
+            "said": True,
+            "confidence": 0.9,
         }
         for handle, speaker, said in lines[::3]
-    ]  # fmt: skip
+    ]
     entities = [
         {"name": name, "type": "person", "aliases": [], "relation": "", "evidence": ["e1"]}
         for name in sorted({speaker for _, speaker, _ in lines})
@@ -145,10 +153,11 @@ async def whole(full: Sequence[Page]) -> dict[str, Any]:
             spent.append(await consolidated(memory, page, f"p{number}"))
     return {
         "questions of a run, mean": counted.questions / len(full),
-        "tokens in of a run, first page": spent[0][0], "tokens in of a run, last page": spent[-1][0],
+        "tokens in of a run, first page": spent[0][0],
+        "tokens in of a run, last page": spent[-1][0],
         "tokens in of a run, mean": round(statistics.fmean(one for one, _ in spent)),
         "tokens out of a run, mean": round(statistics.fmean(other for _, other in spent)),
-    }  # fmt: skip
+    }
 
 
 async def on_store(full: Sequence[Page], held: int) -> int:
@@ -188,9 +197,11 @@ async def delay(memory: Memory, slow: Slow) -> dict[str, Any]:
         await asyncio.wait([thinking])
     before, meanwhile = statistics.median(idle), statistics.median(busy)
     return {
-        "rounds": _ROUNDS, "search p50 idle, ms": round(before, 2),
-        "search p50 while a model thinks, ms": round(meanwhile, 2), "ratio": round(meanwhile / before, 3),
-    }  # fmt: skip
+        "rounds": _ROUNDS,
+        "search p50 idle, ms": round(before, 2),
+        "search p50 while a model thinks, ms": round(meanwhile, 2),
+        "ratio": round(meanwhile / before, 3),
+    }
 
 
 async def searches(memory: Memory) -> list[float]:

@@ -38,9 +38,11 @@ from ricordo import Memory, Message, Settings
 
 RUN = "import sys; from ricordo.doors.cli import run; sys.exit(run())"
 HELLO = {
-    "jsonrpc": "2.0", "id": 0, "method": "initialize",
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
-}  # fmt: skip
+}
 
 
 async def fill(store: Path, nodes: int) -> float:
@@ -131,8 +133,11 @@ class Load:
 
     async def _one(self, client: httpx.AsyncClient, number: int) -> None:
         kind = "add" if number % 10 == 9 else "search"
-        body = {"text": self._chance.choice(self._asked)} if kind == "search" else {
-            "text": next(self._said), "session": "bench"}  # fmt: skip
+        body = (
+            {"text": self._chance.choice(self._asked)}
+            if kind == "search"
+            else {"text": next(self._said), "session": "bench"}
+        )
         begun = time.perf_counter()
         try:
             answer = await client.post(f"/v1/{kind}", json=body)
@@ -156,12 +161,15 @@ async def load_http(store: Path, load: Load, *, seconds: float) -> dict[str, Any
             cpu = watched.cpu_s() - cpu
     count = sum(len(each) for each in load.taken.values())
     return {
-        "requests": count, "seconds": round(took, 1), "errors": len(load.errors), "first_errors": load.errors[:3],
+        "requests": count,
+        "seconds": round(took, 1),
+        "errors": len(load.errors),
+        "first_errors": load.errors[:3],
         "all": spread(load.taken["search"] + load.taken["add"]),
         **{kind: spread(each) for kind, each in load.taken.items()},
         "cpu_ms_per_request": round(1_000 * cpu / count, 1),
         "memory_mb_each_minute": [*memory[:-1:6], memory[-1]],
-    }  # fmt: skip
+    }
 
 
 async def killed(store: Path, load: Load, *, after_s: float) -> dict[str, Any]:
@@ -178,11 +186,12 @@ async def killed(store: Path, load: Load, *, after_s: float) -> dict[str, Any]:
         async with client:
             found = [await client.post("/v1/get", json={"id": id}) for id in load.acknowledged]
     return {
-        "load_s_before_kill": after_s, "acknowledged_in_them": len(load.acknowledged) - before,
+        "load_s_before_kill": after_s,
+        "acknowledged_in_them": len(load.acknowledged) - before,
         "acknowledged_in_all": len(load.acknowledged),
         "lost": sum(answer.status_code != 200 or not answer.json()["content"] for answer in found),
         "listening_again_s": round(started, 2),
-    }  # fmt: skip
+    }
 
 
 def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
@@ -208,10 +217,16 @@ def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
         ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         times["tools_s"] = time.perf_counter() - begun
         taken = [
-            ask({"jsonrpc": "2.0", "id": number + 2, "method": "tools/call",
-                 "params": {"name": "search_memory", "arguments": {"query": asked[number % len(asked)]}}})
+            ask(
+                {
+                    "jsonrpc": "2.0",
+                    "id": number + 2,
+                    "method": "tools/call",
+                    "params": {"name": "search_memory", "arguments": {"query": asked[number % len(asked)]}},
+                }
+            )
             for number in range(calls + 5)
-        ]  # fmt: skip
+        ]
         times["first_answer_s"] = times["tools_s"] + taken[0]
         process.stdin.close()
         process.wait(timeout=60)
@@ -222,8 +237,9 @@ def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
 def starts_of_mcp(store: Path) -> dict[str, Any]:
     """The median of five starts, and the calls of the last."""
     starts = [start_mcp(store, calls=40 if number < 4 else 300) for number in range(5)]
-    medians = {name: round(statistics.median(each[name] for each in starts), 2)
-               for name in starts[0] if name.endswith("_s")}  # fmt: skip
+    medians = {
+        name: round(statistics.median(each[name] for each in starts), 2) for name in starts[0] if name.endswith("_s")
+    }
     return medians | {"search_memory": starts[-1]["search_memory"]}
 
 
@@ -235,9 +251,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/doors.json")
     given = parser.parse_args()
     found: dict[str, Any] = {
-        "machine": {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                    "python": platform.python_version(), "load_average": os.getloadavg()[0]},
-    }  # fmt: skip
+        "machine": {
+            "cpu": platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "load_average": os.getloadavg()[0],
+        }
+    }
     with tempfile.TemporaryDirectory() as folder:
         store, load = Path(folder) / "load.db", Load(given.rate)
         found["store"] = {"turns": given.nodes, "fill_s": round(asyncio.run(fill(store, given.nodes)), 1)}

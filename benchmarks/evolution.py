@@ -91,10 +91,14 @@ async def order(rows: list[dict[str, Any]], embedder: str | None) -> dict[str, A
         listed = await memory.review(limit=1_000)
         live = len((await memory.list(limit=1_000)).nodes)
     return {
-        "questions": len(first), "newest_first": round(statistics.fmean(first), 4), "conflicts": conflicts,
-        "stale_above": round(above / conflicts, 4), "live": live, "facts": len(ids),
+        "questions": len(first),
+        "newest_first": round(statistics.fmean(first), 4),
+        "conflicts": conflicts,
+        "stale_above": round(above / conflicts, 4),
+        "live": live,
+        "facts": len(ids),
         "reviews": {kind: sum(each.kind == kind for each in listed) for kind in ("replaced", "conflict", "several")},
-    }  # fmt: skip
+    }
 
 
 def statements(count: int, *, seed: int) -> Iterator[str]:
@@ -102,9 +106,14 @@ def statements(count: int, *, seed: int) -> Iterator[str]:
     chance = random.Random(seed)
     parts = ("ka", "ro", "mi", "ten", "lo", "sha", "vi", "ber", "an", "du", "sol", "pre", "nit", "or", "gal", "fe")
     templates = (
-        "The user likes {0} with {1}", "{2} lives in {3}", "The user's favourite {0} is {1}", "{2} works at {3}",
-        "The {0} of project {3} is {1}", "{2} told the user about a {0} and a {1}", "The user prefers {0} over {1}",
-    )  # fmt: skip
+        "The user likes {0} with {1}",
+        "{2} lives in {3}",
+        "The user's favourite {0} is {1}",
+        "{2} works at {3}",
+        "The {0} of project {3} is {1}",
+        "{2} told the user about a {0} and a {1}",
+        "The user prefers {0} over {1}",
+    )
 
     def word() -> str:
         return "".join(chance.choices(parts, k=chance.randint(2, 4)))

@@ -147,15 +147,18 @@ def _report(counts: Counter[tuple[str, str, str]]) -> dict[str, Any]:
     for lang, kind in sorted({(lang, kind) for lang, kind, _ in counts}):
         wanted, found_, right_ = (counts[lang, kind, name] for name in ("wanted", "found", "right"))
         report.setdefault(lang, {})[kind] = {
-            "wanted": wanted, "found": found_, "right": right_,
+            "wanted": wanted,
+            "found": found_,
+            "right": right_,
             "precision": round(right_ / found_, 3) if found_ else None,
             "recall": round(right_ / wanted, 3) if wanted else None,
-        }  # fmt: skip
+        }
     return report
 
 
-async def measured(rows: list[dict[str, Any]], model: str | None, *,
-                  is_entities: bool) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
+async def measured(
+    rows: list[dict[str, Any]], model: str | None, *, is_entities: bool
+) -> tuple[dict[str, Any], list[str]]:
     if is_entities:
         return await scored_entities(rows, partial(named_by_model, model) if model else named_by_rule)
     return await scored(rows, partial(by_model, model) if model else by_rule)

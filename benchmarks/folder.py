@@ -44,9 +44,11 @@ async def fill(path: Path, lines: int, embedder: str | None = None) -> None:
         for start in range(0, lines, LOT):
             texts = enumerate(talk(min(LOT, lines - start), seed=start))
             await memory.add_many(
-                [Message(text=text, session=f"s{(start + n) // 40}", speaker="Ann" if n % 2 else "Bob")
-                 for n, text in texts]
-            )  # fmt: skip
+                [
+                    Message(text=text, session=f"s{(start + n) // 40}", speaker="Ann" if n % 2 else "Bob")
+                    for n, text in texts
+                ]
+            )
             sys.stderr.write(f"\rfilled {start + LOT:,} of {lines:,} ")
         await memory.settle()
     sys.stderr.write("\n")
@@ -67,10 +69,14 @@ async def rebuilt(path: Path, embedder: str | None = None) -> dict[str, Any]:
         memories = sum((await memory.stats()).nodes.values())
     sys.stderr.write("\n")
     return {
-        "lines": lines, "memories": memories, "mb": round(sum(f.stat().st_size for f in path.glob("*.jsonl")) / 1e6, 1),
-        "seconds": round(seconds, 2), "lines_per_s": round(lines / seconds),
-        "processor_seconds": round(ran, 2), "lines_per_processor_s": round(lines / ran),
-    }  # fmt: skip
+        "lines": lines,
+        "memories": memories,
+        "mb": round(sum(f.stat().st_size for f in path.glob("*.jsonl")) / 1e6, 1),
+        "seconds": round(seconds, 2),
+        "lines_per_s": round(lines / seconds),
+        "processor_seconds": round(ran, 2),
+        "lines_per_processor_s": round(lines / ran),
+    }
 
 
 async def appended(paths: dict[str, Path]) -> dict[str, Any]:
@@ -125,11 +131,13 @@ def main() -> None:
         result = {
             **asyncio.run(measured(given.lines, Path(folder))),
             "machine": {
-                "system": f"{platform.system()} {platform.release()}", "processors": os.cpu_count(),
-                "python": platform.python_version(), "sqlite": apsw.sqlite_lib_version(),
+                "system": f"{platform.system()} {platform.release()}",
+                "processors": os.cpu_count(),
+                "python": platform.python_version(),
+                "sqlite": apsw.sqlite_lib_version(),
                 "load_average": round(os.getloadavg()[2], 1),  # above the number of processors others were at work
             },
-        }  # fmt: skip
+        }
     given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 

@@ -229,11 +229,8 @@ class LangGraphMemory:
         from langgraph.store.base import PutOp
 
         self._store.batch(
-            [
-                PutOp(namespace=("turns",), key=each.id, value={"text": each.text, "at": each.at})
-                for each in documents
-            ]
-        )  # fmt: skip
+            [PutOp(namespace=("turns",), key=each.id, value={"text": each.text, "at": each.at}) for each in documents]
+        )
 
     def search(self, question: str) -> list[str]:
         return [found.key for found in self._store.search(("turns",), query=question, limit=LIMIT)]
@@ -284,11 +281,7 @@ class Mem0:
                 "embedder": unused,
                 "vector_store": {
                     "provider": "qdrant",
-                    "config": {
-                        "path": str(folder / "qdrant"),
-                        "embedding_model_dims": task.dimension,
-                        "on_disk": True,
-                    },
+                    "config": {"path": str(folder / "qdrant"), "embedding_model_dims": task.dimension, "on_disk": True},
                 },
                 "history_db_path": str(folder / "history.db"),
             }

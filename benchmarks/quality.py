@@ -30,6 +30,8 @@ from ricordo import Memory, Message, Settings
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 DEPTHS = (5, 10, 20)
+# LoCoMo, REALTALK, BEAM, RealMem.
+DATE_FORMS = ("%I:%M %p on %d %B, %Y", "%d.%m.%Y, %H:%M:%S", "%B-%d-%Y", "%Y-%m-%d (%A)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,8 @@ async def answers(memory: Memory, rows: Sequence[Mapping[str, Any]], turns: Mapp
             ms = (time.perf_counter() - started) * 1_000
             found = [turns[hit.id] for hit in results.hits]
             recall = {k: len(evidence & set(found[:k])) / len(evidence) for k in DEPTHS}
-            answered.append(Answered(category=CATEGORIES[row["category"]], recall=recall, ms=ms))
+            category = CATEGORIES.get(row["category"], row["category"])
+            answered.append(Answered(category=category, recall=recall, ms=ms))
     return answered
 
 
@@ -114,8 +117,20 @@ def message(row: dict[str, Any]) -> Message:
     text = row["text"] or ""
     if row.get("caption"):
         text = f"{text} [shows a picture: {row['caption']}]".strip()
-    at = datetime.strptime(row["date"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC) if row.get("date") else None
-    return Message(text=text, speaker=row.get("speaker"), session=row.get("session"), at=at)
+    at = instant(row["date"]) if row.get("date") else None
+    speaker = row.get("speaker")
+    if speaker in ("user", "assistant"):  # a conversation with an assistant names its sides by their roles
+        return Message(text=text, role=speaker, session=row.get("session"), at=at)
+    return Message(text=text, speaker=speaker, session=row.get("session"), at=at)
+
+
+def instant(date: str) -> datetime:
+    for form in DATE_FORMS:
+        try:
+            return datetime.strptime(date, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"date: {date} is in none of the forms {', '.join(DATE_FORMS)}")
 
 
 def summary(answered: list[Answered]) -> dict[str, Any]:
@@ -126,10 +141,7 @@ def summary(answered: list[Answered]) -> dict[str, Any]:
         if each.category != "adversarial":
             groups["all"].append(each)
     return {
-        name: {
-            "questions": len(each),
-            **{f"recall@{k}": interval([one.recall[k] for one in each]) for k in DEPTHS},
-        }
+        name: {"questions": len(each), **{f"recall@{k}": interval([one.recall[k] for one in each]) for k in DEPTHS}}
         for name, each in sorted(groups.items())
     }
 

@@ -73,8 +73,9 @@ async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
     return {"speaks": speaks, "only_relevant": lists}
 
 
-async def conversations(rows: list[dict[str, Any]], unrelated: list[str],
-                        embedder: str | None) -> dict[str, dict[str, float]]:  # fmt: skip
+async def conversations(
+    rows: list[dict[str, Any]], unrelated: list[str], embedder: str | None
+) -> dict[str, dict[str, float]]:
     """Each conversation asked its own questions, those of the others, and nobody's."""
     asked = {
         name: answerable([row for row in rows if row["conv"] == name]) for name in {row["conv"]: 0 for row in rows}
@@ -104,8 +105,11 @@ async def conversations(rows: list[dict[str, Any]], unrelated: list[str],
 def answerable(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
     """The questions of a conversation with the turns that answer them, adversarial ones left out."""
     turns = {row["id"] for row in rows if row["kind"] == "turn"}
-    asked = {row["question"]: turns.intersection(row.get("evidence") or ()) for row in rows
-             if row["kind"] == "query" and row["category"] != 5}  # fmt: skip
+    asked = {
+        row["question"]: turns.intersection(row.get("evidence") or ())
+        for row in rows
+        if row["kind"] == "query" and row["category"] != 5
+    }
     return {question: evidence for question, evidence in asked.items() if evidence}
 
 
@@ -166,9 +170,11 @@ async def listed(memory: Memory, asked: Sequence[Mapping[str, Any]]) -> dict[str
         if wanted:
             recalls.append(right / len(wanted))
     return {
-        "questions": len(asked), "precision": round(statistics.fmean(precisions), 4),
-        "recall": round(statistics.fmean(recalls), 4), "hits": round(statistics.fmean(counts), 2),
-    }  # fmt: skip
+        "questions": len(asked),
+        "precision": round(statistics.fmean(precisions), 4),
+        "recall": round(statistics.fmean(recalls), 4),
+        "hits": round(statistics.fmean(counts), 2),
+    }
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -180,9 +186,7 @@ def _settings() -> Settings:
 
 
 def _demo_message(row: Mapping[str, Any]) -> Message:
-    return Message(
-        text=row["text"], role=row["role"], speaker=row["speaker"], session=row["session"], at=row["time"]
-    )  # fmt: skip
+    return Message(text=row["text"], role=row["role"], speaker=row["speaker"], session=row["session"], at=row["time"])
 
 
 if __name__ == "__main__":

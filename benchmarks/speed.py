@@ -176,12 +176,7 @@ def main() -> None:
         print(json.dumps(asyncio.run(opening(options.opening))))
         return
     machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
-    report: dict[str, Any] = {
-        "machine": machine,
-        **importing(),
-        "writing": asyncio.run(writing()),
-        "scale": {},
-    }
+    report: dict[str, Any] = {"machine": machine, **importing(), "writing": asyncio.run(writing()), "scale": {}}
     for nodes in options.nodes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "big.db"

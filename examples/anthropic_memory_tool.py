@@ -30,10 +30,15 @@ def server(request: httpx2.Request) -> httpx2.Response:
     else:
         content = [{"type": "text", "text": f"I know: {messages[-1]['content'][0]['content']}"}]
     message = {
-        "id": "m", "type": "message", "role": "assistant", "model": "stub", "content": content,
-        "stop_reason": "tool_use" if done < len(SCRIPT) else "end_turn", "stop_sequence": None,
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "stub",
+        "content": content,
+        "stop_reason": "tool_use" if done < len(SCRIPT) else "end_turn",
+        "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
-    }  # fmt: skip
+    }
     return httpx2.Response(200, json=message)
 
 
@@ -41,9 +46,11 @@ async def main() -> None:
     web = httpx2.AsyncClient(transport=httpx2.MockTransport(server))
     async with Memory.open("agent.db") as memory, AsyncAnthropic(api_key="none", http_client=web) as client:
         runner = client.beta.messages.tool_runner(
-            model="stub", max_tokens=1_000, tools=[RicordoMemoryTool(memory)],
+            model="stub",
+            max_tokens=1_000,
+            tools=[RicordoMemoryTool(memory)],
             messages=[{"role": "user", "content": "Ann must not eat peanuts, nor figs. What do you know of her?"}],
-        )  # fmt: skip
+        )
         final = await runner.until_done()
         print(final.content[0].text)
         print((await memory.search("figs")).hits[0].content)

@@ -57,12 +57,7 @@ def fit_joint(english: list[str], everything: list[str]) -> dict[str, Floats]:
     heard_mean = SentenceEncoder().encode(everything).mean(axis=0)
     projected = ((read - read_mean) @ read_basis).astype(np.float32)
     heard_basis = ridge(unit(heard - heard_mean), unit(projected))
-    return {
-        "read_mean": read_mean,
-        "read_basis": read_basis,
-        "heard_mean": heard_mean,
-        "heard_basis": heard_basis,
-    }
+    return {"read_mean": read_mean, "read_basis": read_basis, "heard_mean": heard_mean, "heard_basis": heard_basis}
 
 
 def fit_words(english: list[str]) -> dict[str, Floats]:

@@ -87,9 +87,10 @@ async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
             questions = [row for row in sets[name] if row["kind"] == "question"]
             forms = Counter(row["form"] for row in questions)
             found += [
-                each for row in questions
+                each
+                for row in questions
                 if (each := await weigh(memory, name, row, row["question"], OF_SIXTY[row["form"]] / forms[row["form"]]))
-            ]  # fmt: skip
+            ]
             found += [each for text in generic_prompts() if (each := await weigh(memory, name, None, text, PROMPT))]
     return found
 
@@ -107,9 +108,7 @@ def strangers(name: str, sets: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
 async def keep(memory: Memory, rows: Sequence[Row]) -> None:
     for row in rows:
         if row["kind"] == "entity":
-            await memory.add_entity(
-                row["name"], type=row["type"], aliases=row["aliases"], relation=row["relation"]
-            )  # fmt: skip
+            await memory.add_entity(row["name"], type=row["type"], aliases=row["aliases"], relation=row["relation"])
     facts = [row for row in rows if row["kind"] == "fact"]
     await memory.remember_many([Fact(content=row["text"], about=row["about"], id=row["id"]) for row in facts])
     await memory.settle()
@@ -125,9 +124,16 @@ async def weigh(memory: Memory, name: str, row: Row | None, text: str, worth: fl
         ids = tuple(nodes[each.key].id for each in best)
         if ids:
             seen.append(
-                Asked(of=name, row=row, ids=ids, weighed=weighed, is_named=evidence.is_named,
-                      asks_all=evidence.asks_all, worth=worth)
-            )  # fmt: skip
+                Asked(
+                    of=name,
+                    row=row,
+                    ids=ids,
+                    weighed=weighed,
+                    is_named=evidence.is_named,
+                    asks_all=evidence.asks_all,
+                    worth=worth,
+                )
+            )
         return weighed
 
     relevance.weigh_up = noted

@@ -163,13 +163,7 @@ def errors_page() -> str:
     """Every error, from its class."""
     head = ("class", "code", "exit status", "HTTP status", "meaning")
     rows = [
-        (
-            f"`{each.__name__}`",
-            f"`{each.code}`",
-            str(each.exit_status),
-            str(each.http_status),
-            _first_line(each),
-        )
+        (f"`{each.__name__}`", f"`{each.code}`", str(each.exit_status), str(each.http_status), _first_line(each))
         for each in _error_classes()
     ]
     about = "Every error has a `code`, a `message` and, where something can be done, a `hint`."
@@ -194,9 +188,15 @@ def tools_page() -> str:
     told = [f"### {name}\n\n```text\n{text}\n```" for name, text in INSTRUCTIONS.items()]
     hidden = _table(("method", "why"), [(f"`{name}`", why) for name, why in NOT_SHOWN.items()])
     return _page(
-        "Tools", _ABOUT_TOOLS, _table(("profile", "tools"), profiles), *sections, "## What an agent is told", *told,
-        "## Methods without a tool", hidden,
-    )  # fmt: skip
+        "Tools",
+        _ABOUT_TOOLS,
+        _table(("profile", "tools"), profiles),
+        *sections,
+        "## What an agent is told",
+        *told,
+        "## Methods without a tool",
+        hidden,
+    )
 
 
 def _tool(capability: Capability) -> list[str]:

@@ -39,19 +39,28 @@ def house_of(engine: Engine, scope: Scope, *, model: LanguageModel | None = None
     if scope.chat:  # what is said in a group is the group's, and so is what is learnt of it
         scope = Scope(owner="", chat=scope.chat)
     return House(
-        model=model or engine.language, scope=scope, store=engine.store, now=engine.now, tokens=EstimatedTokens(),
+        model=model or engine.language,
+        scope=scope,
+        store=engine.store,
+        now=engine.now,
+        tokens=EstimatedTokens(),
         day=lambda: datetime.fromtimestamp(engine.now() / 1_000, UTC).astimezone(engine.zone).date().isoformat(),
         similar=lambda whose, text, kind, about: _similar(engine, whose, text, kind, about),
         rules=Rules(
-            min_confidence=settings.extraction_min_confidence, is_instruction=_is_instruction,
+            min_confidence=settings.extraction_min_confidence,
+            is_instruction=_is_instruction,
             has_credential=(lambda text: False) if settings.secrets == "keep" else _has_credential,
         ),
-        terms=Terms(min_conflict=settings.conflict_min_confidence, acquaint=acquaint, is_withheld=is_withheld,
-                    holds_untrusted=settings.untrusted_knowledge == "hold"),
+        terms=Terms(
+            min_conflict=settings.conflict_min_confidence,
+            acquaint=acquaint,
+            is_withheld=is_withheld,
+            holds_untrusted=settings.untrusted_knowledge == "hold",
+        ),
         limits=Limits(
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out
         ),
-    )  # fmt: skip
+    )
 
 
 def operations_of(engine: Engine, scope: Scope, *, name: str) -> Operations:

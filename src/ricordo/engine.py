@@ -55,8 +55,16 @@ _FRESH_MOST = 64
 class Engine:
     """A store with its embedder, its background work and its clock."""
 
-    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
-                 language: LanguageModel | None, settings: Settings, clock: Clock) -> None:  # fmt: skip
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedder: Embedder | None,
+        model: models.Model | None,
+        language: LanguageModel | None,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
         self.store = store
         self.settings = settings
         self.clock = clock
@@ -75,17 +83,24 @@ class Engine:
         self._usage = UsageLog(store)
         self._told = Told()
         self._floors = Floors(
-            store, vectors=lambda: self.vectors, embedder_of=self._embedder_by_key,
-            is_settled=lambda: self.backlog.fresh == 0, beside=self._beside,
-        )  # fmt: skip
+            store,
+            vectors=lambda: self.vectors,
+            embedder_of=self._embedder_by_key,
+            is_settled=lambda: self.backlog.fresh == 0,
+            beside=self._beside,
+        )
         self.exchanges = Exchanges(
-            self._extract, wait_s=settings.extraction_wait_s,
+            self._extract,
+            wait_s=settings.extraction_wait_s,
             unread=self._latest_said if settings.extraction_enabled else None,
-        )  # fmt: skip
+        )
         self.backlog = Backlog(
-            store, embedder=embedder, model=model, batch=settings.embedding_batch,
+            store,
+            embedder=embedder,
+            model=model,
+            batch=settings.embedding_batch,
             on_retired=lambda key: self.vectors.forget(key),
-        )  # fmt: skip
+        )
 
     @property
     def vectors(self) -> VectorShelves:
@@ -100,9 +115,16 @@ class Engine:
         return self._vectors[1]
 
     @classmethod
-    async def open(cls, location: str | Path, *, embedder: str | Embedder | None, settings: Settings,
-                   clock: Clock | None, language: str | LanguageModel | None = None,
-                   progress: Progress | None = None) -> Engine:  # fmt: skip
+    async def open(
+        cls,
+        location: str | Path,
+        *,
+        embedder: str | Embedder | None,
+        settings: Settings,
+        clock: Clock | None,
+        language: str | LanguageModel | None = None,
+        progress: Progress | None = None,
+    ) -> Engine:
         """Open a store and begin its background work.
 
         Raises:
@@ -111,9 +133,14 @@ class Engine:
         """
         speaking = _language_of(language, settings)
         store = await asyncio.to_thread(
-            Store.open, location, durability=settings.durability, patience_s=settings.patience_s,
-            queue_limit=settings.queue_limit, reader_threads=settings.reader_threads, progress=progress,
-        )  # fmt: skip
+            Store.open,
+            location,
+            durability=settings.durability,
+            patience_s=settings.patience_s,
+            queue_limit=settings.queue_limit,
+            reader_threads=settings.reader_threads,
+            progress=progress,
+        )
         try:
             await resume(store)
             spec = await _stored_spec(store) if embedder == STORED else embedder
@@ -159,16 +186,23 @@ class Engine:
     def asking(self, scope: Scope) -> Asking:
         """All a question needs of the house."""
         return Asking(
-            store=self.store, scope=scope, now=self.now(), zone=self.zone, vectors=self.vectors,
-            read=partial(self._read, scope), embed=self.embed_question,
+            store=self.store,
+            scope=scope,
+            now=self.now(),
+            zone=self.zone,
+            vectors=self.vectors,
+            read=partial(self._read, scope),
+            embed=self.embed_question,
             warm=lambda: self._warming.asked(scope, by_vector=self.embedder is not None),
-            exemplars=self._known_questions, shown=partial(self._shown, scope),
+            exemplars=self._known_questions,
+            shown=partial(self._shown, scope),
             told=lambda hits: self._told.keep(scope, hits),
             floor=lambda model: self._floors.floor(scope, model),
-            deadline_s=self.settings.search_deadline_ms / 1_000, context_tokens=self.settings.context_tokens,
+            deadline_s=self.settings.search_deadline_ms / 1_000,
+            context_tokens=self.settings.context_tokens,
             links=links,
             weighing=self._weighing,
-        )  # fmt: skip
+        )
 
     async def _read(self, scope: Scope, ask: Callable[[Snapshot], T], kind: str) -> T:
         await self._warming.wait(scope)
@@ -199,8 +233,7 @@ class Engine:
     async def _embed_something(self) -> None:
         await self.embed_question("ready")
 
-    async def keeping(self, scope: Scope | None, *, dry_run: bool = False,
-                      progress: Progress | None = None) -> Keeping:  # fmt: skip
+    async def keeping(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Keeping:
         """All upkeep needs of the house, with what was shown so far written down.
 
         Args:
@@ -209,16 +242,25 @@ class Engine:
         await self._usage.flush()
         settings = self.settings
         rules = Rules(
-            decay_closes=settings.decay_closes, protect_mentions=settings.protect_mentions,
-            max_entries=settings.max_entries, max_size=settings.max_size,
-        )  # fmt: skip
+            decay_closes=settings.decay_closes,
+            protect_mentions=settings.protect_mentions,
+            max_entries=settings.max_entries,
+            max_size=settings.max_size,
+        )
         scopes = await self.store.read(lives.scopes) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
         return Keeping(
-            store=self.store, scopes=tuple(scopes), now=self.now(), zone=self.zone, rules=rules, actor=actor,
-            dry_run=dry_run, progress=progress,
-            consolidate=self._consolidate_what_is_over, conclude=self._conclude,
-        )  # fmt: skip
+            store=self.store,
+            scopes=tuple(scopes),
+            now=self.now(),
+            zone=self.zone,
+            rules=rules,
+            actor=actor,
+            dry_run=dry_run,
+            progress=progress,
+            consolidate=self._consolidate_what_is_over,
+            conclude=self._conclude,
+        )
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
         """What an assistant repeats of what it was told is use of it: counted like what is shown."""

@@ -46,9 +46,13 @@ class Endpoint:
     def retries(self, attempts: int | None) -> Any:
         """What both kinds of loop go through."""
         return stamina.retry_context(
-            on=_backoff, attempts=attempts or self.attempts, timeout=None, wait_initial=self.first_wait_s,
-            wait_jitter=self.first_wait_s, wait_max=_LONGEST_WAIT_S,
-        )  # fmt: skip
+            on=_backoff,
+            attempts=attempts or self.attempts,
+            timeout=None,
+            wait_initial=self.first_wait_s,
+            wait_jitter=self.first_wait_s,
+            wait_max=_LONGEST_WAIT_S,
+        )
 
 
 def bearer(api_key: str | None) -> Mapping[str, str]:

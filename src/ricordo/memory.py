@@ -60,7 +60,7 @@ from ricordo.model import (
     Trust,
     Version,
     Weak,
-)  # fmt: skip
+)
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval import ask, briefing, listing, observing, past, profile
 from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
@@ -127,9 +127,13 @@ class Memory:
 
         async def start() -> Engine:
             return await Engine.open(
-                location, embedder=embedder, language=model, settings=settings or Settings(), clock=clock,
+                location,
+                embedder=embedder,
+                language=model,
+                settings=settings or Settings(),
+                clock=clock,
                 progress=progress,
-            )  # fmt: skip
+            )
 
         return cls(start, _checked(scope))
 
@@ -191,14 +195,7 @@ class Memory:
             ConflictError: `id` is taken by another text.
         """
         message = Message(
-            text=text,
-            role=role,
-            speaker=speaker,
-            session=session,
-            at=at,
-            id=id,
-            origin=origin,
-            attributes=attributes,
+            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
         return (await self.add_many([message]))[0]
 
@@ -221,23 +218,19 @@ class Memory:
             UnavailableError: too many writes are waiting.
         """
         message = Message(
-            text=text,
-            role=role,
-            speaker=speaker,
-            session=session,
-            at=at,
-            id=id,
-            origin=origin,
-            attributes=attributes,
+            text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
         scope, rules = self._scope, self._opened.rules
         (node,) = self._episodes([message], rules=rules.at_once)
         self._opened.store.write_nowait(
             lambda tx: (
-                episodes.ingest(tx, [episodes.redacted(node, rules)], claimed=_claimed([message]), scope=scope), None
+                episodes.ingest(tx, [episodes.redacted(node, rules)], claimed=_claimed([message]), scope=scope),
+                None,
             ),
-            scope=scope, reason=self._reason("add"), at=node.created_at,
-        )  # fmt: skip
+            scope=scope,
+            reason=self._reason("add"),
+            at=node.created_at,
+        )
         self._opened.backlog.note(1)
         self._opened.said(scope, [session])
         return node.id
@@ -340,10 +333,20 @@ class Memory:
             ConflictError: `id` is taken.
         """
         fact = Fact(
-            content=content, type=type, category=category, about=about, tags=tags, attributes=attributes,
-            expires=expires, confidence=confidence, valid_from=valid_from, session=session, origin=origin, id=id,
+            content=content,
+            type=type,
+            category=category,
+            about=about,
+            tags=tags,
+            attributes=attributes,
+            expires=expires,
+            confidence=confidence,
+            valid_from=valid_from,
+            session=session,
+            origin=origin,
+            id=id,
             shared=shared,
-        )  # fmt: skip
+        )
         return (await self.remember_many([fact]))[0]
 
     async def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
@@ -565,9 +568,14 @@ class Memory:
         asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
         engine = self._opened
         return await erasure.erase(
-            engine.store, asked, scope=self._scope, now=engine.now(), sought=people.sought, dry_run=dry_run,
+            engine.store,
+            asked,
+            scope=self._scope,
+            now=engine.now(),
+            sought=people.sought,
+            dry_run=dry_run,
             progress=progress,
-        )  # fmt: skip
+        )
 
     async def add_entity(
         self,
@@ -696,18 +704,36 @@ class Memory:
             NotFoundError: nobody is known by the name given as `entity`.
         """
         request = Request(
-            text=text, type=type, category=category, entity=entity, tag=tag, where=where, session=session,
-            after=after, before=before, as_of=as_of, archived=archived, only_relevant=only_relevant,
-            limit=limit, trace=trace or why_not is not None, why_not=why_not,
-        )  # fmt: skip
+            text=text,
+            type=type,
+            category=category,
+            entity=entity,
+            tag=tag,
+            where=where,
+            session=session,
+            after=after,
+            before=before,
+            as_of=as_of,
+            archived=archived,
+            only_relevant=only_relevant,
+            limit=limit,
+            trace=trace or why_not is not None,
+            why_not=why_not,
+        )
         return await ask.search(self._asking, request)
 
     async def query(self, keywords: str, *, limit: int = 5) -> Results:
         """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
         return await ask.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
 
-    async def context(self, prompt: str, *, budget: int | None = None, session: str | None = None,
-                      as_of: datetime | str | int | None = None) -> str | None:  # fmt: skip
+    async def context(
+        self,
+        prompt: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        as_of: datetime | str | int | None = None,
+    ) -> str | None:
         """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
 
         Args:
@@ -721,8 +747,14 @@ class Memory:
         """
         return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of)).text
 
-    async def context_parts(self, prompt: str, *, budget: int | None = None, session: str | None = None,
-                            as_of: datetime | str | int | None = None) -> Context:  # fmt: skip
+    async def context_parts(
+        self,
+        prompt: str,
+        *,
+        budget: int | None = None,
+        session: str | None = None,
+        as_of: datetime | str | int | None = None,
+    ) -> Context:
         """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
 
         Args:
@@ -765,9 +797,18 @@ class Memory:
             NotFoundError: nobody is known by the name given as `entity`.
         """
         request = Request(
-            type=type, category=category, entity=entity, tag=tag, where=where, session=session, after=after,
-            before=before, as_of=as_of, archived=archived, limit=limit,
-        )  # fmt: skip
+            type=type,
+            category=category,
+            entity=entity,
+            tag=tag,
+            where=where,
+            session=session,
+            after=after,
+            before=before,
+            as_of=as_of,
+            archived=archived,
+            limit=limit,
+        )
         return await listing.page(self._asking, request, cursor=cursor)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
@@ -1176,12 +1217,7 @@ class Memory:
         return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
 
     async def import_(
-        self,
-        path: str | Path,
-        *,
-        format: str | None = None,
-        dry_run: bool = False,
-        progress: Progress | None = None,
+        self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Bring in what another memory or a chat left: messages, facts, people and how they hang together.
 

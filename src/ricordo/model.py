@@ -12,26 +12,26 @@ from typing import Any, Literal
 
 NodeType = Literal["episodic", "semantic", "procedural", "opinion"]
 Category = Literal[
-    "preference", "identity", "relationship", "knowledge", "reflection", "summary",  # long-lived
-    "context", "event", "task", "observation",  # ephemeral
-]  # fmt: skip
+    "preference",
+    "identity",
+    "relationship",
+    "knowledge",
+    "reflection",
+    "summary",  # long-lived
+    "context",
+    "event",
+    "task",
+    "observation",  # ephemeral
+]
 Role = Literal["user", "assistant", "system", "tool"]
 Origin = Literal[
-    "conversation",
-    "tool_result",
-    "extraction",
-    "consolidation",
-    "import",
-    "user",
-    "agent",
-    "web",
-    "cli",
-    "rpc",
+    "conversation", "tool_result", "extraction", "consolidation", "import", "user", "agent", "web", "cli", "rpc"
 ]
 EntityType = Literal["person", "project", "organization", "place", "concept", "tool"]
 EdgeType = Literal["temporal", "causal", "entity", "derived_from", "supersedes"]
-ClosedReason = Literal["superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten",
-                       "quarantined"]  # fmt: skip
+ClosedReason = Literal[
+    "superseded", "retracted", "expired", "decayed", "pruned", "evicted", "merged", "forgotten", "quarantined"
+]
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
@@ -63,9 +63,22 @@ SecretsPolicy = Literal["redact", "refuse", "keep"]
 UntrustedPolicy = Literal["hold", "label"]
 Fusion = Literal["score", "rrf"]
 SignalName = Literal[
-    "words in context", "words", "keywords", "meaning", "person", "kind of answer", "date", "replies",
-    "own experience", "asks", "name", "length", "entity", "linked", "session",
-]  # fmt: skip
+    "words in context",
+    "words",
+    "keywords",
+    "meaning",
+    "person",
+    "kind of answer",
+    "date",
+    "replies",
+    "own experience",
+    "asks",
+    "name",
+    "length",
+    "entity",
+    "linked",
+    "session",
+]
 
 Json = Mapping[str, Any]
 """A JSON object the caller brought and gets back as it was. Ricordo reads only the keys it names."""

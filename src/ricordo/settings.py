@@ -80,8 +80,9 @@ class Settings:
     protect_mentions: int = _setting(
         50,
         "who is named in more memories than that keeps what is known of them from fading; 0: nobody does so",
-        least=0, most=1_000_000,
-    )  # fmt: skip
+        least=0,
+        most=1_000_000,
+    )
     max_entries: int = _setting(
         0, "how much may be known to one owner, in memories; `gc` evicts the rest; 0: no limit", least=0, most=10**9
     )
@@ -96,9 +97,11 @@ class Settings:
         120.0, "how long a language model may take for one answer, in seconds", least=0.1, most=3_600
     )
     model_context_tokens: int = _setting(
-        0, "how many tokens the language model takes, prompt and answer together; 0: what is usual for it", least=0,
+        0,
+        "how many tokens the language model takes, prompt and answer together; 0: what is usual for it",
+        least=0,
         most=10_000_000,
-    )  # fmt: skip
+    )
     extraction_min_confidence: float = _setting(
         0.7, "how sure a model must be of what it finds in a conversation, from 0 to 1", least=0, most=1
     )

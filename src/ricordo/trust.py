@@ -15,19 +15,29 @@ from ricordo.model import Origin, Role, Trust
 _RANK: Mapping[Trust, int] = {"web": 0, "tool": 1, "import": 2, "agent": 3, "user": 4}
 
 _BY_ORIGIN: Mapping[Origin, Trust] = {
-    "conversation": "user", "user": "user", "cli": "user", "rpc": "user",
-    "agent": "agent", "extraction": "agent", "consolidation": "agent",
-    "import": "import", "tool_result": "tool", "web": "web",
-}  # fmt: skip
+    "conversation": "user",
+    "user": "user",
+    "cli": "user",
+    "rpc": "user",
+    "agent": "agent",
+    "extraction": "agent",
+    "consolidation": "agent",
+    "import": "import",
+    "tool_result": "tool",
+    "web": "web",
+}
 # Whoever writes the system's messages runs the agent; they are not the user's words.
 _BY_ROLE: Mapping[Role, Trust] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 _ORIGIN_OF: Mapping[Trust, Origin] = {"agent": "agent", "import": "import", "tool": "tool_result", "web": "web"}
 _ROLE_OF: Mapping[Trust, Role] = {"agent": "assistant", "import": "tool", "tool": "tool", "web": "tool"}
 
 _LABELS: Mapping[Trust, str] = {
-    "user": "", "agent": "from the assistant", "import": "imported", "tool": "from a tool, unverified",
+    "user": "",
+    "agent": "from the assistant",
+    "import": "imported",
+    "tool": "from a tool, unverified",
     "web": "from the web, unverified",
-}  # fmt: skip
+}
 
 
 @cache

@@ -14,9 +14,12 @@ from tests.docs.test_docs import PROGRAMS, libraries_of, run_as_documented
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEEDED = {
-    "langgraph_store": "langgraph", "pydantic_ai_agent": "pydantic_ai", "openai_agent": "agents",
-    "langchain_agent": "langchain_core", "anthropic_memory_tool": "anthropic",
-}  # fmt: skip
+    "langgraph_store": "langgraph",
+    "pydantic_ai_agent": "pydantic_ai",
+    "openai_agent": "agents",
+    "langchain_agent": "langchain_core",
+    "anthropic_memory_tool": "anthropic",
+}
 SAID = {
     "langgraph_store": "You said: I'm allergic to peanuts",
     "pydantic_ai_agent": "No peanuts for Ann.",
@@ -36,9 +39,13 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
         pytest.skip(f"{NEEDED[name]} is not installed: make adapters")
     keyless = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py")], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env=keyless,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert SAID[name] in done.stdout
 

@@ -56,9 +56,11 @@ async def test_openai_agents_tools_context_and_session(memory):
         )
 
     script = [
-        calls("search_memory", query="what must Sarah not eat?"), says("No peanuts."),
-        calls("remember_fact", content="Sarah likes figs"), says("Noted."),
-    ]  # fmt: skip
+        calls("search_memory", query="what must Sarah not eat?"),
+        says("No peanuts."),
+        calls("remember_fact", content="Sarah likes figs"),
+        says("Noted."),
+    ]
 
     class Scripted(agents.Model):
         async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> ModelResponse:
@@ -81,8 +83,9 @@ async def test_openai_agents_tools_context_and_session(memory):
     again = RicordoSession("s1", memory)
     items = await again.get_items()
     assert [each.get("content") for each in items if each.get("role") == "user"] == [
-        "What must Sarah not eat?", "She likes figs",
-    ]  # fmt: skip
+        "What must Sarah not eat?",
+        "She likes figs",
+    ]
     assert [each["type"] for each in items[1:3]] == ["function_call", "function_call_output"]
     assert await again.get_items(limit=2) == items[-2:]
     assert await again.pop_item() == items[-1]

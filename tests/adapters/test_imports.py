@@ -10,11 +10,16 @@ from importlib.util import find_spec
 import pytest
 
 OWN = {
-    "mem0": set(), "tools": set(), "items": set(), "memory_files": set(),
-    "langgraph": {"langgraph", "langchain_core"}, "langchain": {"langchain_core"},
-    "openai_agents": {"agents", "openai", "mcp", "starlette"}, "pydantic_ai": {"pydantic_ai"},
+    "mem0": set(),
+    "tools": set(),
+    "items": set(),
+    "memory_files": set(),
+    "langgraph": {"langgraph", "langchain_core"},
+    "langchain": {"langchain_core"},
+    "openai_agents": {"agents", "openai", "mcp", "starlette"},
+    "pydantic_ai": {"pydantic_ai"},
     "anthropic_memory": {"anthropic"},
-}  # fmt: skip
+}
 """What an adapter may load: its library, and what that needs itself."""
 
 WATCHED = {"langgraph", "langchain_core", "agents", "openai", "pydantic_ai", "anthropic", "mcp", "starlette", "mem0"}

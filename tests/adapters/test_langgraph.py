@@ -70,8 +70,11 @@ def test_items_that_say_the_same_stay_apart(either):
 
 def test_search_by_prefix_filter_and_page(either):
     for number in range(5):
-        either.put(("docs", "a" if number % 2 else "b"), f"k{number}",
-                   {"number": number, "kind": "even" if number % 2 == 0 else "odd", "meta": {"x": number}})  # fmt: skip
+        either.put(
+            ("docs", "a" if number % 2 else "b"),
+            f"k{number}",
+            {"number": number, "kind": "even" if number % 2 == 0 else "odd", "meta": {"x": number}},
+        )
     either.put(("docsother",), "k", {"number": 9})
     assert keys(either.search(("docs", "a"))) == ["k1", "k3"]
     assert sorted(keys(either.search(("docs",), limit=10))) == ["k0", "k1", "k2", "k3", "k4"]
@@ -79,11 +82,15 @@ def test_search_by_prefix_filter_and_page(either):
     assert len(either.search(("docs",), limit=2)) == 2
     assert len(either.search(("docs",), limit=10, offset=3)) == 2
     for filter_, met in [
-        ({"kind": "even"}, ["k0", "k2", "k4"]), ({"number": {"$gt": 2}}, ["k3", "k4"]),
-        ({"number": {"$gte": 1, "$lt": 3}}, ["k1", "k2"]), ({"number": {"$lte": 0}}, ["k0"]),
-        ({"number": {"$ne": 0}, "kind": "even"}, ["k2", "k4"]), ({"number": {"$eq": 3}}, ["k3"]),
-        ({"meta": {"x": 2}}, ["k2"]), ({"kind": "none"}, []),
-    ]:  # fmt: skip
+        ({"kind": "even"}, ["k0", "k2", "k4"]),
+        ({"number": {"$gt": 2}}, ["k3", "k4"]),
+        ({"number": {"$gte": 1, "$lt": 3}}, ["k1", "k2"]),
+        ({"number": {"$lte": 0}}, ["k0"]),
+        ({"number": {"$ne": 0}, "kind": "even"}, ["k2", "k4"]),
+        ({"number": {"$eq": 3}}, ["k3"]),
+        ({"meta": {"x": 2}}, ["k2"]),
+        ({"kind": "none"}, []),
+    ]:
         assert sorted(keys(either.search(("docs",), filter=filter_))) == met, filter_
     with pytest.raises(ValueError):
         either.search(("docs",), filter={"number": {"$near": 2}})
@@ -109,9 +116,14 @@ def test_namespaces(either):
 def test_a_batch_reads_what_was_before_and_the_last_write_counts(either):
     either.put(("n",), "k", {"v": 0})
     ops = [
-        GetOp(("n",), "k"), PutOp(("n",), "k", {"v": 1}), PutOp(("n",), "k", {"v": 2}), SearchOp(("n",)),
-        ListNamespacesOp(), PutOp(("m",), "k", {"v": 3}), GetOp(("m",), "k"),
-    ]  # fmt: skip
+        GetOp(("n",), "k"),
+        PutOp(("n",), "k", {"v": 1}),
+        PutOp(("n",), "k", {"v": 2}),
+        SearchOp(("n",)),
+        ListNamespacesOp(),
+        PutOp(("m",), "k", {"v": 3}),
+        GetOp(("m",), "k"),
+    ]
     got, _, _, found, spaces, _, nothing = either.batch(ops)
     assert (got.value, [item.value for item in found], spaces, nothing) == ({"v": 0}, [{"v": 0}], [("n",)], None)
     assert (either.get(("n",), "k").value, either.get(("m",), "k").value) == ({"v": 2}, {"v": 3})

@@ -259,11 +259,20 @@ def test_a_configuration_of_mem0_says_where_and_needs_no_key(tmp_path):
 def test_operators():
     kept = {"rank": 2, "name": "Vera", "tags": ["a", "b"]}
     for condition, met in [
-        ({"rank": 2}, True), ({"rank": {"ne": 2}}, False), ({"missing": {"ne": 2}}, True), ({"rank": {"gt": 1}}, True),
-        ({"rank": {"lt": "x"}}, False), ({"name": {"icontains": "VER"}}, True), ({"name": {"contains": "VER"}}, False),
-        ({"tags": "a"}, True), ({"tags": {"nin": ["a"]}}, False), ({"name": "*"}, True), ({"missing": "*"}, False),
-        ({"NOT": [{"rank": 3}]}, True), ({"AND": [{"rank": 2}, {"name": "Olga"}]}, False),
-    ]:  # fmt: skip
+        ({"rank": 2}, True),
+        ({"rank": {"ne": 2}}, False),
+        ({"missing": {"ne": 2}}, True),
+        ({"rank": {"gt": 1}}, True),
+        ({"rank": {"lt": "x"}}, False),
+        ({"name": {"icontains": "VER"}}, True),
+        ({"name": {"contains": "VER"}}, False),
+        ({"tags": "a"}, True),
+        ({"tags": {"nin": ["a"]}}, False),
+        ({"name": "*"}, True),
+        ({"missing": "*"}, False),
+        ({"NOT": [{"rank": 3}]}, True),
+        ({"AND": [{"rank": 2}, {"name": "Olga"}]}, False),
+    ]:
         assert fits(kept, condition) is met, condition
     for wrong in ({"rank": {"near": 2}}, {"OR": "x"}):
         with pytest.raises(ValueError):
@@ -273,10 +282,18 @@ def test_operators():
 def test_a_program_that_closes_nothing_ends_well_and_needs_neither_mem0_nor_a_key(tmp_path):
     example = Path(__file__).parents[2] / "examples" / "mem0_program.py"
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env={"PATH": "", "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path),
-             "PYTHONPATH": str(Path(ricordo.__file__).parents[1])},
-    )  # fmt: skip
+        [sys.executable, "-W", "error", str(example)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={
+            "PATH": "",
+            "HOME": str(tmp_path),
+            "XDG_DATA_HOME": str(tmp_path),
+            "PYTHONPATH": str(Path(ricordo.__file__).parents[1]),
+        },
+    )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "destroyed" not in done.stderr
     assert "thrillers" in done.stdout

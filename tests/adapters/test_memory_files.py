@@ -36,8 +36,11 @@ async def test_the_six_commands(files):
     assert "Milan" in await files.replace("/memories/notes/ann.md", "Rome", "Milan")
     await files.insert("/memories/notes/ann.md", 1, "has a cat\n")
     assert (await files.view("/memories/notes/ann.md")).split("\n")[1:] == [
-        "     1\tlikes tea", "     2\thas a cat", "     3\tlives in Milan", "     4\t",
-    ]  # fmt: skip
+        "     1\tlikes tea",
+        "     2\thas a cat",
+        "     3\tlives in Milan",
+        "     4\t",
+    ]
     await files.insert("/memories/todo.txt", 0, "call Tom")
     assert "call Tom" in await files.view("/memories/todo.txt")
     await files.rename("/memories/notes", "/memories/people")
@@ -56,15 +59,18 @@ async def test_the_six_commands(files):
 async def test_what_cannot_be_done_says_why(files):
     await files.create("/memories/a.txt", "x x")
     for work, error in [
-        (files.create("/memories/a.txt", "y"), ConflictError), (files.create("/memories", "y"), ConflictError),
+        (files.create("/memories/a.txt", "y"), ConflictError),
+        (files.create("/memories", "y"), ConflictError),
         (files.replace("/memories/a.txt", "x", "y"), InvalidError),
         (files.replace("/memories/a.txt", "z", "y"), InvalidError),
         (files.replace("/memories/b", "x", "y"), NotFoundError),
-        (files.insert("/memories/a.txt", 9, "y"), InvalidError), (files.delete("/memories"), InvalidError),
-        (files.delete("/memories/b"), NotFoundError), (files.rename("/memories/b", "/memories/c"), NotFoundError),
+        (files.insert("/memories/a.txt", 9, "y"), InvalidError),
+        (files.delete("/memories"), InvalidError),
+        (files.delete("/memories/b"), NotFoundError),
+        (files.rename("/memories/b", "/memories/c"), NotFoundError),
         (files.rename("/memories/a.txt", "/memories/a.txt/b"), InvalidError),
         (files.rename("/memories/a.txt", "/memories/a.txt"), ConflictError),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(error):
             await work
     assert "x x" in await files.view("/memories/a.txt")
@@ -73,16 +79,35 @@ async def test_what_cannot_be_done_says_why(files):
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/", "/etc/passwd", "memories/a", "/memoriesa", "/memories/../etc/passwd", "/memories/a/../../b",
-        "/memories/./a", "/memories//a", "/memories/%2e%2e/etc", "/memories/%252e%252e%252fetc", "/memories/..\\etc",
-        "/memories/..%5cetc", "/memories/a\x00b", "/memories/a\nb", None, 7,
+        "",
+        "/",
+        "/etc/passwd",
+        "memories/a",
+        "/memoriesa",
+        "/memories/../etc/passwd",
+        "/memories/a/../../b",
+        "/memories/./a",
+        "/memories//a",
+        "/memories/%2e%2e/etc",
+        "/memories/%252e%252e%252fetc",
+        "/memories/..\\etc",
+        "/memories/..%5cetc",
+        "/memories/a\x00b",
+        "/memories/a\nb",
+        None,
+        7,
     ],
-)  # fmt: skip
+)
 async def test_no_path_leads_out(files, path):
     for work in (
-        files.view(path), files.create(path, "x"), files.delete(path), files.rename("/memories/a", path),
-        files.rename(path, "/memories/a"), files.insert(path, 0, "x"), files.replace(path, "a", "b"),
-    ):  # fmt: skip
+        files.view(path),
+        files.create(path, "x"),
+        files.delete(path),
+        files.rename("/memories/a", path),
+        files.rename(path, "/memories/a"),
+        files.insert(path, 0, "x"),
+        files.replace(path, "a", "b"),
+    ):
         with pytest.raises(InvalidError):
             await work
 

@@ -63,10 +63,14 @@ def poisoned() -> dict[str, Any]:
         each.close()
     card = score_report(report)
     return {
-        "grade": card.grade.value, "score": card.score, "attacks": card.malicious_total, "held": card.defended_total,
-        "harmless": card.benign_total, "harmless_kept": card.benign_total - card.false_positives,
+        "grade": card.grade.value,
+        "score": card.score,
+        "attacks": card.malicious_total,
+        "held": card.defended_total,
+        "harmless": card.benign_total,
+        "harmless_kept": card.benign_total - card.false_positives,
         "came_back": [run.scenario_id for run in report.runs if not run.passed],
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

@@ -29,8 +29,12 @@ def added(one: Any, other: Any, *, name: str = "") -> Any:
         return one
     if isinstance(one, dict):
         empty = {key: type(value)() for key, value in (one | other).items()}
-        return {key: added(one[key], other[key], name=key) if key in one and key in other else
-                one.get(key, other.get(key, kind)) for key, kind in empty.items()}  # fmt: skip
+        return {
+            key: added(one[key], other[key], name=key)
+            if key in one and key in other
+            else one.get(key, other.get(key, kind))
+            for key, kind in empty.items()
+        }
     return one if isinstance(one, str) and one == other else one + other
 
 

@@ -162,8 +162,17 @@ def _together(folder: Path, many: int, *, point: str | None, dice: random.Random
 
 
 def _begin(folder: Path, *, point: str | None, passes: int, publishes: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.crash.bus_kills", "--work", str(folder), "--passes", str(passes),
-               "--publishes", str(publishes)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "tests.crash.bus_kills",
+        "--work",
+        str(folder),
+        "--passes",
+        str(passes),
+        "--publishes",
+        str(publishes),
+    ]
     command += ["--point", point] if point else []
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
@@ -202,8 +211,11 @@ def _look(tally: Tally, folder: Path, published: set[str], seed: int) -> None:
     tally.published += len(published)
     tally.told_again += told[0] - told[1]
     for event in published:
-        for name, count in (("memory", added[f"event {event}"]), ("ledger", written[event]),
-                            ("echo", written[f"echo of {event}"])):  # fmt: skip
+        for name, count in (
+            ("memory", added[f"event {event}"]),
+            ("ledger", written[event]),
+            ("echo", written[f"echo of {event}"]),
+        ):
             if count == 0:
                 tally.lost.append(f"seed {seed}: {event} for {name}")
     for of, count in (written + added).items():  # also of those whose publishing nobody was told of
@@ -218,8 +230,10 @@ def many(runs: int, *, seed: int) -> Tally:
         seed += 1
         one_journal(tally, seed=seed)
         took = time.monotonic() - started
-        sys.stderr.write(f"\r{tally.kills}/{runs} kills, {tally.published:,} events, {len(tally.lost)} lost, "
-                         f"{len(tally.twice)} twice, {took:.0f} s ")  # fmt: skip
+        sys.stderr.write(
+            f"\r{tally.kills}/{runs} kills, {tally.published:,} events, {len(tally.lost)} lost, "
+            f"{len(tally.twice)} twice, {took:.0f} s "
+        )
         sys.stderr.flush()
     sys.stderr.write("\n")
     return tally
@@ -244,10 +258,16 @@ def main() -> int:
         return 0
     tally = many(given.runs, seed=given.seed * 1_000)
     result = {
-        "kills": tally.kills, "events": tally.published, "effects": 3 * tally.published, "lost": tally.lost,
-        "twice": tally.twice, "told_again": tally.told_again, "by_point": dict(sorted(tally.by_point.items())),
-        "seed": given.seed, "machine": machine(),
-    }  # fmt: skip
+        "kills": tally.kills,
+        "events": tally.published,
+        "effects": 3 * tally.published,
+        "lost": tally.lost,
+        "twice": tally.twice,
+        "told_again": tally.told_again,
+        "by_point": dict(sorted(tally.by_point.items())),
+        "seed": given.seed,
+        "machine": machine(),
+    }
     RESULT.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     return 1 if tally.lost or tally.twice else 0

@@ -63,12 +63,26 @@ def together(folder: Path, seconds: float) -> dict[str, Any]:
     jobs = [*(f"writer{number}" for number in range(WRITERS)), "gc"]
     children = {
         job: subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.crash.folder_gc", "--child", job, "--path", f"{folder}/",
-             "--seconds", str(seconds)],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                "-W",
+                "error",
+                "-m",
+                "tests.crash.folder_gc",
+                "--child",
+                job,
+                "--path",
+                f"{folder}/",
+                "--seconds",
+                str(seconds),
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for job in jobs
-    }  # fmt: skip
+    }
     told = {job: child.communicate(timeout=seconds * 5 + 120) for job, child in children.items()}
     errors = [wrong for job, (_, wrong) in told.items() if wrong or children[job].returncode]
     if errors:

@@ -14,12 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload([
-    "tests.crash.workload", "pydantic_core", "ricordo.embedding.hashing", "ricordo.retrieval.search",
-    "ricordo.store.folder.filling", "ricordo.store.folder.copying", "ricordo.store.backups.restoring",
-    "ricordo.store.sqlite.proposals", "ricordo.consolidation.run", "ricordo.consolidation.accepting",
-    "ricordo.language.chosen", "ricordo.porting.bringing_in", "ricordo.porting.memories_sqlite",
-])  # fmt: skip
+FORKED.set_forkserver_preload(
+    [
+        "tests.crash.workload",
+        "pydantic_core",
+        "ricordo.embedding.hashing",
+        "ricordo.retrieval.search",
+        "ricordo.store.folder.filling",
+        "ricordo.store.folder.copying",
+        "ricordo.store.backups.restoring",
+        "ricordo.store.sqlite.proposals",
+        "ricordo.consolidation.run",
+        "ricordo.consolidation.accepting",
+        "ricordo.language.chosen",
+        "ricordo.porting.bringing_in",
+        "ricordo.porting.memories_sqlite",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,14 +175,7 @@ class Fuzz:
             await self.memory.history(id_)
             return
         memory = self.memory
-        doors = (
-            memory.get,
-            memory.forget,
-            memory.restore,
-            memory.history,
-            memory.end_session,
-            memory.add_entity,
-        )
+        doors = (memory.get, memory.forget, memory.restore, memory.history, memory.end_session, memory.add_entity)
         await self.dice.choice(doors)(text)
 
 

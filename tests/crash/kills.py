@@ -206,12 +206,7 @@ def _contents(path: Path) -> list[tuple]:
 
 def many(runs: int, *, seed: int, kind: str = "file", note=lambda tally: None) -> Tally:
     """That many kills, with progress on standard error. `kind` is "file" or "folder"; `note` is told now and then."""
-    tally, dice, points, started = (
-        Tally(),
-        random.Random(seed),
-        cycle(_points(kind)),
-        time.monotonic(),
-    )
+    tally, dice, points, started = (Tally(), random.Random(seed), cycle(_points(kind)), time.monotonic())
     while tally.runs < runs:
         folder = Path(tempfile.mkdtemp(prefix="ricordo-kills-"))
         said, wrong_before = Acknowledged(), len(tally.lost) + len(tally.half)

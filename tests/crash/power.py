@@ -368,8 +368,10 @@ def many(cuts: int, *, seed: int, kind: str, durability: str = "disk", until: fl
             tally.acknowledged += sum(op[0] == "ack" for op in ops[:end])
             tally.lost += [f"seed {seed}, cut {end}: {each}" for each in lost[:1]]
             tally.damaged += [f"seed {seed}, cut {end}: {each}" for each in damaged[:1]]
-        sys.stderr.write(f"\r{kind}: {tally.cuts}/{cuts} cuts, {len(tally.lost)} with losses, "
-                         f"{len(tally.damaged)} damaged, {time.monotonic() - started:.0f} s ")  # fmt: skip
+        sys.stderr.write(
+            f"\r{kind}: {tally.cuts}/{cuts} cuts, {len(tally.lost)} with losses, "
+            f"{len(tally.damaged)} damaged, {time.monotonic() - started:.0f} s "
+        )
         sys.stderr.flush()
     sys.stderr.write("\n")
     return tally
@@ -396,8 +398,12 @@ def main() -> int:
     ):
         until = time.monotonic() + given.minutes * 60 * cuts / given.cuts
         tally = many(cuts, seed=given.seed * 100_000, kind=kind, durability=durability, until=until)
-        result[name] = {"cuts": tally.cuts, "acknowledged_before_them": tally.acknowledged,
-                        "with_losses": len(tally.lost), "damaged": len(tally.damaged)}  # fmt: skip
+        result[name] = {
+            "cuts": tally.cuts,
+            "acknowledged_before_them": tally.acknowledged,
+            "with_losses": len(tally.lost),
+            "damaged": len(tally.damaged),
+        }
         if durability == "disk":
             wrong += len(tally.lost) + len(tally.damaged)
             result[name]["such_as"] = [*tally.lost[:5], *tally.damaged[:5]]

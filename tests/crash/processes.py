@@ -52,12 +52,27 @@ def together(path: Path, writes: int) -> dict[str, list]:
     """Run the processes; everything they measured in one."""
     children = [
         subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.crash.processes", "--child", f"process{number}",
-             "--path", str(path), "--writes", str(writes), *(["--search"] if number < SEARCHERS else [])],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                "-W",
+                "error",
+                "-m",
+                "tests.crash.processes",
+                "--child",
+                f"process{number}",
+                "--path",
+                str(path),
+                "--writes",
+                str(writes),
+                *(["--search"] if number < SEARCHERS else []),
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for number in range(WRITERS)
-    ]  # fmt: skip
+    ]
     measured: dict[str, list] = {"write": [], "search": [], "errors": []}
     for child in children:
         said, errors = child.communicate(timeout=600)

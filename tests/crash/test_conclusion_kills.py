@@ -71,7 +71,7 @@ POINTS = [
     *(f"apply: after commit row {number}" for number in range(1, 5)),
     *(f"writer: before commit {number}" for number in (1, 2, 6, 10, 14)),
     *(f"writer: after commit {number}" for number in range(1, 17)),
-]  # fmt: skip
+]
 
 
 def child(path: Path, where: str) -> int:

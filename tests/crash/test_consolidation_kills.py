@@ -68,10 +68,17 @@ asyncio.run(main())
 """
 
 POINTS = [
-    "call 1", "call 2", "call 3", "apply: after commit row 1", "writer: before commit 1", "writer: after commit 1",
-    "writer: before commit 2", "writer: after commit 2",
-    "apply: after nodes 2", "writer: after commit 3",
-]  # fmt: skip
+    "call 1",
+    "call 2",
+    "call 3",
+    "apply: after commit row 1",
+    "writer: before commit 1",
+    "writer: after commit 1",
+    "writer: before commit 2",
+    "writer: after commit 2",
+    "apply: after nodes 2",
+    "writer: after commit 3",
+]
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -101,11 +101,7 @@ def test_an_index_in_memory_follows_what_another_process_writes(tmp_path):
     """Found by meaning alone: the words of the question are in no text, only parts of words."""
     path = tmp_path / "m.db"
     other = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)],
-        cwd=ROOT,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", WRITER, str(path)], cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
     def tell(*words):

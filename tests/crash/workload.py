@@ -27,20 +27,7 @@ from ricordo.store.sqlite.schema import Migration, migrations
 from tests.crash.embedders import Letters
 
 CALLERS = 4
-WORDS = (
-    "tea",
-    "coffee",
-    "Anna",
-    "Berta",
-    "garden",
-    "Lisbon",
-    "likes",
-    "never",
-    "every",
-    "morning",
-    "train",
-    "blue",
-)
+WORDS = ("tea", "coffee", "Anna", "Berta", "garden", "Lisbon", "likes", "never", "every", "morning", "train", "blue")
 PEOPLE = ("Anna", "Berta", "Carl Schmidt", "Dora")
 
 UPGRADED = (
@@ -272,8 +259,20 @@ async def in_trouble(workload, rounds):
 
         return attempt
 
-    for name in ("add", "add_many", "remember", "correct", "forget", "restore", "erase", "backup", "meet", "migrate",
-                 "tidy", "rebuild"):  # fmt: skip
+    for name in (
+        "add",
+        "add_many",
+        "remember",
+        "correct",
+        "forget",
+        "restore",
+        "erase",
+        "backup",
+        "meet",
+        "migrate",
+        "tidy",
+        "rebuild",
+    ):
         setattr(workload, name, stubborn(getattr(workload, name)))
     workload.leave = stubborn(workload.leave)
     workload.opened = until_it_does(workload.opened)

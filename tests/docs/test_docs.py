@@ -25,9 +25,12 @@ def _blocks(page: Path, language: str) -> list[str]:
 
 
 LIBRARIES = {
-    "langgraph": "langgraph", "langchain": "langchain_core", "openai_agents": "agents", "pydantic_ai": "pydantic_ai",
+    "langgraph": "langgraph",
+    "langchain": "langchain_core",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
     "anthropic_memory": "anthropic",
-}  # fmt: skip
+}
 """What an adapter needs that only `make adapters` installs."""
 
 
@@ -54,9 +57,13 @@ def test_a_program_in_the_documents_runs(program: str, tmp_path: Path) -> None:
 
 def run_as_documented(program: str, folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env={**os.environ, **PATIENT},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -77,9 +84,13 @@ def test_the_readme_shows_what_the_demo_and_the_first_commands_print(tmp_path: P
 
     def printed(*command: str) -> list[str]:
         done = subprocess.run(
-            [sys.executable, "-m", "ricordo", *command], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            [sys.executable, "-m", "ricordo", *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
             env={**os.environ, **store, "PYTHONIOENCODING": "utf-8"},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         return [_without_what_differs(line) for line in done.stdout.splitlines()]
 

@@ -29,9 +29,14 @@ NODE = "node@22"
 """What the suite runs on; a package brings it, whatever node there is."""
 
 OFFERED = (
-    "server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams",
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
     "dns-rebinding-protection",
-)  # fmt: skip
+)
 
 _SCENARIO = re.compile(r"^  - (\S+) \[", re.MULTILINE)
 _CHECKS = re.compile(r"Passed: (\d+)/(\d+), (\d+) failed")
@@ -57,9 +62,15 @@ class Suite:
 
     def _run(self, *command: str, may_fail: bool = True) -> str:
         return subprocess.run(
-            command, cwd=self._folder, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=600, check=not may_fail,
-        ).stdout  # fmt: skip
+            command,
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=not may_fail,
+        ).stdout
 
 
 def with_token(app: Any, secret: str) -> Any:
@@ -86,9 +97,10 @@ async def run() -> dict[str, Any]:
             server.should_exit = True
             await serving
     return {
-        "suite": SUITE, "offered": {name: found.pop(name) for name in OFFERED},
+        "suite": SUITE,
+        "offered": {name: found.pop(name) for name in OFFERED},
         "written for the reference server": found,
-    }  # fmt: skip
+    }
 
 
 def _is_passed(result: str) -> bool:

@@ -58,11 +58,7 @@ class Cli:
         return Outcome(status=status, out=out, err=err)
 
     def process(
-        self,
-        *arguments: str | bytes,
-        stdin: bytes = b"",
-        embedder: str | None = "hashing",
-        **environment: str,
+        self, *arguments: str | bytes, stdin: bytes = b"", embedder: str | None = "hashing", **environment: str
     ) -> Outcome:
         """Run as a program of its own, where warnings are errors."""
         known = {
@@ -71,9 +67,12 @@ class Cli:
             **environment,
         }
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", RUN, *arguments], input=stdin, capture_output=True,
-            env={**clean_environment(), **known}, check=False,
-        )  # fmt: skip
+            [sys.executable, "-W", "error", "-c", RUN, *arguments],
+            input=stdin,
+            capture_output=True,
+            env={**clean_environment(), **known},
+            check=False,
+        )
         return Outcome(status=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
     def help(self, *options: str) -> str:
@@ -86,10 +85,14 @@ class Cli:
         """Import a made-up conversation of so many turns; returns its file."""
         path = self.folder / "chat.jsonl"
         turns = [
-            {"speaker": ("Ann", "Bob")[number % 2], "text": f"turn number {number} about topic{number % 7}",
-             "time": f"2026-01-{1 + number % 28:02}T10:00:00Z", "session": f"s{number // 10}"}
+            {
+                "speaker": ("Ann", "Bob")[number % 2],
+                "text": f"turn number {number} about topic{number % 7}",
+                "time": f"2026-01-{1 + number % 28:02}T10:00:00Z",
+                "session": f"s{number // 10}",
+            }
             for number in range(count)
-        ]  # fmt: skip
+        ]
         path.write_text("".join(json.dumps(turn) + "\n" for turn in turns), encoding="utf-8")
         assert self("import", str(path)).status == 0
         return path

@@ -35,8 +35,15 @@ class House:
         self.app = build(calls, self.tokens, limits=limits)
         self._clients: list[httpx.AsyncClient] = []
 
-    def secret(self, name: str, *, owner: str | None = None, chat: str | None = None, access: Iterable[str] = ALL,
-               trust: Trust = "user") -> str:  # fmt: skip
+    def secret(
+        self,
+        name: str,
+        *,
+        owner: str | None = None,
+        chat: str | None = None,
+        access: Iterable[str] = ALL,
+        trust: Trust = "user",
+    ) -> str:
         return self.tokens.add(name, owner=owner or name, chat=chat, trust=trust, access=access)[1]
 
     def client(self, token: str | None, base: str = BASE, **headers: str) -> httpx.AsyncClient:
@@ -89,8 +96,23 @@ class Served:
 def served(folder: Path, *options: str, embedder: str = "hashing") -> Iterator[Served]:
     """`ricordo serve` on a free port and a socket, ended with SIGTERM unless it has ended."""
     store, path = folder / "me.db", folder / "s.sock"
-    command = [sys.executable, "-W", "error", "-c", RUN, "serve", "--store", str(store), "--embedder", embedder,
-               "--port", "0", "--socket", str(path), *options]  # fmt: skip
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        RUN,
+        "serve",
+        "--store",
+        str(store),
+        "--embedder",
+        embedder,
+        "--port",
+        "0",
+        "--socket",
+        str(path),
+        *options,
+    ]
     with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said, url = [], None

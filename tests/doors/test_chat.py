@@ -79,10 +79,23 @@ class Assistant:
         answer: object = {"verdicts": []}
         if title == "Proposal":
             self.taken_in.append(text)
-            fact = {"text": "The user's parrot is called Coco", "kind": "fact", "category": "knowledge", "about": [],
-                    "slot": "", "evidence": ["e1"], "said": True, "confidence": 0.9}  # fmt: skip
-            answer = {"facts": [fact] if "Coco" in text else [], "entities": [], "relations": [], "causes": [],
-                      "summary": "A talk."}  # fmt: skip
+            fact = {
+                "text": "The user's parrot is called Coco",
+                "kind": "fact",
+                "category": "knowledge",
+                "about": [],
+                "slot": "",
+                "evidence": ["e1"],
+                "said": True,
+                "confidence": 0.9,
+            }
+            answer = {
+                "facts": [fact] if "Coco" in text else [],
+                "entities": [],
+                "relations": [],
+                "causes": [],
+                "summary": "A talk.",
+            }
         choice = {"message": {"content": json.dumps(answer)}, "finish_reason": "stop"}
         return 200, {}, json.dumps({"choices": [choice]})
 
@@ -100,14 +113,24 @@ class Terminal:
     def __init__(self, cli: Cli, url: str, *, minutes: float = 0, dies_at: str = "") -> None:
         self.master, slave = pty.openpty()
         environment = {
-            **clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing", "TERM": "dumb",
-            "RICORDO_MODEL": f"{url}#tiny" if url else "none", "SHIFT_MS": str(int(minutes * MINUTE)),
-            "DIES_AT": dies_at, "RICORDO_DURABILITY": "process",
-        }  # fmt: skip
+            **clean_environment(),
+            "RICORDO_STORE": str(cli.store),
+            "RICORDO_EMBEDDER": "hashing",
+            "TERM": "dumb",
+            "RICORDO_MODEL": f"{url}#tiny" if url else "none",
+            "SHIFT_MS": str(int(minutes * MINUTE)),
+            "DIES_AT": dies_at,
+            "RICORDO_DURABILITY": "process",
+        }
         self.child = subprocess.Popen(
-            [sys.executable, "-c", RUN, "chat"], stdin=slave, stdout=slave, stderr=slave, env=environment,
-            start_new_session=True, preexec_fn=lambda: _own_terminal(slave),
-        )  # fmt: skip
+            [sys.executable, "-c", RUN, "chat"],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=lambda: _own_terminal(slave),
+        )
         os.close(slave)
         self.heard = ""
 

@@ -26,9 +26,14 @@ def by_heart(asked: dict[str, Any]) -> Reply:
 def demo(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}
     return subprocess.run(
-        [sys.executable, str(TOOL), "--json", "--embedder", "none"], cwd=tmp_path, capture_output=True, text=True,
-        timeout=300, env={**env, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), **environment}, check=False,
-    )  # fmt: skip
+        [sys.executable, str(TOOL), "--json", "--embedder", "none"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**env, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), **environment},
+        check=False,
+    )
 
 
 def test_a_server_that_says_what_the_scripted_model_says_leaves_the_same_knowledge(tmp_path: Path, cli: Any) -> None:

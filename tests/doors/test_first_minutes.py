@@ -82,13 +82,7 @@ def test_a_trace_adds_up_and_says_what_was_looked_up(cli: Cli) -> None:
     for hit in traced["hits"]:
         assert abs(sum(share["share"] for share in hit["why"]) - hit["score"]) < 1e-6
     shown = cli("search", "what does Anna drink?", "--trace").out
-    for part in (
-        "words looked up  anna, drink",
-        "words ignored    what",
-        "candidates",
-        "took",
-        "score",
-    ):
+    for part in ("words looked up  anna, drink", "words ignored    what", "candidates", "took", "score"):
         assert part in shown
     assert "by the words “Anna”, “drinks”" in shown
 

@@ -25,14 +25,26 @@ async def test_no_tool_and_no_resource_tells_what_is_held(tmp_path: Path) -> Non
         said = []
         for each in tools("full,keywords,connector"):
             given = {
-                "list_reviews": {}, "get_memory": {"id": id}, "fetch": {"id": id}, "memory_history": {"id": id},
-                "explain_fact": {"id": id}, "list_archive": {}, "memory_log": {}, "memory_stats": {}, "weak_facts": {},
-                "list_memories": {"archived": True}, "get_timeline": {}, "list_people": {},
+                "list_reviews": {},
+                "get_memory": {"id": id},
+                "fetch": {"id": id},
+                "memory_history": {"id": id},
+                "explain_fact": {"id": id},
+                "list_archive": {},
+                "memory_log": {},
+                "memory_stats": {},
+                "weak_facts": {},
+                "list_memories": {"archived": True},
+                "get_timeline": {},
+                "list_people": {},
                 "search_memory": {"query": "whom to recommend?", "archived": True},
-                "get_context": {"prompt": "Whom shall I recommend for travel?"}, "restore_memory": {"id": id},
-                "confirm_fact": {"id": id}, "memory_reinforce": {"id": id}, "forget_memory": {"id": id},
+                "get_context": {"prompt": "Whom shall I recommend for travel?"},
+                "restore_memory": {"id": id},
+                "confirm_fact": {"id": id},
+                "memory_reinforce": {"id": id},
+                "forget_memory": {"id": id},
                 "resolve_review": {"item": review["id"], "decision": "refuse"},
-            }.get(each.tool)  # fmt: skip
+            }.get(each.tool)
             if given is not None:
                 said.append((each.tool, (await client.call_tool(each.tool, given)).model_dump_json()))
         said.append(("resource", (await client.read_resource(f"ricordo://memory/{id}")).model_dump_json()))

@@ -31,9 +31,6 @@ def test_every_verb_explains_itself(cli: Cli) -> None:
 
 def test_the_reference_pages_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools/generate_docs.py", "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, ROOT / "tools/generate_docs.py", "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")

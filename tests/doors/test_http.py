@@ -131,9 +131,10 @@ async def test_anothers_memory_is_not_there_on_any_route_or_rpc_method(at: House
                 assert [each.status_code for each in answers] == [404, 404], (capability.method, answers[0].text)
             seen += [each.text for each in answers]
     for method, params in (
-        ("memory.search", {"query": CANARY}), ("memory.list", {"include_expired": True}),
+        ("memory.search", {"query": CANARY}),
+        ("memory.list", {"include_expired": True}),
         ("memory.add", {"content": "Zenobia sings", "subjects": ["Zenobia"]}),
-    ):  # fmt: skip
+    ):
         seen.append((await bob.post("/rpc", json=rpc(method, **params))).text)
     assert (await bob.post("/rpc", json=rpc("memory.delete", memory_id=node["id"]))).status_code == 404
     assert [text for text in seen if CANARY in text] == []
@@ -159,9 +160,11 @@ async def test_a_run_is_named_by_its_id_and_by_nothing_else(at: House) -> None:
 async def test_a_user_or_chat_in_rpc_parameters_must_be_the_callers(at: House) -> None:
     ann = at.client(at.secret("ann", chat="team"))
     for method, params in (
-        ("memory.search", {"query": "x"}), ("memory.add", {"content": "Tea is at five"}), ("memory.list", {}),
+        ("memory.search", {"query": "x"}),
+        ("memory.add", {"content": "Tea is at five"}),
+        ("memory.list", {}),
         ("memory.stats", {}),
-    ):  # fmt: skip
+    ):
         good = await ann.post("/rpc", json=rpc(method, user_id="ann", chat_id="team", **params))
         assert good.status_code == 200, good.text
         for wrong in ({"user_id": "bob"}, {"chat_id": "other"}, {"user_id": ""}):
@@ -184,14 +187,20 @@ async def test_the_calls_of_a_sandbox(at: House) -> None:
     assert (await result("memory.explain", id=node["id"]))["node"]["closed_reason"] == "forgotten"
 
 
-@pytest.mark.parametrize(("body", "status", "code"), [
-    (b"{", 400, -32700), (b"[]", 400, -32600), (b"1", 400, -32600), (b'{"jsonrpc": "1.0"}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": {}, "method": "memory.stats"}', 400, -32600),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.nonsense"}', 404, -32601),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.stats", "params": []}', 422, -32602),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.search", "params": {"query": 5}}', 422, -32602),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.get", "params": {"id": "nope"}}', 404, -32004),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        (b"[]", 400, -32600),
+        (b"1", 400, -32600),
+        (b'{"jsonrpc": "1.0"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "memory.stats"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.nonsense"}', 404, -32601),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.stats", "params": []}', 422, -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.search", "params": {"query": 5}}', 422, -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.get", "params": {"id": "nope"}}', 404, -32004),
+    ],
+)
 async def test_rpc_says_what_is_wrong(at: House, body: bytes, status: int, code: int) -> None:
     answer = await at.client(at.secret("ann")).post("/rpc", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)

@@ -114,11 +114,13 @@ async def use_every_tool(client: Client, left: set[str]) -> None:
     assert (await use("memory_extract"))["model"] == "rules"
     assert (await use("memory_consolidate"))["model"] == "rules"
     for name, arguments, said in (
-        ("get_run", {"id": "x"}, "no run"), ("accept_run", {"run": "x"}, "no replay"),
+        ("get_run", {"id": "x"}, "no run"),
+        ("accept_run", {"run": "x"}, "no replay"),
         ("summarise_session", {"session": "s1"}, "no language model"),
-        ("memory_reflect", {}, "no language model"), ("memory_enrich", {}, "no language model"),
+        ("memory_reflect", {}, "no language model"),
+        ("memory_enrich", {}, "no language model"),
         ("memory_infer_causes", {}, "no language model"),
-    ):  # fmt: skip
+    ):
         refused = await client.call_tool(name, arguments)
         assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]
         left.discard(name)
@@ -133,20 +135,26 @@ async def read_everything(client: Client) -> None:
     assert {each.name for each in (await client.list_resources()).resources} == {"people", "stats"}
     templates = (await client.list_resource_templates()).resource_templates
     assert {each.uri_template for each in templates} == {
-        "ricordo://context/{prompt}", "ricordo://entity/{name}", "ricordo://memory/{id}",
-    }  # fmt: skip
+        "ricordo://context/{prompt}",
+        "ricordo://entity/{name}",
+        "ricordo://memory/{id}",
+    }
     blue = (await client.call_tool("search_memory", {"query": "Anna's favourite colour"})).structured_content["hits"][0]
     for uri, expected in (
-        ("ricordo://people", "Anna (person"), ("ricordo://stats", '"semantic"'), ("ricordo://entity/Anna", "blue"),
+        ("ricordo://people", "Anna (person"),
+        ("ricordo://stats", '"semantic"'),
+        ("ricordo://entity/Anna", "blue"),
         ("ricordo://context/What%20colour%20does%20Anna%20like%3F", "<recalled-memory>"),
         (f"ricordo://memory/{blue['id']}", "favourite colour is red"),
         (f"ricordo://memory/{blue['handle']}", "favourite colour is red"),
-    ):  # fmt: skip
+    ):
         assert expected in (await client.read_resource(uri)).contents[0].text  # type: ignore[union-attr]
     assert {each.name for each in (await client.list_prompts()).prompts} == {"use_memory", "recall", "keep"}
     for name, arguments, expected in (
-        ("use_memory", {}, "search_memory"), ("recall", {"topic": "Anna's colour"}, "blue"), ("keep", {}, "Search"),
-    ):  # fmt: skip
+        ("use_memory", {}, "search_memory"),
+        ("recall", {"topic": "Anna's colour"}, "blue"),
+        ("keep", {}, "Search"),
+    ):
         assert expected in (await client.get_prompt(name, arguments)).messages[0].content.text  # type: ignore[union-attr]
 
 
@@ -264,9 +272,13 @@ def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_pa
     messages = (
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-         "params": {"name": "remember_fact", "arguments": {"content": "Tea is at five"}}},
-    )  # fmt: skip
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "remember_fact", "arguments": {"content": "Tea is at five"}},
+        },
+    )
     with subprocess.Popen(
         [program.command, *program.args], env=program.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:

@@ -39,8 +39,9 @@ def _entry(file: Path, client: str) -> dict[str, Any]:
 @pytest.mark.parametrize("client", NAMES)
 def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: Path, client: str) -> None:
     assert cli("mcp", "install", "--client", client, "--yes", "--owner", "ann").status == 0
-    file = next(each.file for each in clients(home, {"XDG_CONFIG_HOME": str(home / ".config")}).values()
-                if each.name == client)  # fmt: skip
+    file = next(
+        each.file for each in clients(home, {"XDG_CONFIG_HOME": str(home / ".config")}).values() if each.name == client
+    )
     entry = _entry(file, client)
     assert entry["args"][-4:] == ["--store", str(cli.store), "--owner", "ann"]
     assert Path(entry["command"]).is_absolute()
@@ -70,8 +71,9 @@ def test_other_servers_and_settings_stay_and_a_copy_is_kept(cli: Cli, tmp_path: 
     assert '"ricordo"' in shown.err
     written = cli(*arguments, "--yes", "--json")
     assert json.loads(file.read_text("utf-8")) == {
-        **other, member: {**other[member], "ricordo": _entry(file, client)},  # type: ignore[dict-item]
-    }  # fmt: skip
+        **other,
+        member: {**other[member], "ricordo": _entry(file, client)},  # type: ignore[dict-item]
+    }
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert json.loads(Path(written.json["backup"]).read_text("utf-8")) == other
     again = cli(*arguments, "--yes")
@@ -119,9 +121,14 @@ def test_a_file_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
         write(plan, stamp="now")
 
 
-@pytest.mark.parametrize(("platform", "folder"), [
-    ("darwin", "Library/Application Support/Claude"), ("linux", ".config/Claude"), ("win32", "AppData/Roaming/Claude"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [
+        ("darwin", "Library/Application Support/Claude"),
+        ("linux", ".config/Claude"),
+        ("win32", "AppData/Roaming/Claude"),
+    ],
+)
 def test_each_system_keeps_it_in_its_own_place(platform: str, folder: str) -> None:
     assert clients(HOME, {}, platform)["claude-desktop"].file.parent == HOME / folder
 

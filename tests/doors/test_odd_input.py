@@ -64,16 +64,7 @@ def test_an_id_given_twice_for_different_texts_is_a_conflict(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "👩‍👩‍👧 family",
-        "ёлки-палки",
-        "שלום",
-        "日本語",
-        "[bold]not markup[/bold] :smile:",
-        "-- dashes",
-        "a\tb\nc",
-    ],
+    "text", ["👩‍👩‍👧 family", "ёлки-палки", "שלום", "日本語", "[bold]not markup[/bold] :smile:", "-- dashes", "a\tb\nc"]
 )
 def test_any_text_comes_back_as_it_was(cli: Cli, text: str) -> None:
     kept = cli("remember", "--json", "--", text).json
@@ -85,12 +76,7 @@ def test_any_text_comes_back_as_it_was(cli: Cli, text: str) -> None:
 def test_what_a_terminal_would_obey_is_not_printed(cli: Cli) -> None:
     text = "harmless \x1b[2J\x1b]0;owned\x07 \u202e reversed \x9b31m"
     cli("add", text, "--json", "--speaker", "\x1b[31mAnn")
-    for arguments in (
-        ("search", "harmless"),
-        ("list",),
-        ("context", "harmless reversed"),
-        ("query", "harmless"),
-    ):
+    for arguments in (("search", "harmless"), ("list",), ("context", "harmless reversed"), ("query", "harmless")):
         printed = cli(*arguments).out
         assert "harmless" in printed
         assert not any(char in printed for char in "\x1b\x07\x9b\u202e")
@@ -139,9 +125,11 @@ def test_a_reader_that_leaves_is_no_error_worth_a_word(cli: Cli) -> None:
     cli.fill(400)
     for arguments in (["list", "--limit", "400", "--json"], ["list", "--limit", "400"]):
         process = subprocess.Popen(
-            [sys.executable, "-c", RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, "-c", RUN, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
-        )  # fmt: skip
+        )
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
@@ -154,9 +142,12 @@ def test_a_full_disk_behind_standard_output_is_said_in_one_line(cli: Cli) -> Non
     cli("remember", "something")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-c", RUN, "list"], stdout=full, stderr=subprocess.PIPE, check=False,
+            [sys.executable, "-c", RUN, "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
             env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "none"},
-        )  # fmt: skip
+        )
     assert done.returncode == 6
     assert done.stderr.startswith(b"ricordo: the answer cannot be written")
     assert b"Traceback" not in done.stderr
@@ -168,11 +159,13 @@ def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> Non
         for number in range(30_000):
             file.write(json.dumps({"text": f"turn {number} " + "word " * 30, "session": f"s{number // 100}"}) + "\n")
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "import", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-c", RUN, "import", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
         # A shell ignores SIGINT for what it runs in the background, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     log = cli.store.with_name("memory.db-wal")  # an empty store is half a megabyte
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (log.exists() and log.stat().st_size > 3_000_000):

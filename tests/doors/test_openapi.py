@@ -44,9 +44,15 @@ def no_server_error(context: Any, response: Any, case: Any) -> None:
 
 # A time may be any text to the schema, and only some of it is a time: that the rest is refused is no fault.
 CHECKED = [
-    no_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
-    response_schema_conformance, negative_data_rejection, ignored_auth, unsupported_method,
-]  # fmt: skip
+    no_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    ignored_auth,
+    unsupported_method,
+]
 
 
 def _refs(value: Any) -> Iterator[str]:
@@ -84,9 +90,13 @@ def _ask(operation: Any, mode: GenerationMode, url: str, headers: dict[str, str]
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=EXAMPLES, deadline=None, database=None, derandomize=True,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     def ask(case: Any) -> None:
         nonlocal asked
         answer = case.call_and_validate(base_url=url, headers=headers, checks=CHECKED, timeout=30)

@@ -36,12 +36,16 @@ _ID = ("get", "confirm", "reinforce", "demote", "forget", "restore", "show", "hi
 
 LINES: Mapping[str, tuple[Line, ...]] = {
     **{name: (_of("ids", name, "{}"),) for name in _ID if name != "get"},
-    **{name: (_of("texts", name),) for name in
-       ("review", "weak", "archive", "people", "list", "stats", "log", "timeline", "runs", "quarantine")},
+    **{
+        name: (_of("texts", name),)
+        for name in ("review", "weak", "archive", "people", "list", "stats", "log", "timeline", "runs", "quarantine")
+    },
     **{name: (_of("texts", name, "--dry-run"),) for name in ("gc", "prune", "maintain")},
     "search": (
-        _of("texts", "search", "{}", "--limit", "100", "--trace"), _of("texts", "search", "{}", "--archived"),
-        _of("ids", "search", "Bob", "--why-not", "{}"), _of("sessions", "search", "Bob", "--session", "{}"),
+        _of("texts", "search", "{}", "--limit", "100", "--trace"),
+        _of("texts", "search", "{}", "--archived"),
+        _of("ids", "search", "Bob", "--why-not", "{}"),
+        _of("sessions", "search", "Bob", "--session", "{}"),
         _of("names", "search", "Bob", "--entity", "{}"),
     ),
     "query": (_of("texts", "query", "{}"),),
@@ -54,7 +58,8 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "split": (_of("names", "split", "{}", "x"),),
     "relate": (_of("names", "relate", "{}", "friend"),),
     "erase": (
-        _of("ids", "erase", "{}", "--yes"), _of("sessions", "erase", "--session", "{}", "--yes"),
+        _of("ids", "erase", "{}", "--yes"),
+        _of("sessions", "erase", "--session", "{}", "--yes"),
         _of("names", "erase", "--entity", "{}", "--yes"),
     ),
     "end-session": (_of("sessions", "end-session", "{}"),),
@@ -70,17 +75,23 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "extract": (_of("sessions", "extract", "{}"),),
     "reflect": (_of("texts", "reflect", "--after", "2020-01-01"),),
     **{name: (_of("texts", name),) for name in ("enrich", "infer-causes")},
-}  # fmt: skip
+}
 
 NOT_TRIED = {
-    "demo": "makes a store of its own", "mcp": "a server; its tools are the methods, which are tried",
-    "serve": "likewise", "token": "makes a key for a server; shows no memory",
+    "demo": "makes a store of its own",
+    "mcp": "a server; its tools are the methods, which are tried",
+    "serve": "likewise",
+    "token": "makes a key for a server; shows no memory",
     "chat": "asks by the same methods, which are tried",
-    "doctor": "looks at the whole store", "backup": "copies the whole store", "migrate": "likewise",
-    "verify-backup": "shows no memory", "restore-backup": "likewise",
-    "rebuild-index": "makes the index of all anew", "export": "writes a file, which the method's own test reads",
+    "doctor": "looks at the whole store",
+    "backup": "copies the whole store",
+    "migrate": "likewise",
+    "verify-backup": "shows no memory",
+    "restore-backup": "likewise",
+    "rebuild-index": "makes the index of all anew",
+    "export": "writes a file, which the method's own test reads",
     "import": "reads a file into the caller's own memory",
-}  # fmt: skip
+}
 
 MAY_REFUSE = (
     "erase",
@@ -97,9 +108,10 @@ MAY_REFUSE = (
 """What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
 
 CALLERS = {
-    "eve": ["--owner", "eve"], "eve in another chat": ["--owner", "eve", "--chat", "other"],
+    "eve": ["--owner", "eve"],
+    "eve in another chat": ["--owner", "eve", "--chat", "other"],
     "ann in another chat": ["--owner", "ann", "--chat", "other"],
-}  # fmt: skip
+}
 
 
 def test_every_verb_is_tried() -> None:

@@ -16,10 +16,12 @@ def server() -> Iterator[ModelServer]:
     with ModelServer() as server:
         server.always = said(
             proposal(
-                fact("Sarah likes tea", "e1", about=["Sarah"]), fact("Sarah likes jazz"),
-                entities=[person("Sarah", "e1")], summary="Tea.",
+                fact("Sarah likes tea", "e1", about=["Sarah"]),
+                fact("Sarah likes jazz"),
+                entities=[person("Sarah", "e1")],
+                summary="Tea.",
             )
-        )  # fmt: skip
+        )
         yield server
 
 

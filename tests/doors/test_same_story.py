@@ -36,9 +36,15 @@ async def in_python(store: Path) -> AsyncIterator[Do]:
 @asynccontextmanager
 async def over_mcp(store: Path) -> AsyncIterator[Do]:
     named = {
-        "remember": "remember_one", "search": "search_memory", "explain": "explain_fact", "forget": "forget_memory",
-        "correct": "correct_fact", "restore": "restore_memory", "history": "memory_history", "erase": "erase_memory",
-    }  # fmt: skip
+        "remember": "remember_one",
+        "search": "search_memory",
+        "explain": "explain_fact",
+        "forget": "forget_memory",
+        "correct": "correct_fact",
+        "restore": "restore_memory",
+        "history": "memory_history",
+        "erase": "erase_memory",
+    }
     async with connected(store, profile="full") as client:
 
         async def do(method: str, **arguments: Any) -> Any:
@@ -99,9 +105,7 @@ async def on_the_command_line(store: Path) -> AsyncIterator[Do]:
     yield do
 
 
-DOORS = {
-    "python": in_python, "cli": on_the_command_line, "mcp": over_mcp, "rest": over_rest, "rpc": over_rpc,
-}  # fmt: skip
+DOORS = {"python": in_python, "cli": on_the_command_line, "mcp": over_mcp, "rest": over_rest, "rpc": over_rpc}
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -242,8 +242,11 @@ def test_tokens_are_added_listed_and_revoked_on_the_command_line(cli: Cli) -> No
     made = cli("token", "add", "phone", "--owner", "ann", "--access", "read", "--json").json
     assert made["token"].startswith("ric_")
     assert {name: made[name] for name in ("name", "owner", "access", "trust")} == {
-        "name": "phone", "owner": "ann", "access": ["read"], "trust": "user",
-    }  # fmt: skip
+        "name": "phone",
+        "owner": "ann",
+        "access": ["read"],
+        "trust": "user",
+    }
     listed = cli("token", "list", "--json").json
     assert [each["name"] for each in listed] == ["phone"]
     assert "token" not in listed[0] and "digest" not in listed[0]

@@ -17,10 +17,26 @@ def remembered(cli: Cli, *arguments: str) -> str:
 
 def test_remember_keeps_every_field(cli: Cli) -> None:
     node = cli(
-        "remember", "Anna's birthday is in May", "--about", "Anna", "--about", "Bob", "--tag", "dates",
-        "--category", "identity", "--expires", "2030-01-01", "--confidence", "0.8",
-        "--valid-from", "2020-01-01", "--id", "mine", "--json",
-    ).json  # fmt: skip
+        "remember",
+        "Anna's birthday is in May",
+        "--about",
+        "Anna",
+        "--about",
+        "Bob",
+        "--tag",
+        "dates",
+        "--category",
+        "identity",
+        "--expires",
+        "2030-01-01",
+        "--confidence",
+        "0.8",
+        "--valid-from",
+        "2020-01-01",
+        "--id",
+        "mine",
+        "--json",
+    ).json
     assert (node["id"], node["about"], node["tags"], node["category"]) == (
         "mine",
         ["Anna", "Bob"],
@@ -71,10 +87,13 @@ def test_search_takes_every_condition(cli: Cli) -> None:
     tea = remembered(cli, "Anna drinks tea", "--about", "Anna", "--tag", "drinks", "--category", "preference")
     remembered(cli, "Bob drinks coffee", "--category", "knowledge")
     for condition in (
-        ("--entity", "Anna"), ("--tag", "drinks"), ("--category", "preference"),
+        ("--entity", "Anna"),
+        ("--tag", "drinks"),
+        ("--category", "preference"),
         ("--type", "semantic", "--limit", "1"),
-        ("--after", "2020-01-01", "--limit", "1"), ("--before", "2099-01-01", "--limit", "1"),
-    ):  # fmt: skip
+        ("--after", "2020-01-01", "--limit", "1"),
+        ("--before", "2099-01-01", "--limit", "1"),
+    ):
         assert [hit["id"] for hit in cli("search", "Anna tea", *condition, "--json").json["hits"]] == [tea]
     assert cli("search", "tea", "--where", "task=7", "--json").json["hits"] == []
     assert cli("search", "tea", "--archived", "--json").json["hits"] == []
@@ -236,10 +255,7 @@ def test_a_file_of_the_locomo_form_is_told_by_itself(cli: Cli) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert cli("import", str(path), "--json").json["added"] == 2
     nodes = cli("list", "--json").json["nodes"]
-    assert [node["content"] for node in nodes] == [
-        "Look! [shows a picture: a lake]",
-        "I went to a support group",
-    ]
+    assert [node["content"] for node in nodes] == ["Look! [shows a picture: a lake]", "I went to a support group"]
     assert nodes[0]["event_time"] == "2023-05-08T13:56:00Z"
     assert cli("import", str(path), "--format", "chat", "--dry-run", "--json").json["refused_count"] > 0
 

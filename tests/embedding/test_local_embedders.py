@@ -233,8 +233,10 @@ def test_single_texts_that_wait_are_run_together():
         ask = [asyncio.ensure_future(lanes.single("first", run, alike="a"))]
         await asyncio.to_thread(begun.wait, 10)
         ask += [asyncio.ensure_future(lanes.single(f"{n}", run, alike="a")) for n in range(9)]
-        ask += [asyncio.ensure_future(lanes.single(text, run, alike=alike)) for text, alike in
-                (("other", "b"), ("alone", None), ("x" * 3_000, "b"), ("bad", "c"))]  # fmt: skip
+        ask += [
+            asyncio.ensure_future(lanes.single(text, run, alike=alike))
+            for text, alike in (("other", "b"), ("alone", None), ("x" * 3_000, "b"), ("bad", "c"))
+        ]
         await asyncio.sleep(0.05)
         ask[1].cancel()
         await asyncio.sleep(0.01)

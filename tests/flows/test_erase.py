@@ -15,8 +15,11 @@ async def test_a_dry_run_tells_what_an_erasure_then_does(memory):
     report = await memory.erase(session="talk")
     assert report.erased == dry.erased
     assert {each.kind: each.count for each in report.erased} == {
-        "episodic": 1, "entity": 1, "relation": 1, "session": 1,
-    }  # fmt: skip
+        "episodic": 1,
+        "entity": 1,
+        "relation": 1,
+        "session": 1,
+    }
     with pytest.raises(NotFoundError, match="was erased on 2026-01-01"):
         await memory.get(said)
     with pytest.raises(NotFoundError):

@@ -138,9 +138,12 @@ async def test_what_is_not_ones_own_is_as_absent(memory: Any) -> None:
     (item,) = await memory.review()
     eve = memory.scoped(Scope(owner="eve"))
     calls = [
-        lambda store, id: store.correct(id, "x y z"), lambda store, id: store.update(id, tags=["x"]),
-        lambda store, id: store.confirm(id), lambda store, id: store.reinforce(id), lambda store, id: store.demote(id),
-    ]  # fmt: skip
+        lambda store, id: store.correct(id, "x y z"),
+        lambda store, id: store.update(id, tags=["x"]),
+        lambda store, id: store.confirm(id),
+        lambda store, id: store.reinforce(id),
+        lambda store, id: store.demote(id),
+    ]
     for call in calls:
         with pytest.raises(NotFoundError) as theirs:
             await call(eve, mine.id)
@@ -198,8 +201,7 @@ async def test_values_that_may_both_hold_stay_newest_first_until_somebody_decide
 
 
 @pytest.mark.parametrize(
-    ("decision", "live"),
-    [("replace", ["Rome"]), ("keep both", ["Paris", "Rome"]), ("keep_old", ["Paris"])],
+    ("decision", "live"), [("replace", ["Rome"]), ("keep both", ["Paris", "Rome"]), ("keep_old", ["Paris"])]
 )
 @pytest.mark.parametrize("place", ["Anna lives in", "Anna works at"])
 async def test_a_decision_is_carried_out(memory: Any, place: str, decision: str, live: list[str]) -> None:

@@ -32,9 +32,15 @@ SAID = (
 )
 WORDS = SAID.split()
 QUESTIONS = (
-    "what does Anna like?", "what kinds of dogs have we seen", "when did Bo drink tea in May 2025?",
-    "who was in Berlin yesterday", "how many cakes", "все собаки Тимура", "когда Тимур пил чай в мае?", "garden",
-)  # fmt: skip
+    "what does Anna like?",
+    "what kinds of dogs have we seen",
+    "when did Bo drink tea in May 2025?",
+    "who was in Berlin yesterday",
+    "how many cakes",
+    "все собаки Тимура",
+    "когда Тимур пил чай в мае?",
+    "garden",
+)
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 conflicting = st.sampled_from(WORDS).map(lambda word: f"Anna works at {word}")  # linked, the newer first
@@ -42,14 +48,20 @@ messages = st.builds(
     lambda text, asks, speaker, session, days: Message(
         text=text + "?" * asks, speaker=speaker, session=session, at=NOW - timedelta(days=days)
     ),
-    texts, st.booleans(), st.sampled_from(SPEAKERS), st.sampled_from(["one", "two", None]), st.integers(0, 400),
-)  # fmt: skip
+    texts,
+    st.booleans(),
+    st.sampled_from(SPEAKERS),
+    st.sampled_from(["one", "two", None]),
+    st.integers(0, 400),
+)
 facts = st.builds(
     lambda text, confidence, days: Fact(
         content=text, confidence=confidence, expires=None if days is None else NOW + timedelta(days=days)
     ),
-    texts | conflicting, st.floats(0.05, 1), st.sampled_from([None, 1, 5]),
-)  # fmt: skip
+    texts | conflicting,
+    st.floats(0.05, 1),
+    st.sampled_from([None, 1, 5]),
+)
 left_out = st.sets(st.sampled_from(get_args(SignalName)), max_size=3).map(lambda names: ", ".join(sorted(names)))
 
 
@@ -63,8 +75,14 @@ class MovedClock:
         return self.ms
 
 
-async def asked(turns: Sequence[Message], known: Sequence[Fact], *, afterwards: Sequence[str | None] = (),
-                options: Settings, limit: int) -> list[Results]:  # fmt: skip
+async def asked(
+    turns: Sequence[Message],
+    known: Sequence[Fact],
+    *,
+    afterwards: Sequence[str | None] = (),
+    options: Settings,
+    limit: int,
+) -> list[Results]:
     clock = MovedClock()
     async with Memory.open(":memory:", embedder="hashing", settings=options, clock=clock) as memory:
         await memory.add_many(turns)
@@ -81,10 +99,13 @@ async def asked(turns: Sequence[Message], known: Sequence[Fact], *, afterwards: 
 
 
 @given(
-    turns=st.lists(messages, max_size=12), known=st.lists(facts, max_size=6),
+    turns=st.lists(messages, max_size=12),
+    known=st.lists(facts, max_size=6),
     afterwards=st.lists(st.sampled_from(["reinforce", "demote", "correct", None]), max_size=6),
-    fusion=st.sampled_from(get_args(Fusion)), without=left_out, limit=st.integers(1, 12),
-)  # fmt: skip
+    fusion=st.sampled_from(get_args(Fusion)),
+    without=left_out,
+    limit=st.integers(1, 12),
+)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, fusion, without, limit):
     options = Settings(durability="process", fusion=fusion, without_signals=without)
@@ -169,10 +190,14 @@ def test_two_processes_with_other_hashes_answer_alike_to_the_last_bit(tmp_path: 
     answers = [
         subprocess.run(
             [sys.executable, "-c", ASK, str(path), json.dumps(QUESTIONS)],
-            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, timeout=120, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         ).stdout
         for seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert answers[0] == answers[1]
     assert all(json.loads(answers[0]))
 

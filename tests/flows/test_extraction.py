@@ -64,8 +64,9 @@ async def test_what_was_taken_is_there_once_when_the_conversation_is_over(opened
     whole = proposal(
         fact("Anna lives in Rome", "e1", about=["Anna"]),
         fact("Anna likes tea best", "e2", about=["Anna"], kind="preference"),
-        fact("Anna plays chess", "e3", about=["Anna"]), summary="About Anna.",
-    )  # fmt: skip
+        fact("Anna plays chess", "e3", about=["Anna"]),
+        summary="About Anna.",
+    )
 
     def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
         if schema["title"] == "Verdicts":
@@ -103,18 +104,22 @@ async def test_what_was_corrected_meanwhile_does_not_come_back(opened):  # noqa:
 async def test_the_assistants_doings_the_moment_and_credentials_are_left_out(opened):  # noqa: F811
     memory = await opened(
         proposal(
-            fact("The flight was booked for Anna", "e1"), fact("Anna is tired", "e2", category="observation"),
+            fact("The flight was booked for Anna", "e1"),
+            fact("Anna is tired", "e2", category="observation"),
             fact("Anna is working on the report", "e2", category="context"),
-            fact("Anna's password is hunter2-Xk9!qLm", "e2"), fact("Anna lives in Rome", "e2", about=["Anna"]),
+            fact("Anna's password is hunter2-Xk9!qLm", "e2"),
+            fact("Anna lives in Rome", "e2", about=["Anna"]),
         )
-    )  # fmt: skip
+    )
     await memory.add("I have booked the flight for Anna.", session="s1", role="assistant")
     await memory.add("Anna is tired, works on the report and lives in Rome.", session="s1")
     run = await memory.extract("s1")
     assert await contents(memory) == {"Anna lives in Rome"}
     assert set(refusals(run).values()) == {
-        "rests on the assistant's own words", "holds for the moment only", "holds a credential",
-    }  # fmt: skip
+        "rests on the assistant's own words",
+        "holds for the moment only",
+        "holds a credential",
+    }
 
 
 async def test_an_assistant_alone_is_not_read(opened):  # noqa: F811

@@ -38,8 +38,9 @@ async def test_what_was_told_is_known_later(memory: Any, clock: HandClock) -> No
     assert colours.ids[0] == blue.id
     assert red.id not in colours.ids
     assert [(each.node.content, each.node.closed_reason) for each in await memory.history(blue.id)][-1] == (
-        "My favourite colour is blue", None,
-    )  # fmt: skip
+        "My favourite colour is blue",
+        None,
+    )
     former = await memory.search("favourite colour", archived=True)
     assert list(former.ids) == [red.id]
 

@@ -401,10 +401,7 @@ async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, c
     assert report.steps[1].report.archived == {"expired": 2}
     changes = [(commit.actor, commit.reason) for commit in await ann.log()]
     # Where the truth lies in files, writing them anew is a change, too.
-    assert [each for each in changes if each[1] != "files written anew"] == [
-        ("upkeep", "expired"),
-        ("ann", "remember"),
-    ]
+    assert [each for each in changes if each[1] != "files written anew"] == [("upkeep", "expired"), ("ann", "remember")]
     assert [commit.origin for commit in await memory.log()] == []
     (run,) = [commit.run_id for commit in await ann.log() if commit.run_id]
     await ann.undo(run)

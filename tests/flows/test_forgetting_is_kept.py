@@ -21,7 +21,7 @@ async def said(memory, clock, **options):
     at = "2026-01-01T09:00:00Z"
     return await memory.add_many(
         [Message(text=text, role=role, session="talk", at=at, **options) for role, text in TALK]
-    )  # fmt: skip
+    )
 
 
 async def told(memory, *questions):

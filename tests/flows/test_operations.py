@@ -41,13 +41,23 @@ async def test_an_agent_turns_a_conversation_into_knowledge_as_one_run(memory, t
     named = [person("Sarah", "m1", relation="wife"), person("Rex", "m1")]
     known = await call(tools, "extract_and_link_entities", session="s1", entities=named)
     assert "Rex" in known["entities"] and not known["refused"]
-    old = await call(tools, "save_nodes_batch", session="s1", nodes=[
-        fact("Sarah eats fish", "m1", about=["Sarah"], slot="diet"), fact("Bananas grow quickly", "m1"),
-        fact("Sarah sings", "m9"),
-    ])  # fmt: skip
+    old = await call(
+        tools,
+        "save_nodes_batch",
+        session="s1",
+        nodes=[
+            fact("Sarah eats fish", "m1", about=["Sarah"], slot="diet"),
+            fact("Bananas grow quickly", "m1"),
+            fact("Sarah sings", "m9"),
+        ],
+    )
     assert [each["text"] for each in old["saved"]] == ["Sarah eats fish"] and len(old["refused"]) == 2
-    new = await call(tools, "save_nodes_batch", session="s1",
-                     nodes=[fact("Sarah eats only plants", "m3", about=["Sarah"], slot="diet")])  # fmt: skip
+    new = await call(
+        tools,
+        "save_nodes_batch",
+        session="s1",
+        nodes=[fact("Sarah eats only plants", "m3", about=["Sarah"], slot="diet")],
+    )
     (pair,) = (await call(tools, "detect_conflicts", ids=[new["saved"][0]["id"]]))["pairs"]
     assert pair["old"] == old["saved"][0]["id"]
     done = await call(tools, "resolve_conflict", new=pair["new"], old=pair["old"], confidence=0.95)
@@ -58,8 +68,13 @@ async def test_an_agent_turns_a_conversation_into_knowledge_as_one_run(memory, t
         tools, "save_causal_edges", pairs=[{"cause": "m2", "effect": "m3"}, {"cause": "m1", "effect": "m2"}]
     )
     assert saved == {"saved": 1, "refused": 1}
-    kept = await call(tools, "update_entity_summary", entity="my wife", summary="Sarah, who eats only plants.",
-                      evidence=[new["saved"][0]["id"]])  # fmt: skip
+    kept = await call(
+        tools,
+        "update_entity_summary",
+        entity="my wife",
+        summary="Sarah, who eats only plants.",
+        evidence=[new["saved"][0]["id"]],
+    )
     assert "saved" in kept and (await memory.entity("Sarah")).summary == "Sarah, who eats only plants."
     marked = await call(tools, "mark_session_consolidated", session="s1", summary="Of Sarah and fish.")
     assert marked == {"consolidated": True, "messages": 3}
@@ -93,12 +108,14 @@ async def test_an_agent_reaches_nothing_of_others_and_its_mistakes_are_told(memo
     theirs = await bob.remember("Sarah sings", about=["Sarah"])
     tools = tools_of(memory)
     for name, arguments in {
-        "is_session_consolidated": {"session": "theirs"}, "get_session_episodes": {"session": "theirs"},
-        "mark_session_consolidated": {"session": "theirs"}, "detect_conflicts": {"ids": [theirs.id]},
+        "is_session_consolidated": {"session": "theirs"},
+        "get_session_episodes": {"session": "theirs"},
+        "mark_session_consolidated": {"session": "theirs"},
+        "detect_conflicts": {"ids": [theirs.id]},
         "resolve_conflict": {"new": theirs.id, "old": theirs.id, "confidence": 1.0},
         "save_causal_edges": {"pairs": [{"cause": "b1", "effect": "m2"}]},
         "save_nodes_batch": {"session": "theirs", "nodes": [fact("Sarah sings", "b1")]},
-    }.items():  # fmt: skip
+    }.items():
         assert "error" in await call(tools, name, **arguments), name
     refused = await call(tools, "save_nodes_batch", session="s1", nodes=[fact("Sarah sings", "b1")])
     assert refused["refused"][0]["reason"] == "names evidence that was not handed out"

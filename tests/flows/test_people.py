@@ -340,8 +340,12 @@ async def test_a_profile_tells_who_somebody_is(memory: Any, clock: HandClock) ->
     await memory.settle(20)
     sarah = await memory.entity("sal")
     assert (sarah.name, sarah.type, sarah.aliases, sarah.relation, sarah.protected) == (
-        "Sarah", "person", ("Sal",), "wife", True,
-    )  # fmt: skip
+        "Sarah",
+        "person",
+        ("Sal",),
+        "wife",
+        True,
+    )
     assert [(each.predicate, each.source_name, each.target_name) for each in sarah.relations] == [
         ("employer", "Sarah", "Acme"),
         ("wife", None, "Sarah"),
@@ -371,8 +375,10 @@ async def test_a_name_that_is_none_is_refused_or_unknown(memory: Any, name: Any)
 async def test_the_unknown_is_said_to_be_unknown(memory: Any) -> None:
     await memory.add_entity("Sarah")
     for call in (
-        memory.entity("Nobody"), memory.merge("Sarah", "Nobody"), memory.split("Nobody", ["x"]),
+        memory.entity("Nobody"),
+        memory.merge("Sarah", "Nobody"),
+        memory.split("Nobody", ["x"]),
         memory.relate("Nobody", "wife"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(NotFoundError, match="nobody"):
             await call

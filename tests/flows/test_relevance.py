@@ -10,11 +10,19 @@ from ricordo import Memory, Settings
 from tests.flows.conftest import HandClock, Place
 
 FACTS = (
-    "Anna is allergic to peanuts", "Anna lives in Oslo", "The boiler was serviced in January",
-    "Our car is a grey Octavia", "We deploy on Tuesdays", "I take my coffee without sugar",
-    "The spare keys are with Mrs. Novak", "Production runs PostgreSQL 15", "Boris plays the cello",
-    "The rent is due on the fifth", "My dentist is Dr. Fonseca", "The router stands in the hall cupboard",
-)  # fmt: skip
+    "Anna is allergic to peanuts",
+    "Anna lives in Oslo",
+    "The boiler was serviced in January",
+    "Our car is a grey Octavia",
+    "We deploy on Tuesdays",
+    "I take my coffee without sugar",
+    "The spare keys are with Mrs. Novak",
+    "Production runs PostgreSQL 15",
+    "Boris plays the cello",
+    "The rent is due on the fifth",
+    "My dentist is Dr. Fonseca",
+    "The router stands in the hall cupboard",
+)
 
 
 async def filled(memory: Any) -> dict[str, str]:
@@ -114,8 +122,10 @@ async def test_an_empty_memory_has_nothing_to_say(memory: Any) -> None:
 async def test_a_question_for_several_things_is_told_of_each_and_a_month_is_one_of_them() -> None:
     async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
         said = await filled(memory)
-        said |= {(node := await memory.remember(text)).content: node.id for text in (
-            "The tyres of the car are worn", "The tax is due in May", "We are away in August")}  # fmt: skip
+        said |= {
+            (node := await memory.remember(text)).content: node.id
+            for text in ("The tyres of the car are worn", "The tax is due in May", "We are away in August")
+        }
         found = await memory.search("What is with the car, and who has the spare keys?", only_relevant=True)
         assert {said["Our car is a grey Octavia"], said["The spare keys are with Mrs. Novak"]} <= set(found.ids)
         found = await memory.search("What falls due in May?", only_relevant=True)

@@ -14,10 +14,18 @@ from tests.flows.conftest import Place
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "trust"
 MINE = (
-    "My phone number is 555-1234", "My favourite colour is blue", "I live in Berlin", "I am allergic to peanuts",
-    "My doctor is Dr Weber", "I work at Acme", "my wife is Sarah", "Мой любимый чай — улун", "Мой банк — Сбер",
-    "моя сестра — Ольга", "У меня аллергия на арахис",
-)  # fmt: skip
+    "My phone number is 555-1234",
+    "My favourite colour is blue",
+    "I live in Berlin",
+    "I am allergic to peanuts",
+    "My doctor is Dr Weber",
+    "I work at Acme",
+    "my wife is Sarah",
+    "Мой любимый чай — улун",
+    "Мой банк — Сбер",
+    "моя сестра — Ольга",
+    "У меня аллергия на арахис",
+)
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -105,8 +113,12 @@ async def test_what_is_held_is_in_no_answer_until_it_is_approved(memory: Any) ->
     assert (dict(figures.nodes), figures.closed, figures.entities, figures.quarantined) == ({}, 0, 0, 1)
     (item,) = await memory.review()
     assert (item.kind, item.newer.id, item.older, item.reasons, item.about) == (
-        "quarantine", held.id, None, ("unconfirmed source",), ("Museum",),
-    )  # fmt: skip
+        "quarantine",
+        held.id,
+        None,
+        ("unconfirmed source",),
+        ("Museum",),
+    )
     with pytest.raises(ConflictError, match="quarantine"):
         await memory.restore(held.id)
     decided = await memory.resolve(item, decision="approve")
@@ -214,10 +226,19 @@ async def test_a_caller_is_believed_no_more_than_their_scope_says(memory: Any) -
         await agent.resolve(item, decision="approve")
     tool = memory.scoped(Scope(owner="me", trust="tool"))
     for attempt in (
-        tool.update(mine.id, content="x"), tool.confirm(mine.id), tool.reinforce(mine.id), tool.demote(mine.id),
-        tool.forget(mine.id), tool.restore(mine.id), tool.add_entity("Eve"), tool.relate("Eve", "wife"),
-        tool.merge("Anna", "Eve"), tool.split("Anna", ["A"]), tool.undo(1), tool.resolve(item, decision="refuse"),
-    ):  # fmt: skip
+        tool.update(mine.id, content="x"),
+        tool.confirm(mine.id),
+        tool.reinforce(mine.id),
+        tool.demote(mine.id),
+        tool.forget(mine.id),
+        tool.restore(mine.id),
+        tool.add_entity("Eve"),
+        tool.relate("Eve", "wife"),
+        tool.merge("Anna", "Eve"),
+        tool.split("Anna", ["A"]),
+        tool.undo(1),
+        tool.resolve(item, decision="refuse"),
+    ):
         with pytest.raises(DeniedError):
             await attempt
 

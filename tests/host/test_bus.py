@@ -140,9 +140,10 @@ async def test_of_two_processes_one_deals_with_an_event_and_a_dead_ones_is_taken
     await child.wait()
     holder = re.sub(r"/\d+/", f"/{child.pid}/", two._holder)
     row = await journals[0].change(
-        lambda rows: events.take(rows, "shared", holder=holder, now=clock.now(), wall=0, until=2**60, most_tries=9,
-                                 is_gone=lambda _: False)
-    )  # fmt: skip
+        lambda rows: events.take(
+            rows, "shared", holder=holder, now=clock.now(), wall=0, until=2**60, most_tries=9, is_gone=lambda _: False
+        )
+    )
     assert row is not None
     await two.start()
     await two.drain(5)

@@ -42,10 +42,18 @@ def extracting(*texts: str):
     def script(turns, schema):
         asked.append(turns)
         facts = [
-            {"text": text, "kind": "fact", "category": "knowledge", "about": [], "slot": "", "evidence": ["e1"],
-             "said": True, "confidence": 0.9}
+            {
+                "text": text,
+                "kind": "fact",
+                "category": "knowledge",
+                "about": [],
+                "slot": "",
+                "evidence": ["e1"],
+                "said": True,
+                "confidence": 0.9,
+            }
             for text in texts
-        ]  # fmt: skip
+        ]
         if schema["title"] == "Verdicts":
             return {"verdicts": []}
         return {"facts": facts, "entities": [], "relations": [], "causes": [], "summary": "A talk."}
@@ -66,9 +74,7 @@ async def memory(tmp_path: Path, clock: HandClock) -> AsyncIterator[Memory]:
 
 
 def hosted(tmp_path: Path, clock: HandClock, *extensions, **options) -> Host:
-    return Host(
-        tmp_path / "me.db", extensions, settings=SETTINGS, clock=clock, patience=HASTY, tick_s=1_000, **options
-    )  # fmt: skip
+    return Host(tmp_path / "me.db", extensions, settings=SETTINGS, clock=clock, patience=HASTY, tick_s=1_000, **options)
 
 
 def said(text: str, session: str, **more) -> Said:
@@ -313,8 +319,10 @@ async def test_a_new_process_goes_on_with_the_session_and_an_answer_that_is_cut_
                 break
             await saying.aclose()
     assert [(turn.role, turn.text) for turn in prompts[1][1:]] == [
-        ("user", "first"), ("assistant", "One"), ("user", "second"),
-    ]  # fmt: skip
+        ("user", "first"),
+        ("assistant", "One"),
+        ("user", "second"),
+    ]
     nodes = (await memory.list(type="episodic", where={"is_cut": True})).nodes
     assert [node.content for node in nodes] == ["One", "One"]
 

@@ -54,9 +54,10 @@ async def test_a_session_ends_by_silence_by_another_name_by_word_and_each_once(j
     assert await router.sweep() == []
     await bus.drain(5)
     assert heard == [
-        ("ann", first.session, "inactivity"), ("ann", second.session, "another session began"),
+        ("ann", first.session, "inactivity"),
+        ("ann", second.session, "another session began"),
         ("ann", "mine", "it was ended"),
-    ]  # fmt: skip
+    ]
     await router.route(ANN, session="mine")  # somebody goes on with it, so it ends once more
     clock.ms += 31 * MINUTE
     assert await router.sweep() == ["mine"]

@@ -23,8 +23,9 @@ NIGHTLY = Job(name="upkeep", cron="0 3 * * *", topic="upkeep.due")
 
 
 def at(text: str) -> int:
-    return to_ms(datetime.fromisoformat(text).replace(tzinfo=BERLIN) if "+" not in text else
-                 datetime.fromisoformat(text))  # fmt: skip
+    return to_ms(
+        datetime.fromisoformat(text).replace(tzinfo=BERLIN) if "+" not in text else datetime.fromisoformat(text)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,8 +45,10 @@ def test_the_latest_time_of_a_plan(cron: str, now: str, expected: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     start=st.integers(at("2026-01-01T00:00:00"), at("2026-12-31T00:00:00")),
-    hour=st.integers(0, 23), minute=st.integers(0, 59), steps=st.lists(st.integers(1, 40_000), min_size=5, max_size=60),
-)  # fmt: skip
+    hour=st.integers(0, 23),
+    minute=st.integers(0, 59),
+    steps=st.lists(st.integers(1, 40_000), min_size=5, max_size=60),
+)
 def test_a_daily_job_comes_at_most_once_a_day_and_never_early(start, hour, minute, steps) -> None:
     """Looked at in steps of seconds to half a day, over the changes of clocks, too."""
     last, begun, now = None, [], start

@@ -47,13 +47,21 @@ async def prepared(memory: Memory) -> None:
 
 
 FAULTS: dict[str, Answer] = {
-    "no json": said("not json"), "torn json": said('{"facts": [{"text": "Anna li'), "refusal": said("", refusal="No."),
-    "filtered": said("", reason="content_filter"), "429": status(429), "500": status(500), "hang": hang,
+    "no json": said("not json"),
+    "torn json": said('{"facts": [{"text": "Anna li'),
+    "refusal": said("", refusal="No."),
+    "filtered": said("", reason="content_filter"),
+    "429": status(429),
+    "500": status(500),
+    "hang": hang,
     "prompt echo": echo,
-    "wrong form": said(dict.fromkeys(("facts", "reflections", "summaries", "causes"), "none")), "a list": said([]),
-    "html": lambda body: (200, {}, "<html>"), "no choice": lambda body: (200, {}, json.dumps({"choices": []})),
-    "400": status(400), "401": status(401),
-}  # fmt: skip
+    "wrong form": said(dict.fromkeys(("facts", "reflections", "summaries", "causes"), "none")),
+    "a list": said([]),
+    "html": lambda body: (200, {}, "<html>"),
+    "no choice": lambda body: (200, {}, json.dumps({"choices": []})),
+    "400": status(400),
+    "401": status(401),
+}
 
 
 @pytest.mark.parametrize("work", WORKS)

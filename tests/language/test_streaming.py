@@ -58,12 +58,14 @@ def test_openais_protocol_gives_pieces_and_then_what_it_took(server) -> None:
 
 def test_anthropics_protocol_gives_the_same(server) -> None:
     server.always = streamed(
-        {"type": "message_start", "message": {"usage": {"input_tokens": 9}}}, {"type": "ping"},
+        {"type": "message_start", "message": {"usage": {"input_tokens": 9}}},
+        {"type": "ping"},
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Fine"}},
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": ", thanks"}},
         {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 3}},
-        {"type": "message_stop"}, done=False,
-    )  # fmt: skip
+        {"type": "message_stop"},
+        done=False,
+    )
     found = pieces(model_of(server, "anthropic:claude"))
     assert "".join(each.text for each in found) == "Fine, thanks"
     assert found[-1] == Piece(ended="cut", tokens_in=9, tokens_out=3)
@@ -74,9 +76,11 @@ def test_anthropics_protocol_gives_the_same(server) -> None:
 @pytest.mark.parametrize("spec", ["openai:gpt", "anthropic:claude"])
 def test_what_breaks_off_or_is_no_stream_is_an_error_not_an_end(server, spec) -> None:
     for always in (
-        streamed(delta("Fin"), done=False), streamed({"error": {"message": "no"}, "type": "error"}),
-        streamed(delta("Fin"), kind="application/json"), streamed({"choices": 3, "type": "message_start"}),
-    ):  # fmt: skip
+        streamed(delta("Fin"), done=False),
+        streamed({"error": {"message": "no"}, "type": "error"}),
+        streamed(delta("Fin"), kind="application/json"),
+        streamed({"choices": 3, "type": "message_start"}),
+    ):
         server.always = always
         with pytest.raises(UnavailableError):
             pieces(model_of(server, spec))

@@ -79,17 +79,22 @@ def _all(ask: Ask) -> Call:
 
 def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
     """The calls by method."""
-    ids = {name: (Call(kind="ids", ask=_simple(name)),) for name in
-           ("get", "history", "explain", "confirm", "reinforce", "demote", "forget", "restore")}  # fmt: skip
-    whole = {name: (_all(lambda memory, _, name=name: getattr(memory, name)()),)  # type: ignore[misc]
-             for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor",
-                          "runs")}  # fmt: skip
+    ids = {
+        name: (Call(kind="ids", ask=_simple(name)),)
+        for name in ("get", "history", "explain", "confirm", "reinforce", "demote", "forget", "restore")
+    }
+    whole = {
+        name: (_all(lambda memory, _, name=name: getattr(memory, name)()),)  # type: ignore[misc]
+        for name in ("stats", "people", "review", "log", "weak", "archive", "settle", "doctor", "runs")
+    }
     upkeep = {
         name: (_all(lambda memory, _, name=name: getattr(memory, name)(dry_run=True)),)  # type: ignore[misc]
         for name in ("gc", "prune", "maintain", "enrich", "infer_causes")
     }
     return {
-        **ids, **whole, **upkeep,
+        **ids,
+        **whole,
+        **upkeep,
         "search": (
             Call(kind="texts", ask=_simple("search", limit=100, trace=True), compared=False),
             Call(kind="texts", ask=_simple("search", type="any", limit=100), compared=False),
@@ -165,15 +170,15 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         "add": (Call(kind="sessions", ask=lambda memory, given: memory.add("hello", session=given), stores=True),),
         "add_many": (
             Call(
-                kind="sessions", stores=True,
+                kind="sessions",
+                stores=True,
                 ask=lambda memory, given: memory.add_many([Message(text="hello", session=given)]),
             ),
         ),
         "add_nowait": (Call(kind="names", ask=lambda memory, given: _added(memory, f"{given} was here"), stores=True),),
         "remember": (
             Call(
-                kind="names", stores=True,
-                ask=lambda memory, given: memory.remember(f"{given} is here", about=[given]),
+                kind="names", stores=True, ask=lambda memory, given: memory.remember(f"{given} is here", about=[given])
             ),
         ),
         "remember_many": (
@@ -181,7 +186,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
         ),
         "add_entity": (Call(kind="names", ask=_simple("add_entity"), stores=True),),
         "import_": (Call(kind="sessions", ask=lambda memory, given: _imported(memory, given, folder), stores=True),),
-    }  # fmt: skip
+    }
 
 
 async def _with_evidence(memory: Memory, given: str) -> Any:
@@ -190,20 +195,31 @@ async def _with_evidence(memory: Memory, given: str) -> Any:
 
 
 NOT_TRIED = {
-    "open": "opens a store", "close": "closes it", "scope": "is what the caller gave", "warm": "gives nothing",
+    "open": "opens a store",
+    "close": "closes it",
+    "scope": "is what the caller gave",
+    "warm": "gives nothing",
     "scoped": "makes another caller: whoever holds the store may",
-    "backup": "copies the whole store: upkeep, for whoever may read the file", "migrate": "likewise",
-    "verify_backup": "shows no memory, and opens no store", "restore_backup": "likewise",
+    "backup": "copies the whole store: upkeep, for whoever may read the file",
+    "migrate": "likewise",
+    "verify_backup": "shows no memory, and opens no store",
+    "restore_backup": "likewise",
     "rebuild_index": "makes the index of all anew, and gives a number of lines",
-}  # fmt: skip
+}
 """Methods that belong to nobody's memory, and why."""
 
 ABSENT = {
-    "texts": "I met zqabsent7", "ids": "zqabsentid7", "sessions": "zqabsentsession7", "names": "Zqabsentname7",
-    "entities": "019b0000-0000-7000-8000-000000000000", "tags": "zqabsenttag7",
-    "reviews": "019b0000-0000-7000-8000-000000000001", "commits": 987_654_321, "owners": "zqnobody",
+    "texts": "I met zqabsent7",
+    "ids": "zqabsentid7",
+    "sessions": "zqabsentsession7",
+    "names": "Zqabsentname7",
+    "entities": "019b0000-0000-7000-8000-000000000000",
+    "tags": "zqabsenttag7",
+    "reviews": "019b0000-0000-7000-8000-000000000001",
+    "commits": 987_654_321,
+    "owners": "zqnobody",
     "runs": "019b0000-0000-7000-8000-000000000002",
-}  # fmt: skip
+}
 """Something of each kind that there is not."""
 
 

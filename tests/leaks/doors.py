@@ -50,28 +50,67 @@ Call = Callable[[Capability, dict[str, Any]], Awaitable[str]]
 """A door: what it answers, errors included, as text."""
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    "id": ("ids",), "item": ("reviews",), "run": ("runs",), "commit_or_run": ("commits", "runs"), "why_not": ("ids",),
-    "session": ("sessions",), "entity": ("names", "entities"), "name": ("names", "entities"),
-    "source": ("names", "entities"), "target": ("names",), "keep": ("names", "entities"), "speaker": ("names",),
-    "other": ("names", "entities"), "text": ("texts",), "prompt": ("texts",), "query": ("texts",),
-    "keywords": ("texts",), "content": ("texts",), "tag": ("tags",), "as_of": ("commits",), "cursor": ("ids",),
-}  # fmt: skip
+    "id": ("ids",),
+    "item": ("reviews",),
+    "run": ("runs",),
+    "commit_or_run": ("commits", "runs"),
+    "why_not": ("ids",),
+    "session": ("sessions",),
+    "entity": ("names", "entities"),
+    "name": ("names", "entities"),
+    "source": ("names", "entities"),
+    "target": ("names",),
+    "keep": ("names", "entities"),
+    "speaker": ("names",),
+    "other": ("names", "entities"),
+    "text": ("texts",),
+    "prompt": ("texts",),
+    "query": ("texts",),
+    "keywords": ("texts",),
+    "content": ("texts",),
+    "tag": ("tags",),
+    "as_of": ("commits",),
+    "cursor": ("ids",),
+}
 """What forbidden things a parameter is given."""
 
-_LISTS: Mapping[str, str] = {
-    "names": "names", "aliases": "names", "about": "names", "tags": "tags", "evidence": "ids",
-}  # fmt: skip
+_LISTS: Mapping[str, str] = {"names": "names", "aliases": "names", "about": "names", "tags": "tags", "evidence": "ids"}
 
 _FIXED: Mapping[str, Any] = {
-    "limit": 100, "predicate": "friend", "decision": "keep both", "dry_run": True, "archived": True, "trace": True,
-    "only_relevant": True, "with_later": True, "shared": True, "budget": 50_000, "after": "last_year",
-    "valid_from": "yesterday", "relation": "wife",
-}  # fmt: skip
+    "limit": 100,
+    "predicate": "friend",
+    "decision": "keep both",
+    "dry_run": True,
+    "archived": True,
+    "trace": True,
+    "only_relevant": True,
+    "with_later": True,
+    "shared": True,
+    "budget": 50_000,
+    "after": "last_year",
+    "valid_from": "yesterday",
+    "relation": "wife",
+}
 
 LEFT_OUT = frozenset(
-    ("at", "attributes", "before", "category", "confidence", "expires", "fix", "items", "kind", "protected", "reason",
-     "role", "type", "valid_until", "where")
-)  # fmt: skip
+    (
+        "at",
+        "attributes",
+        "before",
+        "category",
+        "confidence",
+        "expires",
+        "fix",
+        "items",
+        "kind",
+        "protected",
+        "reason",
+        "role",
+        "type",
+        "valid_until",
+        "where",
+    )
+)
 """Parameters that name nothing of anybody's; `where` takes a label's value, which `tag` tries."""
 
 _STORING = frozenset(("relate", "off_record", "on_record", "add_entity"))
@@ -145,9 +184,11 @@ async def fill(store: Path, seed: int) -> tuple[World, World]:
 
 
 WHO = {
-    "eve": ("eve", None), "eve in another chat": ("eve", "other"), "a member of the team": ("eve", "team"),
+    "eve": ("eve", None),
+    "eve in another chat": ("eve", "other"),
+    "a member of the team": ("eve", "team"),
     "ann in another chat": ("ann", "other"),
-}  # fmt: skip
+}
 
 
 async def try_doors(
@@ -169,7 +210,7 @@ async def try_doors(
                     "rpc": await enter(_rpc(url, secrets[who])),
                     "rpc over a socket": await enter(_rpc_over_a_socket(store, owner, chat)),
                     "mcp over stdio": await enter(_mcp_over_stdio(store, owner, chat)),
-                }  # fmt: skip
+                }
                 for door, call in opened.items():
                     await _try(door, call, world, tally, random, who=who, calls=each)
     return tally
@@ -357,11 +398,15 @@ def main() -> int:
     for each in tally.canaries[:10]:
         sys.stderr.write(f"{each}\n")
     result = {
-        "calls": tally.by_door.total(), "by door": dict(sorted(tally.by_door.items())),
-        "tools, routes and verbs": len(tally.capabilities), "canaries seen": len(tally.canaries), "seed": given.seed,
-        "seconds": round(time.monotonic() - started, 1), "python": platform.python_version(),
+        "calls": tally.by_door.total(),
+        "by door": dict(sorted(tally.by_door.items())),
+        "tools, routes and verbs": len(tally.capabilities),
+        "canaries seen": len(tally.canaries),
+        "seed": given.seed,
+        "seconds": round(time.monotonic() - started, 1),
+        "python": platform.python_version(),
         "machine": f"{platform.machine()}, {platform.system()}",
-    }  # fmt: skip
+    }
     text = json.dumps(result, indent=2)
     sys.stdout.write(f"{text}\n")
     if given.out:

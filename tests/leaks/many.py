@@ -51,11 +51,13 @@ async def try_all(memory: Memory, folder: Path, *, calls: int, seed: int) -> Tal
     await others(memory)
     await memory.settle(60)
     callers = {
-        "eve": (Scope(owner="eve"), own), "eve in another chat": (Scope(owner="eve", chat="other"), own),
-        "a member of the team": (Scope(owner="eve", chat="team"), own), "eve of the team's": (Scope(owner="eve"), team),
+        "eve": (Scope(owner="eve"), own),
+        "eve in another chat": (Scope(owner="eve", chat="other"), own),
+        "a member of the team": (Scope(owner="eve", chat="team"), own),
+        "eve of the team's": (Scope(owner="eve"), team),
         "ann in another chat": (Scope(owner="ann", chat="other"), team),
         "the team": (Scope(owner="", chat="team"), own),
-    }  # fmt: skip
+    }
     tally, tried = Tally(), table(folder)
     while tally.calls < calls:
         for method, entries in tried.items():
@@ -64,8 +66,9 @@ async def try_all(memory: Memory, folder: Path, *, calls: int, seed: int) -> Tal
     return tally
 
 
-async def _try(caller: Memory, world: World, method: str, call: Call, *, who: str, random: Random,
-               tally: Tally) -> None:  # fmt: skip
+async def _try(
+    caller: Memory, world: World, method: str, call: Call, *, who: str, random: Random, tally: Tally
+) -> None:
     given = pick(world, call, random)
     said = await answer(call, caller, given)
     tally.calls += 1
@@ -83,8 +86,11 @@ async def _try(caller: Memory, world: World, method: str, call: Call, *, who: st
 async def beside_another(memory: Memory, *, count: int) -> tuple[list[object], list[object]]:
     """What one caller gets, with the scores, before and after another one stores `count` messages about the same."""
     me, another = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="eve"))
-    texts = [f"I spoke with Bob about {what} in {where}" for what in ("tea", "ships", "rope", "the alps", "painting")
-             for where in ("Paris", "the garden", "spring", "Oslo")]  # fmt: skip
+    texts = [
+        f"I spoke with Bob about {what} in {where}"
+        for what in ("tea", "ships", "rope", "the alps", "painting")
+        for where in ("Paris", "the garden", "spring", "Oslo")
+    ]
     await me.add_many([Message(text=text, session=f"s{n % 4}") for n, text in enumerate(texts)])
     await me.remember_many([Fact(content=text) for text in ("Bob likes green tea", "The ship leaves at nine")])
     await memory.settle(60)
@@ -122,13 +128,18 @@ async def _main(calls: int, seed: int) -> dict[str, object]:
     for each in (*tally.canaries[:10], *tally.told_apart[:10]):
         sys.stderr.write(f"{each}\n")
     return {
-        "calls": tally.calls, "methods": len(tally.by_method), "canaries seen": len(tally.canaries),
+        "calls": tally.calls,
+        "methods": len(tally.by_method),
+        "canaries seen": len(tally.canaries),
         "answers that told the forbidden from the absent": len(tally.told_apart),
-        "memories of another owner": _ANOTHERS, "answers": len(before),
-        "answers they moved": sum(one != other for one, other in zip(before, after, strict=True)), "seed": seed,
-        "seconds": round(time.monotonic() - started, 1), "python": platform.python_version(),
+        "memories of another owner": _ANOTHERS,
+        "answers": len(before),
+        "answers they moved": sum(one != other for one, other in zip(before, after, strict=True)),
+        "seed": seed,
+        "seconds": round(time.monotonic() - started, 1),
+        "python": platform.python_version(),
         "machine": f"{platform.machine()}, {platform.system()}",
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

@@ -18,8 +18,10 @@ async def test_no_door_shows_a_canary(tmp_path: Path) -> None:
 
 def test_every_parameter_is_given_something_forbidden_or_left_out_on_purpose() -> None:
     named = {
-        each.name for capability in (*routes(), *tools("full,keywords,connector"))
-        for as_tool in (True, False) for each in parameters(capability, as_tool=as_tool)
-    }  # fmt: skip
+        each.name
+        for capability in (*routes(), *tools("full,keywords,connector"))
+        for as_tool in (True, False)
+        for each in parameters(capability, as_tool=as_tool)
+    }
     known = {*doors._KINDS, *doors._LISTS, *doors._FIXED, *doors.LEFT_OUT, "facts_", "messages"}
     assert named == known & named, named - known

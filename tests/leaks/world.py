@@ -27,10 +27,23 @@ def extracted(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
     if schema["title"] == "Causes":
         return {"causes": [{"pair": "p1", "cause": "first", "confidence": 0.9}]}
     return {
-        "facts": [{"text": f"The user likes {words[0]}", "evidence": ["1"], "kind": "fact", "category": "preference",
-                   "about": [], "slot": "", "said": True, "confidence": 0.9}],
-        "entities": [], "relations": [], "causes": [], "summary": f"about {words[0]}",
-    }  # fmt: skip
+        "facts": [
+            {
+                "text": f"The user likes {words[0]}",
+                "evidence": ["1"],
+                "kind": "fact",
+                "category": "preference",
+                "about": [],
+                "slot": "",
+                "said": True,
+                "confidence": 0.9,
+            }
+        ],
+        "entities": [],
+        "relations": [],
+        "causes": [],
+        "summary": f"about {words[0]}",
+    }
 
 
 @dataclass(slots=True)
@@ -70,9 +83,13 @@ async def private(memory: Memory, random: Random) -> World:
         session, name = world.token(random), world.token(random).capitalize()
         text = f"I met {name} at the {world.token(random)} and we spoke of {world.token(random)}"
         message = Message(
-            text=text, speaker=name, session=session, id=world.token(random), attributes={"note": world.token(random)},
+            text=text,
+            speaker=name,
+            session=session,
+            id=world.token(random),
+            attributes={"note": world.token(random)},
             at=f"2026-01-{number + 1:02}T10:00:00Z",
-        )  # fmt: skip
+        )
         world.ids += await ann.add_many([message])
         world.texts.append(text)
         world.sessions.append(session)
@@ -81,9 +98,13 @@ async def private(memory: Memory, random: Random) -> World:
         tag, name = world.token(random), world.names[number]
         text = f"{name} lives in {world.token(random).capitalize()}"
         node = await ann.remember(
-            text, about=[name], tags=[tag], attributes={"note": world.token(random)}, id=world.token(random),
+            text,
+            about=[name],
+            tags=[tag],
+            attributes={"note": world.token(random)},
+            id=world.token(random),
             session=world.sessions[number],
-        )  # fmt: skip
+        )
         world.ids.append(node.id)
         world.tags.append(tag)
         world.texts.append(text)

@@ -59,11 +59,20 @@ def test_what_an_entry_says_of_parameters_is_about_ones_there_are(capability: Ca
 
 def test_the_profiles_are_those_that_were_asked_for() -> None:
     assert [each.tool for each in tools("core")] == [
-        "search_memory", "get_entity_info", "get_timeline", "remember_fact", "correct_fact", "confirm_fact",
-    ]  # fmt: skip
+        "search_memory",
+        "get_entity_info",
+        "get_timeline",
+        "remember_fact",
+        "correct_fact",
+        "confirm_fact",
+    ]
     assert {each.tool for each in tools("keywords")} == {
-        "memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update",
-    }  # fmt: skip
+        "memory_store",
+        "memory_query",
+        "memory_reinforce",
+        "memory_demote",
+        "memory_update",
+    }
     assert {each.method for each in tools("full")} == {each.method for each in routes()}
     assert [each.tool for each in tools("get_memory, search_memory")] == ["get_memory", "search_memory"]
     with pytest.raises(InvalidError, match="no profile or tool 'nonsense'"):

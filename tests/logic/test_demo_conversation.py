@@ -25,11 +25,7 @@ QUESTIONS = lines("questions.jsonl")
 def test_every_turn_says_who_said_what_when():
     for turn in TURNS:
         assert set(turn) == {"role", "speaker", "text", "time", "session"}
-        assert (turn["role"], turn["speaker"]) in {
-            ("user", "Jonas"),
-            ("user", "Vera"),
-            ("assistant", "Ricordo"),
-        }
+        assert (turn["role"], turn["speaker"]) in {("user", "Jonas"), ("user", "Vera"), ("assistant", "Ricordo")}
         assert turn["text"].strip() == turn["text"] != ""
         assert datetime.fromisoformat(turn["time"]).utcoffset() is not None
 

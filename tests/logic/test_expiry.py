@@ -108,9 +108,25 @@ def test_instants_are_taken_as_they_are_also_past_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "phrase", ["", "for ever", "for good", "nonsense", "for 0 days", "a few", "until", "for", "yesterday", "last week",
-               "until yesterday", "2 weeks ago", "for 9999 years", "next", "x" * 300]
-)  # fmt: skip
+    "phrase",
+    [
+        "",
+        "for ever",
+        "for good",
+        "nonsense",
+        "for 0 days",
+        "a few",
+        "until",
+        "for",
+        "yesterday",
+        "last week",
+        "until yesterday",
+        "2 weeks ago",
+        "for 9999 years",
+        "next",
+        "x" * 300,
+    ],
+)
 def test_what_names_no_time_to_come_is_refused_with_a_word_on_what_is_not(phrase: str) -> None:
     with pytest.raises(InvalidError, match="expires") as refused:
         read(phrase)

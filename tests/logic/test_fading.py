@@ -8,20 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.fading import (
-    DAY_MS,
-    FADED,
-    LIFETIME_DAYS,
-    Vital,
-    due,
-    ending,
-    fades_at,
-    fate,
-    left,
-    standing,
-    used,
-    worth,
-)
+from ricordo.fading import DAY_MS, FADED, LIFETIME_DAYS, Vital, due, ending, fades_at, fate, left, standing, used, worth
 from ricordo.forgetting.prune import lowest
 
 NOW = 1_767_261_600_000
@@ -32,22 +19,45 @@ CATEGORIES = ("preference", "identity", "relationship", "knowledge", "reflection
 def vital(**fields: Any) -> Vital:
     """A sure memory, learnt now and touched by nothing."""
     known: dict[str, Any] = {
-        "key": 1, "id": "a", "category": "knowledge", "confidence": 1.0, "rate": 0.1, "score": 0.0, "created_at": NOW,
-        "reinforced_at": None, "valid_from": NOW, "expires_at": None, "shown": 0, "last_access": None,
-        "is_said": False, "is_inferred": True, "is_protected": False, "is_frequent": False, "size": 10,
-    }  # fmt: skip
+        "key": 1,
+        "id": "a",
+        "category": "knowledge",
+        "confidence": 1.0,
+        "rate": 0.1,
+        "score": 0.0,
+        "created_at": NOW,
+        "reinforced_at": None,
+        "valid_from": NOW,
+        "expires_at": None,
+        "shown": 0,
+        "last_access": None,
+        "is_said": False,
+        "is_inferred": True,
+        "is_protected": False,
+        "is_frequent": False,
+        "size": 10,
+    }
     return Vital(**{**known, **fields})
 
 
 vitals = st.builds(
     vital,
-    category=st.sampled_from((None, *CATEGORIES)), confidence=st.floats(0, 1),
-    rate=st.sampled_from((0.0, 0.01, 0.1, 2)), score=st.floats(-10, 10), created_at=instants,
-    reinforced_at=st.none() | instants, valid_from=instants,
-    expires_at=st.none() | instants, shown=st.integers(0, 10**6), last_access=st.none() | instants,
-    is_said=st.booleans(), is_inferred=st.booleans(), is_protected=st.booleans(), is_frequent=st.booleans(),
+    category=st.sampled_from((None, *CATEGORIES)),
+    confidence=st.floats(0, 1),
+    rate=st.sampled_from((0.0, 0.01, 0.1, 2)),
+    score=st.floats(-10, 10),
+    created_at=instants,
+    reinforced_at=st.none() | instants,
+    valid_from=instants,
+    expires_at=st.none() | instants,
+    shown=st.integers(0, 10**6),
+    last_access=st.none() | instants,
+    is_said=st.booleans(),
+    is_inferred=st.booleans(),
+    is_protected=st.booleans(),
+    is_frequent=st.booleans(),
     size=st.integers(1, 10**4),
-)  # fmt: skip
+)
 
 
 def test_a_sure_memory_of_rate_a_tenth_has_faded_on_the_71st_day() -> None:

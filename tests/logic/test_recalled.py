@@ -45,7 +45,7 @@ def quoted(text: str) -> str:
         quoted("\n".join(LINES)),
         quoted("\n".join(textwrap.fill(line, 50) for line in LINES)),
     ],
-)  # fmt: skip
+)
 def test_recalled_text_is_taken_out_in_whatever_shape_it_comes(returned: str) -> None:
     for text in (returned, f"Before it.\n\n{returned}\n\nAnd after it.", f"a tool says:\n{returned}"):
         left = without_recalled(text)
@@ -59,11 +59,15 @@ def test_recalled_text_is_taken_out_in_whatever_shape_it_comes(returned: str) ->
 @pytest.mark.parametrize(
     "text",
     [
-        "What is a recalled-memory block?", "I recalled memory of it.", "- fix the parser [id:12345678]",
-        "- released on 2026-01-05, finally\n- next: [id:12]x", "see [id:3a6927eb] for that", "a < b and b > c",
+        "What is a recalled-memory block?",
+        "I recalled memory of it.",
+        "- fix the parser [id:12345678]",
+        "- released on 2026-01-05, finally\n- next: [id:12]x",
+        "see [id:3a6927eb] for that",
+        "a < b and b > c",
         "- one\n- two 2026-01-05, three\n\n- four [id:12345678]",
     ],
-)  # fmt: skip
+)
 def test_what_a_person_writes_is_left_alone(text: str) -> None:
     assert without_recalled(text) == text
 

@@ -20,10 +20,15 @@ def found(*candidates: tuple[float, ...]) -> np.ndarray:
 def evidence(values: np.ndarray) -> Evidence:
     size = values.shape[1]
     return Evidence(
-        values=values, met=np.zeros((0, size), np.float32), worth=np.zeros(0, np.float32),
-        anchored=np.zeros(size, np.bool_), names_others=np.zeros(size, np.bool_),
-        said=np.zeros((1, size), np.float32), letters=np.zeros(size, np.float32), worded=np.zeros(size, np.bool_),
-    )  # fmt: skip
+        values=values,
+        met=np.zeros((0, size), np.float32),
+        worth=np.zeros(0, np.float32),
+        anchored=np.zeros(size, np.bool_),
+        names_others=np.zeros(size, np.bool_),
+        said=np.zeros((1, size), np.float32),
+        letters=np.zeros(size, np.float32),
+        worded=np.zeros(size, np.bool_),
+    )
 
 
 def prompts(*, together: bool) -> list[np.ndarray]:

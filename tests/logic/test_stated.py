@@ -11,16 +11,26 @@ from ricordo.words import index_terms
 from ricordo.words.names import nominatives
 
 
-def found(met: list[float] | list[list[float]], *, anchored: list[bool], letters: list[float] | None = None,
-          worded: list[bool] | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+def found(
+    met: list[float] | list[list[float]],
+    *,
+    anchored: list[bool],
+    letters: list[float] | None = None,
+    worded: list[bool] | None = None,
+) -> dict[str, np.ndarray]:
     """`met` of the whole question, or of it and of each part."""
     said = np.atleast_2d(np.array(met, np.float64))
     size = said.shape[1]
     return features(
-        cosines=np.zeros(size), said=said, by_chance=np.full(len(said), 0.2), letters=np.array(letters or [0.0] * size),
-        worded=np.array(worded or [True] * size), anchored=np.array(anchored), texts=["Anna is away"] * size,
+        cosines=np.zeros(size),
+        said=said,
+        by_chance=np.full(len(said), 0.2),
+        letters=np.array(letters or [0.0] * size),
+        worded=np.array(worded or [True] * size),
+        anchored=np.array(anchored),
+        texts=["Anna is away"] * size,
         question="What does Anna wear?",
-    )  # fmt: skip
+    )
 
 
 def test_what_is_asked_for_is_neither_the_name_nor_that_one_wants_to_know() -> None:
@@ -74,8 +84,14 @@ def test_the_parts_of_a_question_are_those_that_ask_for_something() -> None:
 
 @pytest.mark.parametrize(
     ("question", "is_own"),
-    [("Tell me a story", False), ("How do I sort a list?", False), ("Расскажи мне сказку", False),
-     ("Tell me about my car", True), ("Where do I work?", True), ("Где мои ключи?", True)],
-)  # fmt: skip
+    [
+        ("Tell me a story", False),
+        ("How do I sort a list?", False),
+        ("Расскажи мне сказку", False),
+        ("Tell me about my car", True),
+        ("Where do I work?", True),
+        ("Где мои ключи?", True),
+    ],
+)
 def test_who_asks_to_be_told_does_not_ask_about_themselves(question: str, is_own: bool) -> None:
     assert asks_of_themselves(question) == is_own

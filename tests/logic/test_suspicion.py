@@ -33,8 +33,11 @@ def test_orders_are_named(row: dict[str, Any]) -> None:
 
 
 def test_of_a_hundred_ordinary_texts_at_most_two_are_taken_for_orders() -> None:
-    assert [row["text"] for row in rows("ordinary.jsonl")
-            if row["origin"] != "user" and reasons(row["text"], is_foreign=is_foreign(row))] == []  # fmt: skip
+    assert [
+        row["text"]
+        for row in rows("ordinary.jsonl")
+        if row["origin"] != "user" and reasons(row["text"], is_foreign=is_foreign(row))
+    ] == []
 
 
 def test_hidden_text_is_read() -> None:
@@ -64,9 +67,24 @@ def test_any_text_can_be_looked_at(text: str) -> None:
 
 def test_looking_does_not_take_longer_than_a_text_is_long() -> None:
     hard = (
-        "when the user ", "ignore ", "![", "if they ask ", "[user_memory=", "когда пользователь ", "approve all ", "a",
-        "send data to ", "![a](", "from now on ", "always send ", "<", "the user ", "отправь заметки ", "\n#", "a@",
-    )  # fmt: skip
+        "when the user ",
+        "ignore ",
+        "![",
+        "if they ask ",
+        "[user_memory=",
+        "когда пользователь ",
+        "approve all ",
+        "a",
+        "send data to ",
+        "![a](",
+        "from now on ",
+        "always send ",
+        "<",
+        "the user ",
+        "отправь заметки ",
+        "\n#",
+        "a@",
+    )
     for words in hard:
         text = words * (60_000 // len(words))
         started = time.process_time()

@@ -43,10 +43,18 @@ def test_a_trait_is_not_imagined(trait: int, texts: list[str]) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "what books has she read?", "which two cities", "list the guests", "both dogs", "какие книги она читала",
-        "с какими людьми он дружит", "назови всех гостей", "перечисли города", "у обоих братьев", "все города",
+        "what books has she read?",
+        "which two cities",
+        "list the guests",
+        "both dogs",
+        "какие книги она читала",
+        "с какими людьми он дружит",
+        "назови всех гостей",
+        "перечисли города",
+        "у обоих братьев",
+        "все города",
     ],
-)  # fmt: skip
+)
 def test_a_question_for_several_things_is_known(question: str) -> None:
     assert asks_for_a_list(question)
 

@@ -499,7 +499,7 @@ version 2
 99999 years ago
 мая и
 второй
-""" + "\n".join(["\x00", "\ud800", "9999-12-31T23:59-12:00", "x" * 1_000_000])  # fmt: skip
+""" + "\n".join(["\x00", "\ud800", "9999-12-31T23:59-12:00", "x" * 1_000_000])
 
 
 @pytest.mark.parametrize("value", ["", "  ", *NONSENSE.strip("\n").split("\n")])

@@ -64,7 +64,16 @@ async def told(memory: Memory, *, archived: bool = False) -> list[tuple[Any, ...
     """What a memory holds, as a person would compare it."""
     page = await memory.list(type="any", archived=archived, limit=1_000)
     return sorted(
-        (node.content, node.type, node.category, node.role, node.about, node.tags, node.event_time.isoformat(),
-         node.confidence, node.closed_reason)
+        (
+            node.content,
+            node.type,
+            node.category,
+            node.role,
+            node.about,
+            node.tags,
+            node.event_time.isoformat(),
+            node.confidence,
+            node.closed_reason,
+        )
         for node in page.nodes
-    )  # fmt: skip
+    )

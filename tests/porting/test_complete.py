@@ -188,11 +188,16 @@ async def test_exports_of_earlier_versions_come_back(path: Path, tmp_path: Path)
         report = await memory.import_(path)
         assert (report.format, report.refused_count) == ("jsonl", 0)
         assert {row[0] for row in await told(memory)} == {
-            "Rex hates the vacuum cleaner", "Noted.", "Sarah likes sencha", "Anna lives in Berlin",
-        }  # fmt: skip
+            "Rex hates the vacuum cleaner",
+            "Noted.",
+            "Sarah likes sencha",
+            "Anna lives in Berlin",
+        }
         assert {row[0] for row in await told(memory, archived=True)} == {
-            "Sarah likes oolong", "Anna lives in Rome", "This was wrong",
-        }  # fmt: skip
+            "Sarah likes oolong",
+            "Anna lives in Rome",
+            "This was wrong",
+        }
         assert (await memory.entity("my wife")).aliases == ("Sally",)
         assert (await memory.doctor()).ok
 

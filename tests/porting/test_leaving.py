@@ -73,10 +73,23 @@ async def filled(memory: Memory) -> None:
 async def facts(memory: Memory) -> list[tuple[Any, ...]]:
     nodes = (await memory.list(limit=500)).nodes
     return sorted(
-        (node.id, node.content, node.type, node.category or "", node.about, node.tags, node.event_time, node.valid_from,
-         node.confidence, node.decay_rate, node.score, json.dumps(dict(node.attributes)))
-        for node in nodes if node.type != "episodic"
-    )  # fmt: skip
+        (
+            node.id,
+            node.content,
+            node.type,
+            node.category or "",
+            node.about,
+            node.tags,
+            node.event_time,
+            node.valid_from,
+            node.confidence,
+            node.decay_rate,
+            node.score,
+            json.dumps(dict(node.attributes)),
+        )
+        for node in nodes
+        if node.type != "episodic"
+    )
 
 
 @pytest.mark.parametrize("name", ["all.md", "all"])
@@ -102,8 +115,10 @@ async def test_markdown_can_be_read(tmp_path: Path) -> None:
         await memory.export(tmp_path / "all", format="markdown")
         await memory.export(tmp_path / "all.md", format="markdown")
     assert sorted(path.relative_to(tmp_path / "all").as_posix() for path in (tmp_path / "all").rglob("*.md")) == [
-        "MEMORY.md", "people/Sarah.md", "things/Lighthouse.md",
-    ]  # fmt: skip
+        "MEMORY.md",
+        "people/Sarah.md",
+        "things/Lighthouse.md",
+    ]
     text = (tmp_path / "all.md").read_text("utf-8")
     assert "### Sarah (wife)" in text
     assert "#### Preferences\n\n- 2026-09-21: Sarah likes cacio e pepe" in text

@@ -138,8 +138,10 @@ async def test_another_ricordo_store_is_known_and_the_way_is_told(tmp_path: Path
 
 async def test_a_ring_of_parents_ends(tmp_path: Path) -> None:
     said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hello"]}, "create_time": 1.7e9}
-    ring = {name: {"id": name, "parent": other, "children": [other], "message": {**said, "id": name}}
-            for name, other in (("a", "b"), ("b", "a"))}  # fmt: skip
+    ring = {
+        name: {"id": name, "parent": other, "children": [other], "message": {**said, "id": name}}
+        for name, other in (("a", "b"), ("b", "a"))
+    }
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([{"id": "c", "mapping": ring, "current_node": "a"}]))
     async with opened(tmp_path / "me.db") as memory:

@@ -58,41 +58,54 @@ def demo() -> tuple[dict[str, Message], list[Question]]:
     turns = {str(number): _message(row) for number, row in enumerate(rows, start=1)}
     asked = [
         Question(
-            kind=row["kind"], language=row["language"], text=row["question"],
+            kind=row["kind"],
+            language=row["language"],
+            text=row["question"],
             evidence=frozenset(map(str, row["evidence"])),
         )
         for row in lines(HERE / "demo_questions.jsonl")
-    ]  # fmt: skip
+    ]
     return turns, asked
 
 
 def _message(row: Mapping[str, Any]) -> Message:
     return Message(
-        text=row["text"], role=row["role"], speaker=row["speaker"], session=row["session"],
+        text=row["text"],
+        role=row["role"],
+        speaker=row["speaker"],
+        session=row["session"],
         at=datetime.fromisoformat(row["time"]),
-    )  # fmt: skip
+    )
 
 
 def twin(language: str) -> tuple[dict[str, Message], list[Question]]:
     """The conversation of Marina and Timur in one of its two languages, "ru" or "en", and its questions."""
     turns = {
         row["id"]: Message(
-            text=row["text"][language], speaker=row["speaker"][language], session=row["session"],
+            text=row["text"][language],
+            speaker=row["speaker"][language],
+            session=row["session"],
             at=datetime.fromisoformat(row["time"]),
         )
         for row in lines(HERE / "twins.jsonl")
-    }  # fmt: skip
+    }
     asked = [
         Question(
             kind=row["kind"], language=language, text=row["question"][language], evidence=frozenset(row["evidence"])
         )
         for row in lines(HERE / "twin_questions.jsonl")
-    ]  # fmt: skip
+    ]
     return turns, asked
 
 
-async def ask_all(turns: Mapping[str, Message], questions: Iterable[Question], *, embedder: str | None,
-                  clock: Clock | None = None, settings: Mapping[str, Any] | None = None) -> list[Asked]:  # fmt: skip
+async def ask_all(
+    turns: Mapping[str, Message],
+    questions: Iterable[Question],
+    *,
+    embedder: str | None,
+    clock: Clock | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Asked]:
     """Store the turns and ask the questions, shortly after the last turn unless there is a clock."""
     last = max(turn.at for turn in turns.values() if isinstance(turn.at, datetime))
     options = Settings(durability="process", time_zone=TIME_ZONE, **(settings or {}))

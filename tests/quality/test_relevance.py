@@ -19,9 +19,11 @@ from tests.quality.asking import StandingClock
 NOON = 1_790_000_000_000
 # set: precision, recall and unrelated prompts let in with the default embedder, as measured
 MEASURED = {
-    "first": (0.85, 0.917, 0.01), "second": (0.838, 0.909, 0.035), "third": (0.831, 0.864, 0.05),
+    "first": (0.85, 0.917, 0.01),
+    "second": (0.838, 0.909, 0.035),
+    "third": (0.831, 0.864, 0.05),
     "fourth": (0.828, 0.966, 0.03),
-}  # fmt: skip
+}
 MARGIN = 0.03
 SILENT = 0.97
 

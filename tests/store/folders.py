@@ -10,9 +10,21 @@ from tests.store.canonical import canonical
 from tests.store.making import raw
 
 EXACT = (
-    "commits", "spaces", "models", "off_record", "associates", "erased", "erased_ids", "erasing", "to_erase",
-    "withheld", "withheld_prints", "withheld_spans", "model_use", "failures",
-)  # fmt: skip
+    "commits",
+    "spaces",
+    "models",
+    "off_record",
+    "associates",
+    "erased",
+    "erased_ids",
+    "erasing",
+    "to_erase",
+    "withheld",
+    "withheld_prints",
+    "withheld_spans",
+    "model_use",
+    "failures",
+)
 
 
 def everything(folder: Path) -> dict[str, Any]:

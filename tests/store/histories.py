@@ -178,12 +178,30 @@ async def resolve(at: History) -> None:
 
 
 ACTS: tuple[Choice, ...] = (
-    (None, add), (None, add), (None, add_many), (None, remember), (None, remember), (None, forget), (None, forget),
-    (None, restore), (None, add_entity), (None, end_session), ("undo", undo), ("correct", correct),
-    ("update", update), ("confirm", confirm), ("reinforce", reinforce), ("demote", demote), ("merge", merge),
-    ("split", split), ("relate", relate), ("relate", tell_of_a_relation), ("resolve", move), ("resolve", move),
+    (None, add),
+    (None, add),
+    (None, add_many),
+    (None, remember),
+    (None, remember),
+    (None, forget),
+    (None, forget),
+    (None, restore),
+    (None, add_entity),
+    (None, end_session),
+    ("undo", undo),
+    ("correct", correct),
+    ("update", update),
+    ("confirm", confirm),
+    ("reinforce", reinforce),
+    ("demote", demote),
+    ("merge", merge),
+    ("split", split),
+    ("relate", relate),
+    ("relate", tell_of_a_relation),
+    ("resolve", move),
+    ("resolve", move),
     ("resolve", resolve),
-)  # fmt: skip
+)
 """What may happen, and the method it takes: what the front does not have yet does not happen."""
 
 OPTIONS: dict[str, Any] = {"embedder": "hashing", "settings": Settings(durability="process")}

@@ -115,11 +115,26 @@ async def undo_a_run(at: History) -> None:
 
 ALL: tuple[Choice, ...] = (
     *ACTS,
-    *((None, act) for act in (
-        hear_plain_words, hear_plain_words, consolidate, be_told_by_a_page, decide_what_is_held, collect, collect,
-        prune, maintain, let_time_pass, go_off_the_record, erase, erase_much, undo_a_run,
-    )),
-)  # fmt: skip
+    *(
+        (None, act)
+        for act in (
+            hear_plain_words,
+            hear_plain_words,
+            consolidate,
+            be_told_by_a_page,
+            decide_what_is_held,
+            collect,
+            collect,
+            prune,
+            maintain,
+            let_time_pass,
+            go_off_the_record,
+            erase,
+            erase_much,
+            undo_a_run,
+        )
+    ),
+)
 
 
 @dataclass(slots=True)
@@ -258,12 +273,17 @@ def many(runs: int, steps: int, *, seed: int, within_s: float) -> dict[str, Any]
         sys.stderr.flush()
     sys.stderr.write("\n")
     return {
-        "lives": done, "steps_each": steps, "indexes_lost": whole.losses,
+        "lives": done,
+        "steps_each": steps,
+        "indexes_lost": whole.losses,
         "of_which_replaced_by_an_older_one": whole.behind,
         "differences": wrong,
-        "refused": whole.refused, "acts": dict(sorted(whole.acts.items())), "seed": seed,
-        "seconds": round(time.monotonic() - started), "machine": machine(),
-    }  # fmt: skip
+        "refused": whole.refused,
+        "acts": dict(sorted(whole.acts.items())),
+        "seed": seed,
+        "seconds": round(time.monotonic() - started),
+        "machine": machine(),
+    }
 
 
 def main() -> int:

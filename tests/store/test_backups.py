@@ -274,11 +274,19 @@ def restore_and_die(copy: str, store: str, point: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "point"),
-    [("file", "restore: before naming"),
-     *(("folder", f"{point}") for point in (
-         "restore: before naming", "folder: before the marker", "folder: between renames",
-         "folder: before replacing the index"))],
-)  # fmt: skip
+    [
+        ("file", "restore: before naming"),
+        *(
+            ("folder", f"{point}")
+            for point in (
+                "restore: before naming",
+                "folder: before the marker",
+                "folder: between renames",
+                "folder: before replacing the index",
+            )
+        ),
+    ],
+)
 async def test_killed_while_restoring_it_is_the_old_or_the_new(tmp_path, kind, point):
     store, copy = await backed_up(tmp_path, kind, steps=10)
     saved = held(store)

@@ -52,13 +52,26 @@ async def fill(memory: Memory, words: list[str]) -> None:
     for _ in range(len(words) // 20):
         session = f"talk {next(left)}"
         await memory.add(f"We saw a {next(left)} at noon. My sister is {next(left)}.", session=session, speaker=None)
-        await memory.add_many([Message(text=f"Yes, the {next(left)}", session=session, speaker=next(left), role="user",
-                                       attributes={"where": next(left)}, id=f"id-{next(left)}")])  # fmt: skip
+        await memory.add_many(
+            [
+                Message(
+                    text=f"Yes, the {next(left)}",
+                    session=session,
+                    speaker=next(left),
+                    role="user",
+                    attributes={"where": next(left)},
+                    id=f"id-{next(left)}",
+                )
+            ]
+        )
         name = next(left)
         fact = await memory.remember(
-            f"{name} keeps the {next(left)}", about=[name], tags=[next(left)], attributes={next(left): next(left)},
+            f"{name} keeps the {next(left)}",
+            about=[name],
+            tags=[next(left)],
+            attributes={next(left): next(left)},
             session=session,
-        )  # fmt: skip
+        )
         await memory.update(fact.id, content=f"{name} keeps no {next(left)}")
         await memory.correct(fact.id, f"{name} keeps a {next(left)}")
         await memory.add_entity(f"Sir {next(left)}", aliases=[next(left)], relation=f"{next(left)} friend")
@@ -194,7 +207,7 @@ async def small(memory: Memory) -> dict[str, str]:
             "erasures",
         ),
     ],
-)  # fmt: skip
+)
 def test_nothing_else_can_be_called_erased(tmp_path, statement, check):
     """Rows that go, rows that are said to have been erased, and words that are blanked are all seen by `doctor`."""
 

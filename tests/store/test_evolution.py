@@ -25,8 +25,11 @@ def test_a_decided_review_leaves_its_before_image_and_every_row_keeps_its_seal(t
         )
         first = await store.read(lambda tx: tx.reviews(ME, most=9))
         decided = question(blue, red, decided_at=NOON, decision="keep both")
-        await commit(store, reviews=(type(decided)(**{**_fields(decided), "id": asked.id}),),
-                     unlink=(Edge(source=blue.id, target=red.id, type="supersedes"),))  # fmt: skip
+        await commit(
+            store,
+            reviews=(type(decided)(**{**_fields(decided), "id": asked.id}),),
+            unlink=(Edge(source=blue.id, target=red.id, type="supersedes"),),
+        )
         again = await store.read(lambda tx: tx.review(ME, asked.id))
         await commit(store, link=(Edge(source=blue.id, target=red.id, type="supersedes"),))
         return first, again, await store.doctor()
@@ -62,8 +65,10 @@ def test_doctor_sees_a_review_that_was_changed_and_a_slot_that_is_out_of_step(tm
 def test_slots_follow_what_a_fact_says_whom_it_is_about_and_whether_it_lives(tmp_path):
     path = tmp_path / "memory.db"
     tea, rain = fact("Likes tea"), fact("Likes rain", type="opinion")
-    people = [Entity(id=new_id(0), type="person", name=name, first_seen=NOON, last_updated=NOON, owner="me")
-              for name in ("Ann", "Bob")]  # fmt: skip
+    people = [
+        Entity(id=new_id(0), type="person", name=name, first_seen=NOON, last_updated=NOON, owner="me")
+        for name in ("Ann", "Bob")
+    ]
 
     async def near(store, *about):
         found = await store.read(lambda tx: tx.statements_near("me", "", [each.id for each in about], "likes"))
@@ -79,8 +84,12 @@ def test_slots_follow_what_a_fact_says_whom_it_is_about_and_whether_it_lives(tmp
         await commit(store, close=(closing(tea),))
         assert await near(store, *people) == []
         stored = await store.read(lambda tx: tx.node(ME, tea.id))
-        await commit(store, put=(type(stored)(**{**_fields(stored), "closed_at": None, "closed_reason": None,
-                                                 "content": "Likes soup"}),))  # fmt: skip
+        await commit(
+            store,
+            put=(
+                type(stored)(**{**_fields(stored), "closed_at": None, "closed_reason": None, "content": "Likes soup"}),
+            ),
+        )
         assert await near(store, *people) == ["Likes soup"]
         assert (await store.doctor()).ok
 

@@ -168,8 +168,10 @@ def test_a_span_holds_the_latest_of_what_matches(world, filter_, scope, start, m
     found = world.ask(
         lambda tx: tx.within(scope, filter_, after=minute(start), before=minute(start + 5), most=most)
     ).tolist()
-    spanned = Filter(**{name: getattr(filter_, name) for name in Filter.__slots__} | {
-        "after": minute(start), "before": minute(start + 5)})  # fmt: skip
+    spanned = Filter(
+        **{name: getattr(filter_, name) for name in Filter.__slots__}
+        | {"after": minute(start), "before": minute(start + 5)}
+    )
     at = {world.keys[node.id]: node.event_time for node in world.nodes}
     wanted = world.expected(scope, spanned)
     assert set(found) <= set(wanted)

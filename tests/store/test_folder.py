@@ -248,18 +248,46 @@ async def test_the_files_of_the_seed_open_as_they_are(folder):
     folder.mkdir()
     vector = b64encode(np.ones(4, "<f4").tobytes()).decode()
     memory_line = {
-        "id": "abc-123", "version": 1, "content": "User prefers dark mode", "memory_type": "preference",
-        "embedding": vector, "created_at": "2026-02-09T10:00:00+00:00", "observed_at": None, "owner_user_id": "user-1",
-        "chat_id": None, "subject_person_ids": ["person-456"], "source": "user", "source_session_id": None,
-        "source_message_id": None, "extraction_confidence": None, "expires_at": None, "superseded_at": None,
-        "superseded_by_id": None, "archived_at": None, "archive_reason": None, "metadata": None,
-    }  # fmt: skip
-    archived = {**memory_line, "id": "old", "content": "User prefers light mode",
-                "archived_at": "2026-02-10T10:00:00+00:00", "archive_reason": "superseded",
-                "superseded_by_id": "abc-123"}  # fmt: skip
-    person = {"id": "person-456", "version": 1, "owner_user_id": "user-1", "name": "Sarah", "relation": "wife",
-              "aliases": ["Sally"], "created_at": "2026-01-15T10:00:00+00:00", "updated_at": None,
-              "metadata": None}  # fmt: skip
+        "id": "abc-123",
+        "version": 1,
+        "content": "User prefers dark mode",
+        "memory_type": "preference",
+        "embedding": vector,
+        "created_at": "2026-02-09T10:00:00+00:00",
+        "observed_at": None,
+        "owner_user_id": "user-1",
+        "chat_id": None,
+        "subject_person_ids": ["person-456"],
+        "source": "user",
+        "source_session_id": None,
+        "source_message_id": None,
+        "extraction_confidence": None,
+        "expires_at": None,
+        "superseded_at": None,
+        "superseded_by_id": None,
+        "archived_at": None,
+        "archive_reason": None,
+        "metadata": None,
+    }
+    archived = {
+        **memory_line,
+        "id": "old",
+        "content": "User prefers light mode",
+        "archived_at": "2026-02-10T10:00:00+00:00",
+        "archive_reason": "superseded",
+        "superseded_by_id": "abc-123",
+    }
+    person = {
+        "id": "person-456",
+        "version": 1,
+        "owner_user_id": "user-1",
+        "name": "Sarah",
+        "relation": "wife",
+        "aliases": ["Sally"],
+        "created_at": "2026-01-15T10:00:00+00:00",
+        "updated_at": None,
+        "metadata": None,
+    }
     for name, line in (("memories", memory_line), ("archive", archived), ("people", person)):
         (folder / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
     for _ in range(2):

@@ -137,8 +137,13 @@ async def test_a_link_taken_out_is_gone(folder):
 
 
 def git(folder, *words):
-    done = subprocess.run(["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *words], cwd=folder,
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout
 
 

@@ -30,8 +30,10 @@ def test_a_number_is_read_to_the_last_digit(number):
     assert parsed(encode({"n": number}).encode(), quick_reader())["n"].hex() == number.hex()
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"7", b"{} {}", b'{"a": \xff}', b"[" * 100_000,
-                                 b'{"a": "\xed\xa0\x80"}', b'{"a": "\\ud800"}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"{", b"[]", b"7", b"{} {}", b'{"a": \xff}', b"[" * 100_000, b'{"a": "\xed\xa0\x80"}', b'{"a": "\\ud800"}'],
+)
 def test_what_is_no_line_is_none_to_either(raw):
     for read in (json.loads, quick_reader()):
         with pytest.raises(Unfit):

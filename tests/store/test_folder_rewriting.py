@@ -54,8 +54,9 @@ async def test_gc_leaves_one_line_for_each_memory(folder):
         await memory.settle(20)
     assert [line["content"] for line in lines(folder, "memories.jsonl")] == ["My favourite colour is blue"]
     assert {line["content"] for line in lines(folder, "archive.jsonl")} == {
-        "My favourite colour is red", "Boris sold the bicycle",
-    }  # fmt: skip
+        "My favourite colour is red",
+        "Boris sold the bicycle",
+    }
     after = everything(folder)
     assert after["history"] == before["history"]
     without_index(folder)

@@ -59,10 +59,7 @@ async def test_an_index_is_made_anew_under_an_open_memory(tmp_path):
     await lived(f"{folder}/")
     before = everything(folder)
     told = []
-    async with (
-        Memory.open(f"{folder}/", **OPTIONS) as memory,
-        Memory.open(f"{folder}/", **OPTIONS) as other,
-    ):
+    async with Memory.open(f"{folder}/", **OPTIONS) as memory, Memory.open(f"{folder}/", **OPTIONS) as other:
         await memory.remember("Zoe keeps bees")
         assert await memory.rebuild_index(progress=lambda done, total: told.append((done, total))) > 10
         for each in (memory, other):

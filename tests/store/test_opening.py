@@ -23,9 +23,7 @@ NEXT = Migration(
     version=NEWEST + 1, name="more", sql="CREATE TABLE more (a INTEGER) STRICT; INSERT INTO more VALUES (1)"
 )
 BROKEN = Migration(
-    version=NEWEST + 2,
-    name="broken",
-    sql="CREATE TABLE most (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
+    version=NEWEST + 2, name="broken", sql="CREATE TABLE most (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"
 )
 
 
@@ -259,9 +257,7 @@ def test_a_memory_store_goes_when_it_is_closed(tmp_path):
 # two at once
 
 
-def test_a_store_that_another_process_makes_during_the_first_look_is_not_taken_for_another_program_s(
-    tmp_path,
-):
+def test_a_store_that_another_process_makes_during_the_first_look_is_not_taken_for_another_program_s(tmp_path):
     """Version and program are two questions; between them the tables appeared."""
     path = tmp_path / "m.db"
     first = apsw.Connection(str(path))

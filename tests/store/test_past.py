@@ -65,9 +65,16 @@ async def check_search(memory: Any, copy: Any, **when: Any) -> None:
 
 def shown(memory: Any) -> tuple[Any, ...]:
     return (
-        memory.content, memory.type, memory.category, memory.tags, memory.about, memory.confidence, memory.speaker,
-        memory.session, memory.event_time,
-    )  # fmt: skip
+        memory.content,
+        memory.type,
+        memory.category,
+        memory.tags,
+        memory.about,
+        memory.confidence,
+        memory.speaker,
+        memory.session,
+        memory.event_time,
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -126,9 +126,8 @@ async def test_every_change_to_people_is_one_commit_with_before_images(tmp_path:
         assert (await memory.doctor()).ok
     held = "SELECT tbl, before FROM history WHERE seq = {}"
     images = {
-        name: [(tbl, json.loads(before)) for tbl, before in rows(path, held.format(seq))]
-        for name, seq in seen.items()
-    }  # fmt: skip
+        name: [(tbl, json.loads(before)) for tbl, before in rows(path, held.format(seq))] for name, seq in seen.items()
+    }
     assert sorted(tbl for tbl, _ in images["merge"]) == ["entities", "entities"]
     assert {image["merged_into"] for _, image in images["merge"]} == {None}
     assert sorted(tbl for tbl, _ in images["split"]) == ["aliases", "subjects"]

@@ -57,8 +57,15 @@ async def _something(store, chance, alive):
     what = chance.random()
     if what < 0.7 or not alive:
         session = chance.choice(["a", "b", "c"])
-        talk = [said(chance.choice(["the lake", "a boat", "rain"]), minutes=chance.randint(0, 500), session=session,
-                     speaker=chance.choice(["Ann", "Bob", None])) for _ in range(chance.randint(1, 5))]  # fmt: skip
+        talk = [
+            said(
+                chance.choice(["the lake", "a boat", "rain"]),
+                minutes=chance.randint(0, 500),
+                session=session,
+                speaker=chance.choice(["Ann", "Bob", None]),
+            )
+            for _ in range(chance.randint(1, 5))
+        ]
         alive += talk
         await commit(store, add=tuple(talk))
     elif what < 0.8:
@@ -122,9 +129,17 @@ async def test_an_older_snapshot_gets_a_table_of_its_own(store):
 
 
 TEXTS = (
-    "the lake", "a boat on the lake, O'Brien's boat", "Привет, мир! Мира ёлка", "日本語のテキスト", "café İstanbul",
-    "foo_bar 1,234.5 a.b-c", "🙂 straße ſo", "x" * 300, 'lake·1e lake" OR boat*', "",
-)  # fmt: skip
+    "the lake",
+    "a boat on the lake, O'Brien's boat",
+    "Привет, мир! Мира ёлка",
+    "日本語のテキスト",
+    "café İstanbul",
+    "foo_bar 1,234.5 a.b-c",
+    "🙂 straße ſo",
+    "x" * 300,
+    'lake·1e lake" OR boat*',
+    "",
+)
 TERMS = (*dict.fromkeys(term for text in TEXTS for term in index_terms(text)), "unsaid")
 
 
@@ -170,8 +185,16 @@ async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
     for step in range(60):
         what = chance.random()
         if what < 0.6 or not alive:
-            talk = [said(chance.choice(TEXTS), minutes=step, session=chance.choice(["a", None]), speaker="Ann Lake",
-                         tags=("boat",)) for _ in range(chance.randint(1, 4))]  # fmt: skip
+            talk = [
+                said(
+                    chance.choice(TEXTS),
+                    minutes=step,
+                    session=chance.choice(["a", None]),
+                    speaker="Ann Lake",
+                    tags=("boat",),
+                )
+                for _ in range(chance.randint(1, 4))
+            ]
             alive += talk
             await commit(store, add=tuple(talk))
         elif what < 0.7:

@@ -14,13 +14,7 @@ from ricordo.errors import InvalidError
 from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.store.sqlite import embeddings, faults, models
-from ricordo.store.sqlite.embeddings import (
-    NewVectors,
-    VectorShelves,
-    pack_full_shelves,
-    put_vectors,
-    word_vectors,
-)
+from ricordo.store.sqlite.embeddings import NewVectors, VectorShelves, pack_full_shelves, put_vectors, word_vectors
 from ricordo.store.sqlite.ledger import Ledger
 
 DIMENSION = 8
@@ -98,13 +92,7 @@ class World:
         question = np.ones(DIMENSION, np.float32)
         keys, scores = await self.store.read(
             lambda tx: shelves.nearest(
-                tx,
-                question,
-                model=self.model.key,
-                spaces=tx.visible(ME),
-                shelves=on,
-                limit=10_000,
-                among=None,
+                tx, question, model=self.model.key, spaces=tx.visible(ME), shelves=on, limit=10_000, among=None
             )
         )
         return dict(zip(keys.tolist(), scores.tolist(), strict=True))
@@ -142,13 +130,7 @@ class World:
         assert words == embedded, "word vectors follow as vectors do"
 
     def _wanted(self, tx, shelf):
-        values = {
-            "model": self.model.key,
-            "space": tx.space("me", ""),
-            "shelf": shelf,
-            "after": 0,
-            "most": 10_000,
-        }
+        values = {"model": self.model.key, "space": tx.space("me", ""), "shelf": shelf, "after": 0, "most": 10_000}
         return {row[1] for row in tx.rows("embeddings_new", values)}
 
 
@@ -345,10 +327,15 @@ def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path
         assert all(held == left for held in halfway)
         among = await world.store.read(
             lambda tx: reader.nearest(
-                tx, np.ones(DIMENSION, np.float32), model=world.model.key, spaces=tx.visible(ME), shelves="kec",
-                limit=5, among=np.array([*gone, 900, *list(left)[:3]]),
+                tx,
+                np.ones(DIMENSION, np.float32),
+                model=world.model.key,
+                spaces=tx.visible(ME),
+                shelves="kec",
+                limit=5,
+                among=np.array([*gone, 900, *list(left)[:3]]),
             )
-        )  # fmt: skip
+        )
         assert set(among[0].tolist()) == set(list(left)[:3])
 
     story(tmp_path / "m.db", tell)
@@ -577,10 +564,7 @@ def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
     path = tmp_path / "m.db"
 
     async def main():
-        async with (
-            Memory.open(path, embedder="hashing") as reader,
-            Memory.open(path, embedder="hashing") as writer,
-        ):
+        async with Memory.open(path, embedder="hashing") as reader, Memory.open(path, embedder="hashing") as writer:
             node = await writer.remember("the zebra eats grass")
             await writer.settle(20)
             vectors = (await reader._opened.embed_question("zebras")).vectors

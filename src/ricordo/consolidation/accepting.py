@@ -36,8 +36,9 @@ class _Proposed:
     relations: Sequence[Mapping[str, Any]]
 
 
-def keep(snapshot: Snapshot, scope: Scope, run: Run, base: str, drafts: Sequence[Draft], offers: Sequence[Offer], *,
-         now: int) -> None:  # fmt: skip
+def keep(
+    snapshot: Snapshot, scope: Scope, run: Run, base: str, drafts: Sequence[Draft], offers: Sequence[Offer], *, now: int
+) -> None:
     """Keep a replay until somebody accepts it; not where a message went while the model read.
 
     Args:
@@ -49,11 +50,13 @@ def keep(snapshot: Snapshot, scope: Scope, run: Run, base: str, drafts: Sequence
     if space is None or len(_unchanged(snapshot, scope, run, shown)) < len(shown):
         return
     body = {
-        "base": base, "shown": shown, "items": [_item(item, fact) for item, fact in offers],
+        "base": base,
+        "shown": shown,
+        "items": [_item(item, fact) for item, fact in offers],
         "run": {**asdict(replace(run, items=())), "started_at": to_ms(run.started_at), "ended_at": to_ms(run.ended_at)},
         "entities": [asdict(each) for draft in drafts for each in draft.judged.entities],
         "relations": [asdict(each) for draft in drafts for each in draft.judged.relations],
-    }  # fmt: skip
+    }
     proposals.put(snapshot, run.id, space=space, at=now, body=json.dumps(body, ensure_ascii=False))
 
 
@@ -76,8 +79,9 @@ def _unchanged(snapshot: Snapshot, scope: Scope, run: Run, shown: Mapping[str, s
     return {node.id: node for node in there if shown.get(node.id) == _digest(node)}
 
 
-def accept(snapshot: Snapshot, scope: Scope, run_id: str, numbers: Sequence[int] | None, terms: Terms, *,
-           now: int) -> tuple[Change, Run]:  # fmt: skip
+def accept(
+    snapshot: Snapshot, scope: Scope, run_id: str, numbers: Sequence[int] | None, terms: Terms, *, now: int
+) -> tuple[Change, Run]:
     """The change that takes a replay over, and the run with all that was taken over of it so far. Nothing twice.
 
     Args:
@@ -122,10 +126,24 @@ def _proposed(snapshot: Snapshot, scope: Scope, run_id: str) -> _Proposed:
         raise NotFoundError(f"there is no replay {run_id} to accept", hint="replay a run; the replay's id accepts it")
     given = json.loads(body)
     told = given["run"]
-    run = Run(**{**told, "state": "done", "started_at": from_ms(told["started_at"]), "items": (),
-                 "ended_at": from_ms(told["ended_at"]), "sessions": tuple(told["sessions"])})  # fmt: skip
-    return _Proposed(run=run, base=given["base"], shown=given["shown"], items=given["items"],
-                     entities=given["entities"], relations=given["relations"])  # fmt: skip
+    run = Run(
+        **{
+            **told,
+            "state": "done",
+            "started_at": from_ms(told["started_at"]),
+            "items": (),
+            "ended_at": from_ms(told["ended_at"]),
+            "sessions": tuple(told["sessions"]),
+        }
+    )
+    return _Proposed(
+        run=run,
+        base=given["base"],
+        shown=given["shown"],
+        items=given["items"],
+        entities=given["entities"],
+        relations=given["relations"],
+    )
 
 
 def _chosen(items: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None) -> list[Mapping[str, Any]]:
@@ -144,14 +162,19 @@ def _chosen(items: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None) -
     return [items[number - 1] for number in dict.fromkeys(numbers)]
 
 
-def _draft(found: _Proposed, chosen: Iterable[Mapping[str, Any]], there: Mapping[str, Node], *,
-           is_whole: bool) -> Draft:  # fmt: skip
+def _draft(
+    found: _Proposed, chosen: Iterable[Mapping[str, Any]], there: Mapping[str, Node], *, is_whole: bool
+) -> Draft:
     """What is to be added, with whom it is about; all people and relations only with the whole."""
     facts = [
-        Accepted(**{**item["fact"], "about": tuple(item["fact"]["about"])}, content=item["text"],
-                 evidence=tuple(there[each] for each in item["evidence"]))
-        for item in chosen if item["what"] == "added"
-    ]  # fmt: skip
+        Accepted(
+            **{**item["fact"], "about": tuple(item["fact"]["about"])},
+            content=item["text"],
+            evidence=tuple(there[each] for each in item["evidence"]),
+        )
+        for item in chosen
+        if item["what"] == "added"
+    ]
     named = {name_key(name) for fact in facts for name in fact.about}
     entities = [
         Introduction(**{**each, "aliases": tuple(each["aliases"]), "evidence": tuple(each["evidence"])})
@@ -164,8 +187,9 @@ def _draft(found: _Proposed, chosen: Iterable[Mapping[str, Any]], there: Mapping
     return Draft(place=place, session=None, episodes=tuple(there.values()), judged=judged, waits_on=True)
 
 
-def _closings(snapshot: Snapshot, scope: Scope, chosen: Iterable[Mapping[str, Any]], base: Run, done: Run, *,
-              now: int) -> tuple[list[Closing], list[RunItem]]:  # fmt: skip
+def _closings(
+    snapshot: Snapshot, scope: Scope, chosen: Iterable[Mapping[str, Any]], base: Run, done: Run, *, now: int
+) -> tuple[list[Closing], list[RunItem]]:
     """What the replayed run made, nobody touched, and the other model did not find."""
     closings, told = list[Closing](), list[RunItem]()
     known = {(item.what, item.id) for item in done.items}

@@ -36,8 +36,9 @@ class Arrived:
     kept: Mapping[str, Node]
 
 
-def arrive(snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str],
-           may_close: bool = True) -> Arrived:  # fmt: skip
+def arrive(
+    snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str], may_close: bool = True
+) -> Arrived:
     """Look at each fact a change adds against those before it, those of the same change included.
 
     Args:
@@ -154,9 +155,14 @@ class _Arriving:
         """The one that is to stand first comes first: not always the one that arrived last."""
         newer, older = (node, old) if comes_after(node, old) else (old, node)
         review = Review(
-            id=new_id(self._now), kind=kind, newer=newer, older=older, created_at=self._at, owner=node.owner,
+            id=new_id(self._now),
+            kind=kind,
+            newer=newer,
+            older=older,
+            created_at=self._at,
+            owner=node.owner,
             chat=node.chat,
-        )  # fmt: skip
+        )
         self.reviews.append(review)
 
 

@@ -139,8 +139,9 @@ async def _found(house: House, pairs: Sequence[_Pair], spent: Spent) -> list[tup
     return list({frozenset((cause.id, effect.id)): (cause, effect) for cause, effect in causes}.values())
 
 
-def _change(snapshot: Snapshot, house: House, run: Run, look: _Look,
-            found: Sequence[tuple[Node, Node]]) -> tuple[Change, Run]:  # fmt: skip
+def _change(
+    snapshot: Snapshot, house: House, run: Run, look: _Look, found: Sequence[tuple[Node, Node]]
+) -> tuple[Change, Run]:
     """The edges of what still says what was shown, and how far the run has come."""
     if _begin(snapshot, house) >= look.through:  # another run has been there meanwhile
         return Change(), run
@@ -175,6 +176,5 @@ def _first_resting(snapshot: Snapshot, house: House, node: Node) -> str | None:
 def edge_between(source: str, target: str, *, evidence: tuple[str, str]) -> Edge:
     """One thing led to the other; `evidence` are the messages of which either says so."""
     return Edge(
-        source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE,
-        evidence=evidence,
-    )  # fmt: skip
+        source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE, evidence=evidence
+    )

@@ -32,8 +32,16 @@ def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
     raise ConflictError(f"{node.id} was {node.closed_reason}", hint=hint)
 
 
-def correct(old: Node, content: str, *, subjects: Sequence[str], at: datetime, new_id: str, origin: Origin,
-            evidence: Sequence[str]) -> tuple[Change, Node]:  # fmt: skip
+def correct(
+    old: Node,
+    content: str,
+    *,
+    subjects: Sequence[str],
+    at: datetime,
+    new_id: str,
+    origin: Origin,
+    evidence: Sequence[str],
+) -> tuple[Change, Node]:
     """A new version takes a live node's place and all that is known of it but its words.
 
     Args:
@@ -46,9 +54,15 @@ def correct(old: Node, content: str, *, subjects: Sequence[str], at: datetime, n
     if content == old.content:
         raise InvalidError("content is what it was", hint="there is nothing to correct; `confirm` says it is right")
     new = replace(
-        old, id=new_id, key=0, content=content, created_at=at, valid_from=at, confidence=1.0,
+        old,
+        id=new_id,
+        key=0,
+        content=content,
+        created_at=at,
+        valid_from=at,
+        confidence=1.0,
         origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
-    )  # fmt: skip
+    )
     change = Change(
         add=(new,),
         put=(superseded(old, by=None, at=at),),
@@ -82,8 +96,9 @@ def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
     return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
 
 
-def update(node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None,
-           caller: Trust = "user") -> tuple[Change, Node]:  # fmt: skip
+def update(
+    node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None, caller: Trust = "user"
+) -> tuple[Change, Node]:
     """Alter a live node in place; its history keeps what it was. Whoever gives it other words answers for them: it is
     believed no more than they are.
 

@@ -67,17 +67,37 @@ def _left(run: Run) -> Run:
     return replace(run, items=(RunItem(what="left", reason="somebody else is at it just now"),))
 
 
-def conclusion(house: House, text: str, evidence: Sequence[Node], *, node_id: str, type: NodeType, category: Category,
-               sure: float, about: tuple[str, ...] = ()) -> Node:  # fmt: skip
+def conclusion(
+    house: House,
+    text: str,
+    evidence: Sequence[Node],
+    *,
+    node_id: str,
+    type: NodeType,
+    category: Category,
+    sure: float,
+    about: tuple[str, ...] = (),
+) -> Node:
     """What a model concluded from memories, as a memory: trusted no more than the least of them, and unsure."""
     owner, chat = house.place
     at, tier = from_ms(house.now()), tier_of(evidence)
     last: datetime = max(node.event_time for node in evidence)
     return Node(
-        id=node_id, type=type, category=category, content=text, owner=owner, chat=chat, about=about,
-        role=role_of_derived([tier]), origin=capped("consolidation", "user", caller=tier), attributes={SURE: sure},
-        event_time=last, created_at=at, valid_from=last, confidence=CONCLUDED,
-    )  # fmt: skip
+        id=node_id,
+        type=type,
+        category=category,
+        content=text,
+        owner=owner,
+        chat=chat,
+        about=about,
+        role=role_of_derived([tier]),
+        origin=capped("consolidation", "user", caller=tier),
+        attributes={SURE: sure},
+        event_time=last,
+        created_at=at,
+        valid_from=last,
+        confidence=CONCLUDED,
+    )
 
 
 def resting(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -> tuple[Edge, ...]:
@@ -112,8 +132,9 @@ def looked_at(snapshot: Snapshot, house: House, kind: str) -> list[tuple[int | N
     return [(node, evidence) for what, _, node, _, evidence in json.loads(items or "[]") if what == "looked"]
 
 
-def batches(items: Sequence[T], text: Callable[[T], str], *, room: int, most: int,
-            tokens: TokenCounter) -> Iterator[list[T]]:  # fmt: skip
+def batches(
+    items: Sequence[T], text: Callable[[T], str], *, room: int, most: int, tokens: TokenCounter
+) -> Iterator[list[T]]:
     """Consecutive items, as many together as fit into a prompt; each fits alone, however long.
 
     Args:

@@ -64,8 +64,9 @@ def pages_of(house: House, shown: Sequence[Node], *, prompt: str, before: Sequen
     return [replace(found[0], before=lines_of(before)), *found[1:]] if found and before else found
 
 
-async def drafted(house: House, talk: Talk, spent: Spent, *, compares: bool = True,
-                  before: Sequence[Node] = ()) -> Draft:  # fmt: skip
+async def drafted(
+    house: House, talk: Talk, spent: Spent, *, compares: bool = True, before: Sequence[Node] = ()
+) -> Draft:
     """What a model, or the rules, make of messages, judged, and compared with what is alike.
 
     Raises:
@@ -83,9 +84,13 @@ async def drafted(house: House, talk: Talk, spent: Spent, *, compares: bool = Tr
         raise AnswerError("nothing that the model says rests on the conversation")
     by_rule = model is None
     draft = Draft(
-        place=talk.place, session=talk.session, episodes=talk.episodes, judged=found, waits_on=by_rule,
+        place=talk.place,
+        session=talk.session,
+        episodes=talk.episodes,
+        judged=found,
+        waits_on=by_rule,
         is_verbatim=by_rule,
-    )  # fmt: skip
+    )
     if model is None or not compares:
         return draft
     return replace(draft, compared=await _compared(house, model, draft, spent))

@@ -183,8 +183,14 @@ def judged(house: House, given: ProposedSummary, entity: Entity, lines: Mapping[
     return Summed(entity=entity, text=text, evidence=evidence)
 
 
-def _change(snapshot: Snapshot, house: House, run: Run, known: Sequence[Known], found: Sequence[Summed],
-            refused: Sequence[Refused]) -> tuple[Change, Run]:  # fmt: skip
+def _change(
+    snapshot: Snapshot,
+    house: House,
+    run: Run,
+    known: Sequence[Known],
+    found: Sequence[Summed],
+    refused: Sequence[Refused],
+) -> tuple[Change, Run]:
     items = [RunItem(what="refused", text=each.text, reason=each.reason) for each in refused]
     change = Change()
     for each in found:
@@ -193,9 +199,13 @@ def _change(snapshot: Snapshot, house: House, run: Run, known: Sequence[Known], 
             items.append(RunItem(what="refused", text=each.text, reason="something has changed meanwhile"))
             continue
         change = replace(
-            change, add=(*change.add, *part.add), put=(*change.put, *part.put), link=(*change.link, *part.link),
-            put_entities=(*change.put_entities, *part.put_entities), subjects=(*change.subjects, *part.subjects),
-        )  # fmt: skip
+            change,
+            add=(*change.add, *part.add),
+            put=(*change.put, *part.put),
+            link=(*change.link, *part.link),
+            put_entities=(*change.put_entities, *part.put_entities),
+            subjects=(*change.subjects, *part.subjects),
+        )
         evidence = tuple(node.id for node in each.evidence)
         items.append(RunItem(what="added", id=part.add[0].id, text=each.text, evidence=evidence))
     summed = {each.entity.id for each in found}
@@ -215,23 +225,31 @@ def summary_change(snapshot: Snapshot, house: House, summed: Summed) -> Change |
     if len(there) < len(summed.evidence):
         return None
     node = conclusion(
-        house, summed.text, summed.evidence, node_id=new_id(house.now()), type="semantic", category="summary",
-        sure=CONCLUDED, about=(entity.name,),
-    )  # fmt: skip
+        house,
+        summed.text,
+        summed.evidence,
+        node_id=new_id(house.now()),
+        type="semantic",
+        category="summary",
+        sure=CONCLUDED,
+        about=(entity.name,),
+    )
     if house.terms.is_withheld(snapshot, node, summed.evidence):
         return None
     before = snapshot.node(house.scope, entity.attributes.get(SUMMARY_MEMORY, ""))
     is_renewed = before is not None and before.is_live
     at = from_ms(house.now())
     return Change(
-        add=(node,), subjects=((node.id, entity.id),),
+        add=(node,),
+        subjects=((node.id, entity.id),),
         put=(superseded(before, by=node, at=at),) if before is not None and is_renewed else (),
         link=(
             *resting(node, summed.evidence),
             *((supersedes(node, before, [each.id for each in summed.evidence]),) if before and is_renewed else ()),
         ),
         put_entities=(
-            replace(entity, summary=node.content, last_updated=at,
-                    attributes={**entity.attributes, SUMMARY_MEMORY: node.id}),
+            replace(
+                entity, summary=node.content, last_updated=at, attributes={**entity.attributes, SUMMARY_MEMORY: node.id}
+            ),
         ),
-    )  # fmt: skip
+    )

@@ -68,11 +68,14 @@ def _together(run: Run, part: Run) -> Run:
         return part if part.items else run
     failed = run.state == "failed" and part.state == "failed"
     return replace(
-        run, state="failed" if failed else "dry" if run.state == "dry" else "done",
-        sessions=(*run.sessions, *part.sessions), items=(*run.items, *part.items),
-        tokens_in=run.tokens_in + part.tokens_in, tokens_out=run.tokens_out + part.tokens_out,
+        run,
+        state="failed" if failed else "dry" if run.state == "dry" else "done",
+        sessions=(*run.sessions, *part.sessions),
+        items=(*run.items, *part.items),
+        tokens_in=run.tokens_in + part.tokens_in,
+        tokens_out=run.tokens_out + part.tokens_out,
         cost=None if run.cost is None or part.cost is None else run.cost + part.cost,
-    )  # fmt: skip
+    )
 
 
 async def extract_one(house: House, place: tuple[str, str], session: str | None, *, dry_run: bool = False) -> Run:
@@ -97,8 +100,9 @@ async def extract_one(house: House, place: tuple[str, str], session: str | None,
         await note_use(house, spent)
 
 
-async def _read(house: House, place: tuple[str, str], session: str | None, run: Run, spent: Spent, *,
-                dry_run: bool) -> Run:  # fmt: skip
+async def _read(
+    house: House, place: tuple[str, str], session: str | None, run: Run, spent: Spent, *, dry_run: bool
+) -> Run:
     fresh = await house.store.read(lambda tx: _fresh(tx, house, place, session))
     if fresh is None:
         return run
@@ -110,9 +114,11 @@ async def _read(house: House, place: tuple[str, str], session: str | None, run: 
     run_id = await house.store.read(lambda tx: _run_of(tx, house, place, session)) or run.id
     fresh_run = replace(run, id=run_id)
     return await house.store.write(
-        lambda tx: _learnt(tx, house, draft, fresh_run, spent), scope=fresh.talk.scope,
-        reason=house.reason("extract", run_id), at=from_ms(house.now()),
-    )  # fmt: skip
+        lambda tx: _learnt(tx, house, draft, fresh_run, spent),
+        scope=fresh.talk.scope,
+        reason=house.reason("extract", run_id),
+        at=from_ms(house.now()),
+    )
 
 
 def _fresh(snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None) -> _Fresh | None:
@@ -124,18 +130,19 @@ def _fresh(snapshot: Snapshot, house: House, place: tuple[str, str], session: st
         return None
     first = waiting.index(fresh[0])
     return _Fresh(
-        talk=talk(snapshot, place, session, fresh),
-        before=as_shown(snapshot, waiting[max(0, first - _BEFORE) : first]),
+        talk=talk(snapshot, place, session, fresh), before=as_shown(snapshot, waiting[max(0, first - _BEFORE) : first])
     )
 
 
-def _already_read(snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None,
-                  waiting: Sequence[Node]) -> set[int]:  # fmt: skip
+def _already_read(
+    snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None, waiting: Sequence[Node]
+) -> set[int]:
     """The keys of those messages that this very model was shown."""
     values = {
-        **_place(snapshot, place, session), "model": name_of(house.model),
+        **_place(snapshot, place, session),
+        "model": name_of(house.model),
         "keys": json.dumps([node.key for node in waiting]),
-    }  # fmt: skip
+    }
     return {key for (key,) in snapshot.rows("messages_read", values)}
 
 

@@ -87,10 +87,16 @@ def new_run(house: House, kind: RunKind, *, prompt: str, dry_run: bool = False) 
     owner, chat = house.place
     started = house.now()
     return Run(
-        id=new_id(started), kind=kind, state="dry" if dry_run else "done", model=name_of(house.model),
-        prompt="" if house.model is None else prompt, started_at=from_ms(started), ended_at=from_ms(started),
-        owner=owner, chat=chat,
-    )  # fmt: skip
+        id=new_id(started),
+        kind=kind,
+        state="dry" if dry_run else "done",
+        model=name_of(house.model),
+        prompt="" if house.model is None else prompt,
+        started_at=from_ms(started),
+        ended_at=from_ms(started),
+        owner=owner,
+        chat=chat,
+    )
 
 
 def name_of(model: LanguageModel | None) -> str:
@@ -196,10 +202,14 @@ async def note_use(house: House, spent: Spent) -> None:
     if model is not None and spent.calls:
         await house.store.derive(
             lambda tx: runs.note_use(
-                tx, day=house.day(), model=model.name, calls=spent.calls, tokens_in=spent.tokens_in,
+                tx,
+                day=house.day(),
+                model=model.name,
+                calls=spent.calls,
+                tokens_in=spent.tokens_in,
                 tokens_out=spent.tokens_out,
             )
-        )  # fmt: skip
+        )
 
 
 def why_failed(error: RicordoError) -> str:

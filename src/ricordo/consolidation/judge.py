@@ -18,8 +18,11 @@ from ricordo.model import Assertion, Category, EntityType, Introduction, Node, N
 from ricordo.words import index_terms, name_terms, question_terms, statement_line
 
 _TYPES: Mapping[str, NodeType] = {
-    "fact": "semantic", "preference": "semantic", "opinion": "opinion", "procedure": "procedural",
-}  # fmt: skip
+    "fact": "semantic",
+    "preference": "semantic",
+    "opinion": "opinion",
+    "procedure": "procedural",
+}
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category)) - {"reflection", "summary"}
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 _MOST_CHARS = 1_000
@@ -101,10 +104,13 @@ def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
     causes = [pair for each in proposal.causes if (pair := court.cause(each.cause, each.effect))]
     summary = " ".join(proposal.summary.split())[:_MOST_SUMMARY_CHARS]
     return Judged(
-        facts=_without_repeats(facts), entities=tuple(entities), relations=tuple(relations),
-        causes=_pairs(causes), summary="" if objection(summary, rules) else summary,
+        facts=_without_repeats(facts),
+        entities=tuple(entities),
+        relations=tuple(relations),
+        causes=_pairs(causes),
+        summary="" if objection(summary, rules) else summary,
         refused=tuple(court.refused),
-    )  # fmt: skip
+    )
 
 
 def joined(pages: Sequence[Judged]) -> Judged:
@@ -237,8 +243,15 @@ def handed(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] 
     return tuple({node.id: node for node in found if node is not None}.values())
 
 
-def fault(text: str, evidence: Sequence[Node] | None, rules: Rules, *, sure: float = 1.0, least: int = 1,
-          most_chars: int = _MOST_CHARS) -> str:  # fmt: skip
+def fault(
+    text: str,
+    evidence: Sequence[Node] | None,
+    rules: Rules,
+    *,
+    sure: float = 1.0,
+    least: int = 1,
+    most_chars: int = _MOST_CHARS,
+) -> str:
     """Why a statement may not be kept, "" where it may.
 
     Args:

@@ -177,18 +177,23 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     for refused in draft.judged.refused:
         learning.items.append(RunItem(what="refused", text=refused.text, reason=refused.reason))
     facts = {
-        new_id(learning.now): (place, fact) for place, fact in enumerate(draft.judged.facts)
+        new_id(learning.now): (place, fact)
+        for place, fact in enumerate(draft.judged.facts)
         if not _is_learnt(learning, fact) and _rests_on(fact, sound, learning)
-    }  # fmt: skip
+    }
     nodes = {node_id: _node(node_id, fact, draft, at=learning.at) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
     waits = learning.terms.holds_untrusted
     held_for = {node.id: why for node in kept if (why := reasons_to_hold(node, holds_untrusted=waits))}
     given = [held(node, at=learning.at) if node.id in held_for else node for node in kept]
     change = learning.terms.acquaint(
-        snapshot, Change(add=tuple(given)), _sound(draft.judged.entities, sound),
-        _sound(draft.judged.relations, sound), scope=draft.scope, now=learning.now,
-    )  # fmt: skip
+        snapshot,
+        Change(add=tuple(given)),
+        _sound(draft.judged.entities, sound),
+        _sound(draft.judged.relations, sound),
+        scope=draft.scope,
+        now=learning.now,
+    )
     learning.items += [RunItem(what="entity", text=each.name) for each in change.entities]
     change, same = _without_same(learning, change, facts)
     arrived = arrive(snapshot, change, scope=draft.scope, now=learning.now, claimed=())
@@ -203,9 +208,11 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         if {cause.id, effect.id} <= set(sound):
             _cause(learning, cause, effect)
     return replace(
-        arrived.change, put=tuple(learning.put.values()), link=(*arrived.change.link, *learning.links.values()),
+        arrived.change,
+        put=tuple(learning.put.values()),
+        link=(*arrived.change.link, *learning.links.values()),
         reviews=(*arrived.change.reviews, *learning.reviews),
-    )  # fmt: skip
+    )
 
 
 Facts = Mapping[str, tuple[int, Accepted]]
@@ -233,11 +240,12 @@ def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
     """
     draft = learning.draft
     values = {
-        "content": fact.content, "line": statement_line(fact.content),
+        "content": fact.content,
+        "line": statement_line(fact.content),
         "space": learning.snapshot.space(*draft.place),
         "evidence": json.dumps([node.id for node in fact.evidence]),
         "least": 1 if draft.waits_on else len(fact.evidence),
-    }  # fmt: skip
+    }
     found = learning.snapshot.rows("learnt_already", values)
     if found and not draft.waits_on:
         node_id, is_live = found[0]
@@ -393,13 +401,19 @@ def _question(learning: _Learning, new: Node, old: Node) -> Review:
 def _doubt(new: Node, old: Node, *, now: int) -> Review:
     newer, older = (new, old) if comes_after(new, old) else (old, new)
     return Review(
-        id=new_id(now), kind="conflict", newer=newer, older=older, created_at=from_ms(now), owner=new.owner,
+        id=new_id(now),
+        kind="conflict",
+        newer=newer,
+        older=older,
+        created_at=from_ms(now),
+        owner=new.owner,
         chat=new.chat,
-    )  # fmt: skip
+    )
 
 
-def replacing(new: Node, old: Node, *, sure: float, least: float, now: int,
-              evidence: Sequence[str]) -> tuple[Change, RunItem | None]:  # fmt: skip
+def replacing(
+    new: Node, old: Node, *, sure: float, least: float, now: int, evidence: Sequence[str]
+) -> tuple[Change, RunItem | None]:
     """What becomes of a memory that another, kept already, is said to contradict; None where they do not compare. Pure.
 
     Args:
@@ -442,9 +456,13 @@ def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
     pairs = [(cause.id, effect.id), *_learnt_from(learning, cause, effect)]
     for source, target in pairs:
         edge = Edge(
-            source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE,
+            source=source,
+            target=target,
+            type="causal",
+            predicate="led to",
+            confidence=CAUSAL_CONFIDENCE,
             evidence=(cause.id, effect.id),
-        )  # fmt: skip
+        )
         learning.link(edge)
     learning.items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
 

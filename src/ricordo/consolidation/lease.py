@@ -46,9 +46,7 @@ async def _keep(store: Store, name: str, holder: str) -> None:
 
 async def _take(store: Store, name: str, holder: str) -> bool:
     now = _now()
-    return await store.derive(
-        lambda tx: leases.take(tx, name, holder, now=now, until=now + LEASE_MS, is_gone=is_gone)
-    )  # fmt: skip
+    return await store.derive(lambda tx: leases.take(tx, name, holder, now=now, until=now + LEASE_MS, is_gone=is_gone))
 
 
 def _now() -> int:

@@ -163,11 +163,17 @@ CUES: tuple[Cue, ...] = (
     Cue(type="person", side="before", weight=HINTS, needs=2, pattern=re.compile(r"[a-zа-яё]{4,},\s+\Z")),
     _before("person", "голос(?:а|ом)? журнал(?:а|е)? дневник(?:а|е)? утро рассказ(?:а|е)? мнени[ея] письмо черновик"),
     Cue(
-        type="person", side="behind", weight=SETTLES, needs=2,
+        type="person",
+        side="behind",
+        weight=SETTLES,
+        needs=2,
         pattern=re.compile(rf"\s+(?:from|of|из)\s+(?:the\s+)?(?:[A-Z]\w+\s+){{1,4}}(?i:{_BODIES})(?!\w)"),
     ),
     Cue(
-        type="person", side="behind", weight=HINTS, needs=2,
+        type="person",
+        side="behind",
+        weight=HINTS,
+        needs=2,
         pattern=re.compile(r"\s+(?:(?:from|of|at)\s+(?:(?:the|our|my)\s+)?[A-Z]|из\s+(?:[A-ZА-ЯЁ]|команды|отдела))"),
     ),
     _behind("person", "who whose который которая", between=r",\s+", weight=HINTS),
@@ -251,7 +257,7 @@ CUES: tuple[Cue, ...] = (
         is_plain=True,
     ),
     _behind("place", "district region province county neighbou?rhood peninsula archipelago suburb"),
-)  # fmt: skip
+)
 
 IN_PLACE = re.compile(
     r"(?:^|\W)(?i:in|to|from|near|around|visit(?:ed|ing|s)?|via|through|across|outside|leaving|left|toward|в|во|на|из|под|"

@@ -70,8 +70,9 @@ class Operations:
         """Keep facts, preferences, opinions and procedures, each with the ids of the messages it rests on."""
         return await self._learn(session, Proposal.model_validate({"facts": list(nodes)}))
 
-    async def extract_and_link_entities(self, session: str, entities: Sequence[Mapping[str, Any]],
-                                        relations: Sequence[Mapping[str, Any]] = ()) -> Json:  # fmt: skip
+    async def extract_and_link_entities(
+        self, session: str, entities: Sequence[Mapping[str, Any]], relations: Sequence[Mapping[str, Any]] = ()
+    ) -> Json:
         """Make known who and what a conversation names: a name, an alias or "my wife" ends in one entity."""
         given = {"facts": [], "entities": list(entities), "relations": list(relations)}
         return await self._learn(session, Proposal.model_validate(given))
@@ -96,9 +97,12 @@ class Operations:
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             pair = tx.known_node(self.house.scope, new), tx.known_node(self.house.scope, old)
             change, item = replacing(
-                *pair, sure=confidence, least=self.house.terms.min_conflict, now=self.house.now(),
+                *pair,
+                sure=confidence,
+                least=self.house.terms.min_conflict,
+                now=self.house.now(),
                 evidence=runs.evidence(tx, self.house.scope, [pair[0].key]).get(pair[0].key, ()),
-            )  # fmt: skip
+            )
             if item is None:
                 return Change(), {"resolved": "not possible: one has ended, or they are about others"}
             return self._noted(tx, change, [item]), {"resolved": item.what}
@@ -181,7 +185,7 @@ class Operations:
                 "saved": [{"id": each.id, "text": each.text, "was": each.what} for each in kept],
                 "entities": [each.text for each in items if each.what == "entity"],
                 "refused": [{"text": each.text, "reason": each.reason} for each in items if each.what == "refused"],
-            }  # fmt: skip
+            }
             return (Change() if change.is_empty else self._noted(tx, change, items, session)), told
 
         return await self._write(decide)

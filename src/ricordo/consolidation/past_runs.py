@@ -35,10 +35,16 @@ def stuck(snapshot: Snapshot, scope: Scope) -> list[Review]:
         if each.tries >= MOST_TRIES and waiting:
             found.append(
                 Review(
-                    id=f"{SESSION}{each.session or ''}", kind="session", newer=waiting[0], older=None,
-                    created_at=each.at, owner=each.owner, chat=each.chat, reasons=(each.reason,),
+                    id=f"{SESSION}{each.session or ''}",
+                    kind="session",
+                    newer=waiting[0],
+                    older=None,
+                    created_at=each.at,
+                    owner=each.owner,
+                    chat=each.chat,
+                    reasons=(each.reason,),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

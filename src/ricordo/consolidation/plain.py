@@ -49,9 +49,15 @@ def proposed(page: Page) -> Proposal:
     for handle, node in page.episodes.items():
         for said in plainly_said(node.content) if node.role == "user" else ():
             fact = ProposedFact(
-                text=said.text, kind=_KINDS[said.kind], category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[], slot="", evidence=[handle], said=True, confidence=1.0,
-            )  # fmt: skip
+                text=said.text,
+                kind=_KINDS[said.kind],
+                category=_CATEGORIES.get(said.kind, infer_category(said.text)),
+                about=[],
+                slot="",
+                evidence=[handle],
+                said=True,
+                confidence=1.0,
+            )
             facts.setdefault((node.id, said.text), fact)
     return Proposal(facts=list(facts.values())[:MOST_ITEMS], entities=_named(page)[:MOST_ITEMS])
 
@@ -59,9 +65,10 @@ def proposed(page: Page) -> Proposal:
 def _named(page: Page) -> list[ProposedEntity]:
     """Who and what the people of a page name plainly. Of a page or a tool that somebody quotes nobody is made."""
     told = [
-        (handle, own_words(node)) for handle, node in page.episodes.items()
+        (handle, own_words(node))
+        for handle, node in page.episodes.items()
         if node.role == "user" and trust_of(node.origin, node.role) == "user"
-    ]  # fmt: skip
+    ]
     return [
         ProposedEntity(
             name=found.name,
@@ -75,8 +82,12 @@ def _named(page: Page) -> list[ProposedEntity]:
 
 
 _KINDS: Mapping[Kind, str] = {
-    "fact": "fact", "decision": "fact", "commitment": "fact", "preference": "preference", "opinion": "opinion",
-}  # fmt: skip
+    "fact": "fact",
+    "decision": "fact",
+    "commitment": "fact",
+    "preference": "preference",
+    "opinion": "opinion",
+}
 _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowledge", "opinion": "knowledge"}
 
 

@@ -88,48 +88,63 @@ _DAY = rf"[^.]{{0,40}}\b(?:\d|{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)da
 _DAY_RU = r"[^.]{0,40}(?:\d|понедельник|вторник|сред[уы]|четверг|пятниц|суббот|воскресень)"
 
 CUES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("commitment", _any(
-        rf"^(?:{_WHO}{_HOW}(?:\s+(?:have|has|am|is)|['’]ve|['’]m)?\s+)?"
-        r"(?:promise|promised|committed to|committing to|commit to)\b(?!\s+(?:me|myself)\b)",
-        rf"^(?:{_WHO_RU}{_HOW_RU}\s+)?(?:обеща(?:ю|ем|л|ла|ли)|пообещал[аи]?|обязу(?:юсь|емся)|обязал(?:ся|ась|ись)"
-        r"|беру на себя|берём на себя|взял[аи]? на себя)\b",
-    )),
-    ("decision", _any(
-        rf"^(?:{_WHO}{_HOW}(?:\s+(?:have|has)|['’]ve|['’]s)?(?:\s+(?:finally|just|all|already))*\s+)?"
-        r"(?:decided|chose|agreed (?:to|on)|agreed:|settled on|opted)\b",
-        r"^(?:the )?decision(?: made)?\b[^.]{0,40}:",
-        rf"^(?:{_WHO_RU}\s+)?(?:наконец |уже )?(?:решил[аи]?|выбрал[аи]?|договорились|остановил(?:ся|ась|ись) на)\b",
-        r"^(?:было )?принято решение\b|^решено\b",
-    )),
-    ("preference", _any(
-        rf"^(?:[^,.]{{0,40}}\b(?:told|says|said)\b[^,.]{{0,20}}\s)?{_LIKES}\b{_NAMED}",
-        rf"\b(?:my|his|her|our|(?:{_FAMILY})['’]s)\s+favou?rite\s+[\w\s]{{1,40}}\b(?:is|are)\b",
-        rf"^(?:{_WHO_RU}(?:\s+сказал[аи]?,\s+что)?{_HOW_RU}\s+)?{_LIKES_RU}\b{_NAMED_RU}",
-        rf"^(?:мне|нам|ему|ей|им)(?:\s+(?:очень|больше|совсем|не))*\s+нрав(?:ится|ятся)\b{_NAMED_RU}",
-        r"^(?:мой|моя|моё|мое|мои|наш|наша)\s+любим\w+\s+\w+",
-    )),
-    ("opinion", _any(
-        rf"^i{_HOW}\s+(?:think|believe|feel that|find|doubt|consider)(?:\s+that)?\b{_SOMETHING}",
-        r"^(?:in my (?:opinion|view)|my (?:take|view|opinion)(?: (?:on|is)\b|:)|if you ask me)",
-        r"^i(?:['’]m|\s+am)\s+(?:(?:very|deeply|rather)\s+)?(?:skeptical|sceptical|convinced|of the opinion)\b",
-        rf"^(?:я\s+)?(?:думаю|считаю|полагаю|нахожу|убежд[её]н[аы]?)\b,?(?:\s+что)?{_SOMETHING_RU}",
-        r"^(?:по-моему|на мой взгляд|мой взгляд на)\b|^я\s+скептически\b",
-    )),
-    ("fact", _any(
-        r"^my name is\s+\w|^call me\s+(?-i:[A-Z])",
-        r"^(?:i|we)\s+(?:live|lived|work|grew up)\s+(?:in|at|as|for|near|with)\b|^i\s+was\s+born\b",
-        r"^i(?:['’]m|\s+am)\s+(?:from|allergic to)\b",
-        r"^i(?:['’]m|\s+am)\s+an?\s+(?!bit|little|lot|huge|big|mess|fan|fool|few)[\w-]+(?:\s+[\w-]+){0,3}$",
-        r"^(?:i|we)(?:\s+have|['’]ve\s+got)\s+(?:an?|two|three|four|five|no)\s+(?:[\w-]+\s+){0,2}"
-        r"(?:sons?|daughters?|kids?|children|brothers?|sisters?|dogs?|cats?|siblings?|allerg\w+)\b",
-        rf"^my\s+(?:{_FAMILY})(?:['’]s name)?\s+is\s+(?:called\s+|named\s+)?(?:(?-i:[A-Z])|an?\s|from\s|allergic|in\s)",
-        rf"^(?:my|our|(?:the\s+)?(?-i:[A-Z])[\w\s'’-]{{1,60}})\s*(?:{_DATED})\s+(?:is|starts|begins)\s+{_DAY}",
-        r"^меня зовут\s+\w|^я\s+(?:живу|работаю|родил(?:ся|ась)|вырос(?:ла)?)\b|^я\s+(?:родом\s+)?из\s+(?-i:[А-ЯЁ])",
-        rf"^у (?:меня|нас)\s+(?:аллергия на\s|(?:есть\s+)?(?:\w+\s+){{0,2}}(?:{_FAMILY_RU})\b)",
-        rf"^(?:мой|моя|моё|мое|наш|наша|(?-i:[A-ZА-ЯЁ])[\w\s-]{{1,60}})\s*(?:{_DATED_RU})[\w\s]{{0,40}}\s+"
-        rf"(?:—|–|-|состоится|начинается|в|назначен\w*)\s*{_DAY_RU}",
-    )),
-)  # fmt: skip
+    (
+        "commitment",
+        _any(
+            rf"^(?:{_WHO}{_HOW}(?:\s+(?:have|has|am|is)|['’]ve|['’]m)?\s+)?"
+            r"(?:promise|promised|committed to|committing to|commit to)\b(?!\s+(?:me|myself)\b)",
+            rf"^(?:{_WHO_RU}{_HOW_RU}\s+)?(?:обеща(?:ю|ем|л|ла|ли)|пообещал[аи]?|обязу(?:юсь|емся)|обязал(?:ся|ась|ись)"
+            r"|беру на себя|берём на себя|взял[аи]? на себя)\b",
+        ),
+    ),
+    (
+        "decision",
+        _any(
+            rf"^(?:{_WHO}{_HOW}(?:\s+(?:have|has)|['’]ve|['’]s)?(?:\s+(?:finally|just|all|already))*\s+)?"
+            r"(?:decided|chose|agreed (?:to|on)|agreed:|settled on|opted)\b",
+            r"^(?:the )?decision(?: made)?\b[^.]{0,40}:",
+            rf"^(?:{_WHO_RU}\s+)?(?:наконец |уже )?(?:решил[аи]?|выбрал[аи]?|договорились|остановил(?:ся|ась|ись) на)\b",
+            r"^(?:было )?принято решение\b|^решено\b",
+        ),
+    ),
+    (
+        "preference",
+        _any(
+            rf"^(?:[^,.]{{0,40}}\b(?:told|says|said)\b[^,.]{{0,20}}\s)?{_LIKES}\b{_NAMED}",
+            rf"\b(?:my|his|her|our|(?:{_FAMILY})['’]s)\s+favou?rite\s+[\w\s]{{1,40}}\b(?:is|are)\b",
+            rf"^(?:{_WHO_RU}(?:\s+сказал[аи]?,\s+что)?{_HOW_RU}\s+)?{_LIKES_RU}\b{_NAMED_RU}",
+            rf"^(?:мне|нам|ему|ей|им)(?:\s+(?:очень|больше|совсем|не))*\s+нрав(?:ится|ятся)\b{_NAMED_RU}",
+            r"^(?:мой|моя|моё|мое|мои|наш|наша)\s+любим\w+\s+\w+",
+        ),
+    ),
+    (
+        "opinion",
+        _any(
+            rf"^i{_HOW}\s+(?:think|believe|feel that|find|doubt|consider)(?:\s+that)?\b{_SOMETHING}",
+            r"^(?:in my (?:opinion|view)|my (?:take|view|opinion)(?: (?:on|is)\b|:)|if you ask me)",
+            r"^i(?:['’]m|\s+am)\s+(?:(?:very|deeply|rather)\s+)?(?:skeptical|sceptical|convinced|of the opinion)\b",
+            rf"^(?:я\s+)?(?:думаю|считаю|полагаю|нахожу|убежд[её]н[аы]?)\b,?(?:\s+что)?{_SOMETHING_RU}",
+            r"^(?:по-моему|на мой взгляд|мой взгляд на)\b|^я\s+скептически\b",
+        ),
+    ),
+    (
+        "fact",
+        _any(
+            r"^my name is\s+\w|^call me\s+(?-i:[A-Z])",
+            r"^(?:i|we)\s+(?:live|lived|work|grew up)\s+(?:in|at|as|for|near|with)\b|^i\s+was\s+born\b",
+            r"^i(?:['’]m|\s+am)\s+(?:from|allergic to)\b",
+            r"^i(?:['’]m|\s+am)\s+an?\s+(?!bit|little|lot|huge|big|mess|fan|fool|few)[\w-]+(?:\s+[\w-]+){0,3}$",
+            r"^(?:i|we)(?:\s+have|['’]ve\s+got)\s+(?:an?|two|three|four|five|no)\s+(?:[\w-]+\s+){0,2}"
+            r"(?:sons?|daughters?|kids?|children|brothers?|sisters?|dogs?|cats?|siblings?|allerg\w+)\b",
+            rf"^my\s+(?:{_FAMILY})(?:['’]s name)?\s+is\s+(?:called\s+|named\s+)?(?:(?-i:[A-Z])|an?\s|from\s|allergic|in\s)",
+            rf"^(?:my|our|(?:the\s+)?(?-i:[A-Z])[\w\s'’-]{{1,60}})\s*(?:{_DATED})\s+(?:is|starts|begins)\s+{_DAY}",
+            r"^меня зовут\s+\w|^я\s+(?:живу|работаю|родил(?:ся|ась)|вырос(?:ла)?)\b|^я\s+(?:родом\s+)?из\s+(?-i:[А-ЯЁ])",
+            rf"^у (?:меня|нас)\s+(?:аллергия на\s|(?:есть\s+)?(?:\w+\s+){{0,2}}(?:{_FAMILY_RU})\b)",
+            rf"^(?:мой|моя|моё|мое|наш|наша|(?-i:[A-ZА-ЯЁ])[\w\s-]{{1,60}})\s*(?:{_DATED_RU})[\w\s]{{0,40}}\s+"
+            rf"(?:—|–|-|состоится|начинается|в|назначен\w*)\s*{_DAY_RU}",
+        ),
+    ),
+)
 """What a sentence says that begins so, the most telling first."""
 
 WILL = re.compile(r"^(?:i['’]ll|i\s+will|we['’]ll|we\s+will|i['’]m\s+going\s+to)\s+\w+", re.IGNORECASE)

@@ -60,8 +60,15 @@ def held(node: Node, *, at: datetime) -> Node:
     return replace(node, closed_at=at, closed_reason="quarantined")
 
 
-def listed(snapshot: Snapshot, arrived: Arrived, given: Collection[Node], held_for: Mapping[str, tuple[str, ...]], *,
-           claimed: Collection[str], now: int) -> Arrived:  # fmt: skip
+def listed(
+    snapshot: Snapshot,
+    arrived: Arrived,
+    given: Collection[Node],
+    held_for: Mapping[str, tuple[str, ...]],
+    *,
+    claimed: Collection[str],
+    now: int,
+) -> Arrived:
     """What arrived, with a review for each fact that is held. The same words are held once, and refused once.
 
     Args:
@@ -85,10 +92,17 @@ def listed(snapshot: Snapshot, arrived: Arrived, given: Collection[Node], held_f
         fresh[words] = node
         reviews.append(
             Review(
-                id=new_id(now), kind="quarantine", newer=node, older=None, created_at=from_ms(now), owner=node.owner,
-                chat=node.chat, reasons=held_for[node.id], about=about[node.id],
+                id=new_id(now),
+                kind="quarantine",
+                newer=node,
+                older=None,
+                created_at=from_ms(now),
+                owner=node.owner,
+                chat=node.chat,
+                reasons=held_for[node.id],
+                about=about[node.id],
             )
-        )  # fmt: skip
+        )
     return Arrived(change=replace(change, reviews=(*change.reviews, *reviews)), kept=kept)
 
 
@@ -101,8 +115,9 @@ def _held_before(snapshot: Snapshot, node: Node) -> Node | None:
     return snapshot.node(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
 
 
-def decide(snapshot: Snapshot, review: Review, decision: Decision, *, caller: Trust, now: int,
-           learn: Learn) -> tuple[Change, Review]:  # fmt: skip
+def decide(
+    snapshot: Snapshot, review: Review, decision: Decision, *, caller: Trust, now: int, learn: Learn
+) -> tuple[Change, Review]:
     """Let a held fact in, as if it arrived now with the trust it has, or leave it out for good.
 
     Raises:

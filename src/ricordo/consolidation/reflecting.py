@@ -84,9 +84,12 @@ async def reflect(house: House, *, after: int, before: int, dry_run: bool = Fals
 def _learnt(snapshot: Snapshot, house: House, *, after: int, before: int) -> tuple[list[Node], set[int]]:
     """What was learnt, in order of time, and the keys of what the latest reflection has seen."""
     values = {
-        "space": snapshot.space(*house.place), "after": after, "before": before, "now": house.now(),
+        "space": snapshot.space(*house.place),
+        "after": after,
+        "before": before,
+        "now": house.now(),
         "most": _MOST_MEMORIES,
-    }  # fmt: skip
+    }
     keys = [key for (key,) in snapshot.rows("learnt_between", values)]
     seen = {key for _, shown in looked_at(snapshot, house, "reflection") for key in shown}
     found = snapshot.nodes(house.scope, keys)
@@ -113,9 +116,7 @@ def _judged(house: House, given: ProposedReflection, out: dict[str, Node]) -> _S
     """A reflection that may be kept, or why it may not."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, out)
-    reason = fault(
-        text, evidence, house.rules, sure=given.confidence, least=LEAST_EVIDENCE, most_chars=MOST_CHARS
-    )  # fmt: skip
+    reason = fault(text, evidence, house.rules, sure=given.confidence, least=LEAST_EVIDENCE, most_chars=MOST_CHARS)
     if reason or evidence is None:
         return Refused(text=text[:MOST_CHARS], reason=reason)
     return _Seen(text=text, about=_about(given.about, evidence), sure=given.confidence, evidence=evidence)
@@ -128,8 +129,9 @@ def _about(names: Sequence[str], evidence: Sequence[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in given if name and used.issuperset(name_terms(name))))
 
 
-def _change(snapshot: Snapshot, house: House, run: Run, shown: Sequence[Node],
-            judged: Sequence[_Seen | Refused]) -> tuple[Change, Run]:  # fmt: skip
+def _change(
+    snapshot: Snapshot, house: House, run: Run, shown: Sequence[Node], judged: Sequence[_Seen | Refused]
+) -> tuple[Change, Run]:
     """The reflections of what still says what was shown; what an earlier one says already is left out."""
     there = as_they_were(snapshot, house, shown)
     items = [
@@ -141,9 +143,15 @@ def _change(snapshot: Snapshot, house: House, run: Run, shown: Sequence[Node],
             continue
         evidence = tuple(node.id for node in each.evidence)
         node = conclusion(
-            house, each.text, each.evidence, node_id=new_id(house.now()), type="opinion", category="reflection",
-            sure=each.sure, about=each.about,
-        )  # fmt: skip
+            house,
+            each.text,
+            each.evidence,
+            node_id=new_id(house.now()),
+            type="opinion",
+            category="reflection",
+            sure=each.sure,
+            about=each.about,
+        )
         if not set(evidence) <= there.keys():
             items.append(RunItem(what="refused", text=each.text, reason="its evidence has changed"))
         elif house.terms.is_withheld(snapshot, node, each.evidence):

@@ -88,9 +88,10 @@ async def _waiting(house: House, session: str | None, *, finished_before: int | 
             if each.tries >= MOST_TRIES
         }
         return [
-            each for each in waiting
+            each
+            for each in waiting
             if (each.owner, each.chat, each.session) not in tired and _is_finished(each, finished_before)
-        ]  # fmt: skip
+        ]
 
     return await house.store.read(ask_store)
 
@@ -207,11 +208,19 @@ async def replay(house: House, run: Run) -> Run:
     offers += [(replace(item, what="missing", reason=""), None) for id, item in made.items() if id not in again]
     now = from_ms(house.now())
     fresh = replace(
-        run, id=new_id(house.now()), kind="replay", state="proposed", model=name_of(house.model),
+        run,
+        id=new_id(house.now()),
+        kind="replay",
+        state="proposed",
+        model=name_of(house.model),
         prompt="" if house.model is None else VERSION,
-        started_at=now, ended_at=now, tokens_in=0, tokens_out=0, key=0,
+        started_at=now,
+        ended_at=now,
+        tokens_in=0,
+        tokens_out=0,
+        key=0,
         items=tuple(item for item, _ in offers),
-    )  # fmt: skip
+    )
     dear = paid(fresh, spent, house.limits)
     at = house.now()
     await house.store.derive(lambda tx: accepting.keep(tx, house.scope, dear, run.id, drafts, offers, now=at))

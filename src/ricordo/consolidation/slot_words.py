@@ -27,40 +27,157 @@ class Signs:
 
 ALSO = Signs(
     words=frozenset(
-        ("also", "too", "another", "other", "besides", "additionally", "second",
-         "еще", "также", "тоже", "другой", "другая", "другое", "другие", "вторая", "второй", "второе")
+        (
+            "also",
+            "too",
+            "another",
+            "other",
+            "besides",
+            "additionally",
+            "second",
+            "еще",
+            "также",
+            "тоже",
+            "другой",
+            "другая",
+            "другое",
+            "другие",
+            "вторая",
+            "второй",
+            "второе",
+        )
     ),
     parts=(" as well ", " one of ", " один из ", " одна из "),
-)  # fmt: skip
+)
 """The new fact says itself that it stands beside others."""
 
 UNSURE = Signs(
     words=frozenset(
-        ("want", "wants", "might", "would", "hope", "hopes", "if", "said", "says", "think", "thinks", "wishes",
-         "dream", "dreams", "considering", "could", "maybe", "perhaps", "probably", "possibly",
-         "наверное", "возможно", "может", "хочет", "хочу", "мечтает", "если", "сказал", "сказала", "говорят", "думает",
-         "планирует", "собирается", "вероятно")
+        (
+            "want",
+            "wants",
+            "might",
+            "would",
+            "hope",
+            "hopes",
+            "if",
+            "said",
+            "says",
+            "think",
+            "thinks",
+            "wishes",
+            "dream",
+            "dreams",
+            "considering",
+            "could",
+            "maybe",
+            "perhaps",
+            "probably",
+            "possibly",
+            "наверное",
+            "возможно",
+            "может",
+            "хочет",
+            "хочу",
+            "мечтает",
+            "если",
+            "сказал",
+            "сказала",
+            "говорят",
+            "думает",
+            "планирует",
+            "собирается",
+            "вероятно",
+        )
     ),
     parts=(" plan to ", " plans to ", " говорит что ", " хотел"),
-)  # fmt: skip
+)
 PAST = Signs(
     words=frozenset(
-        ("previously", "formerly", "former", "once", "before", "earlier", "until", "ago",
-         "раньше", "прежде", "когда-то", "ранее")
+        (
+            "previously",
+            "formerly",
+            "former",
+            "once",
+            "before",
+            "earlier",
+            "until",
+            "ago",
+            "раньше",
+            "прежде",
+            "когда-то",
+            "ранее",
+        )
     ),
     parts=(" used to ", " back in ", " до этого ", " бывш", " прежн"),
-)  # fmt: skip
+)
 NEGATIONS = frozenset(("not", "never", "no", "without", "cannot", "не", "нет", "никогда", "без"))
 
 COPULAS = frozenset(("is", "are", "was", "were", "am", "—", "–", "-", ":", "это"))
 DETERMINERS = frozenset(
-    ("the", "a", "an", "my", "your", "his", "her", "our", "their", "its", "this",
-     "мой", "моя", "мое", "мои", "твой", "твоя", "наш", "наша", "его", "ее", "их", "этот", "эта")
-)  # fmt: skip
+    (
+        "the",
+        "a",
+        "an",
+        "my",
+        "your",
+        "his",
+        "her",
+        "our",
+        "their",
+        "its",
+        "this",
+        "мой",
+        "моя",
+        "мое",
+        "мои",
+        "твой",
+        "твоя",
+        "наш",
+        "наша",
+        "его",
+        "ее",
+        "их",
+        "этот",
+        "эта",
+    )
+)
 PREPOSITIONS = frozenset(
-    ("in", "at", "on", "for", "with", "to", "by", "from", "of", "and", "or", "about", "as", "without", "during",
-     "в", "во", "на", "с", "со", "к", "о", "об", "по", "у", "и", "из", "за", "до", "от", "для", "без")
-)  # fmt: skip
+    (
+        "in",
+        "at",
+        "on",
+        "for",
+        "with",
+        "to",
+        "by",
+        "from",
+        "of",
+        "and",
+        "or",
+        "about",
+        "as",
+        "without",
+        "during",
+        "в",
+        "во",
+        "на",
+        "с",
+        "со",
+        "к",
+        "о",
+        "об",
+        "по",
+        "у",
+        "и",
+        "из",
+        "за",
+        "до",
+        "от",
+        "для",
+        "без",
+    )
+)
 
 _PLACE = r"(?: the (?:city|country|continent|state|language|year|town) of)?$"
 
@@ -118,15 +235,89 @@ YEAR = re.compile(r"(?:19|20)\d\d")
 COMPARED = frozenset(("than", "more", "less", "чем", "больше", "меньше"))
 
 _IRREGULAR_PAST = frozenset(
-    ("went", "bought", "met", "ran", "slept", "paid", "came", "told", "won", "saw", "ate", "took", "gave", "made",
-     "got", "had", "said", "wrote", "found", "left", "lost", "sold", "sent", "built", "drove", "flew", "began",
-     "broke", "caught", "chose", "drank", "fell", "felt", "heard", "kept", "knew", "read", "rode", "sang", "sat",
-     "spoke", "spent", "stood", "swam", "taught", "thought", "threw", "wore", "did")
-)  # fmt: skip
+    (
+        "went",
+        "bought",
+        "met",
+        "ran",
+        "slept",
+        "paid",
+        "came",
+        "told",
+        "won",
+        "saw",
+        "ate",
+        "took",
+        "gave",
+        "made",
+        "got",
+        "had",
+        "said",
+        "wrote",
+        "found",
+        "left",
+        "lost",
+        "sold",
+        "sent",
+        "built",
+        "drove",
+        "flew",
+        "began",
+        "broke",
+        "caught",
+        "chose",
+        "drank",
+        "fell",
+        "felt",
+        "heard",
+        "kept",
+        "knew",
+        "read",
+        "rode",
+        "sang",
+        "sat",
+        "spoke",
+        "spent",
+        "stood",
+        "swam",
+        "taught",
+        "thought",
+        "threw",
+        "wore",
+        "did",
+    )
+)
 _PLAIN_VERBS = frozenset(
-    ("live", "work", "like", "love", "have", "will", "can", "prefer", "want", "need", "know", "speak", "play", "use",
-     "drink", "eat", "own", "read", "study", "hate", "enjoy", "drive", "run", "must", "should", "always", "keep")
-)  # fmt: skip
+    (
+        "live",
+        "work",
+        "like",
+        "love",
+        "have",
+        "will",
+        "can",
+        "prefer",
+        "want",
+        "need",
+        "know",
+        "speak",
+        "play",
+        "use",
+        "drink",
+        "eat",
+        "own",
+        "read",
+        "study",
+        "hate",
+        "enjoy",
+        "drive",
+        "run",
+        "must",
+        "should",
+        "always",
+        "keep",
+    )
+)
 _RUSSIAN_VERB = re.compile(r"[а-я]{2,}(?:[еиая]т|[ую]т|[ею]шь|[ую]|л|ла|ло|ли|[ая]н[аоы]?|ен[аоы]?)(?:ся|сь)?\Z")
 _RUSSIAN_PAST = re.compile(r"[а-я]{3,}(?:л|ла|ло|ли)(?:ся|сь)?\Z")
 

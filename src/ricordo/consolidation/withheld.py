@@ -25,9 +25,12 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
     if space is None or not evidence:
         return False
     values = {
-        "space": space, "type": fact.type, "content": fact.content, "line": statement_line(fact.content),
+        "space": space,
+        "type": fact.type,
+        "content": fact.content,
+        "line": statement_line(fact.content),
         "evidence": json.dumps([node.id for node in evidence]),
-    }  # fmt: skip
+    }
     said = [to_ms(node.event_time) for node in evidence if node.role == "user" and node.origin == "conversation"]
     session = evidence[0].session
     if withholding.matches(snapshot, space, fact.content, session=session, said_at=max(said, default=None)):

@@ -81,14 +81,4 @@ def place(question: Question, hits: Sequence[Hit]) -> int | None:
     return next((number for number, hit in enumerate(hits, start=1) if question.is_answered_by(hit)), None)
 
 
-__all__ = [
-    "FIRST",
-    "TIME_ZONE",
-    "Asked",
-    "MorningAfter",
-    "Question",
-    "ask",
-    "conversation",
-    "place",
-    "questions",
-]
+__all__ = ["FIRST", "TIME_ZONE", "Asked", "MorningAfter", "Question", "ask", "conversation", "place", "questions"]

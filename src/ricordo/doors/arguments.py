@@ -27,8 +27,11 @@ _LARGEST = 2**53 - 1
 """JSON's numbers are exact up to here."""
 
 _SPANS: Mapping[str, tuple[float, float]] = {
-    "limit": (1, 1_000), "confidence": (0, 1), "budget": (1, _LARGEST), "before": (0, _LARGEST),
-}  # fmt: skip
+    "limit": (1, 1_000),
+    "confidence": (0, 1),
+    "budget": (1, _LARGEST),
+    "before": (0, _LARGEST),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

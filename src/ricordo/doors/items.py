@@ -54,11 +54,10 @@ class Items:
         ids = [self.id_of(item.name) for item in items]
         known = await opened.nodes(self._memory, ids)
         fresh = [
-            Message(
-                text=item.text, role="assistant", origin="agent", id=id, attributes=self._fields(item)
-            )
-            for id, item in zip(ids, items, strict=True) if id not in known
-        ]  # fmt: skip
+            Message(text=item.text, role="assistant", origin="agent", id=id, attributes=self._fields(item))
+            for id, item in zip(ids, items, strict=True)
+            if id not in known
+        ]
         if fresh:
             await self._memory.add_many(fresh)
         for id, item in zip(ids, items, strict=True):

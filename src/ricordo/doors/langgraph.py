@@ -136,10 +136,13 @@ class RicordoStore(BaseStore):
     def _item(self, op: PutOp) -> kept.Item:
         now = self._now()
         fields: dict[str, Any] = {
-            "namespace": list(op.namespace), "key": op.key, "value": dict(op.value or {}),
-            "updated_at": now.isoformat(), "indexed": op.index is not False,
+            "namespace": list(op.namespace),
+            "key": op.key,
+            "value": dict(op.value or {}),
+            "updated_at": now.isoformat(),
+            "indexed": op.index is not False,
             **{f"label {depth}": label for depth, label in enumerate(op.namespace)},
-        }  # fmt: skip
+        }
         if op.ttl is not None:
             fields |= {"ttl": op.ttl, "until": (now + timedelta(minutes=op.ttl)).isoformat()}
         text = op.key if op.index is False else self._text(op)
@@ -206,9 +209,12 @@ def _until(node: Node) -> datetime:
 def _shown(node: Node) -> dict[str, Any]:
     kept = node.attributes
     return {
-        "namespace": tuple(kept["namespace"]), "key": kept["key"], "value": kept["value"],
-        "created_at": node.created_at, "updated_at": datetime.fromisoformat(kept["updated_at"]),
-    }  # fmt: skip
+        "namespace": tuple(kept["namespace"]),
+        "key": kept["key"],
+        "value": kept["value"],
+        "created_at": node.created_at,
+        "updated_at": datetime.fromisoformat(kept["updated_at"]),
+    }
 
 
 def _texts(value: object) -> list[str]:

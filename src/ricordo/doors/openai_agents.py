@@ -39,9 +39,12 @@ def _function(tool: Tool | WriteTool) -> FunctionTool:
         return await tool(arguments)
 
     return FunctionTool(
-        name=tool.name, description=tool.description, params_json_schema=tool.parameters, on_invoke_tool=invoke,
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.parameters,
+        on_invoke_tool=invoke,
         strict_json_schema=False,
-    )  # fmt: skip
+    )
 
 
 def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
@@ -88,11 +91,15 @@ class RicordoSession:
         """Record them, whole, as one commit."""
         await self._memory.add_many(
             [
-                Message(text=_text(each) or json.dumps(each, ensure_ascii=False), role=_role(each),
-                        session=self.session_id, attributes={"kind": _KIND, "item": each})
+                Message(
+                    text=_text(each) or json.dumps(each, ensure_ascii=False),
+                    role=_role(each),
+                    session=self.session_id,
+                    attributes={"kind": _KIND, "item": each},
+                )
                 for each in items
             ]
-        )  # fmt: skip
+        )
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the latest away and return it."""

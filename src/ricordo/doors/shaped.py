@@ -73,13 +73,19 @@ async def fetch(memory: Memory, id: str) -> Document:
     """A memory's whole text."""
     node = withheld(await memory.get(id))
     known = {
-        "type": node.type, "category": node.category, "event_time": node.event_time.isoformat(),
-        "origin": node.origin, "about": ", ".join(node.about),
-    }  # fmt: skip
+        "type": node.type,
+        "category": node.category,
+        "event_time": node.event_time.isoformat(),
+        "origin": node.origin,
+        "about": ", ".join(node.about),
+    }
     return Document(
-        id=node.id, title=_title(node.content), text=node.content, url=_url(node.id),
+        id=node.id,
+        title=_title(node.content),
+        text=node.content,
+        url=_url(node.id),
         metadata={name: value for name, value in known.items() if value},
-    )  # fmt: skip
+    )
 
 
 def _title(content: str) -> str:

@@ -98,8 +98,10 @@ def _profile(profile: Profile) -> str:
 def _explanation(why: Explanation) -> str:
     lines = [_node(why.node), f"recorded {_day(why.node.created_at)}, origin {why.node.origin}"]
     for title, nodes in (
-        ("It rests on:", why.sources), ("It replaced:", why.supersedes), ("It was replaced by:", why.superseded_by),
-    ):  # fmt: skip
+        ("It rests on:", why.sources),
+        ("It replaced:", why.supersedes),
+        ("It was replaced by:", why.superseded_by),
+    ):
         lines += [title, *map(_node, nodes)] if nodes else []
     fades = f", fading by {_day(why.fades_at)}" if why.fades_at else ""
     return "\n".join([*lines, f"retention {why.retention:.2f}{fades}"])
@@ -137,6 +139,13 @@ def _day(at: datetime | None) -> str:
 
 
 _TOLD: Mapping[type, Callable[[Any], str]] = {
-    Results: _results, Page: _page, Profile: _profile, Explanation: _explanation, Node: _node, Version: _version,
-    Entity: _entity, Commit: _commit, Review: _review,
-}  # fmt: skip
+    Results: _results,
+    Page: _page,
+    Profile: _profile,
+    Explanation: _explanation,
+    Node: _node,
+    Version: _version,
+    Entity: _entity,
+    Commit: _commit,
+    Review: _review,
+}

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
 
 NAMES = (
-    "is_session_consolidated", "get_session_episodes", "save_nodes_batch", "extract_and_link_entities",
-    "detect_conflicts", "resolve_conflict", "mark_session_consolidated", "save_causal_edges", "update_entity_summary",
-)  # fmt: skip
+    "is_session_consolidated",
+    "get_session_episodes",
+    "save_nodes_batch",
+    "extract_and_link_entities",
+    "detect_conflicts",
+    "resolve_conflict",
+    "mark_session_consolidated",
+    "save_causal_edges",
+    "update_entity_summary",
+)
 """In the order in which an agent has use for them."""
 
 INSTRUCTIONS = """You turn a conversation into memories with your tools. Ask is_session_consolidated first and stop \
@@ -36,10 +43,20 @@ mark_session_consolidated."""
 """What to tell such an agent."""
 
 _SHAPES: Mapping[str, Any] = {
-    "nodes": list[ProposedFact], "entities": list[ProposedEntity], "relations": list[ProposedRelation],
-    "pairs": list[dict[str, str]], "ids": list[str], "evidence": list[str],
-    "session": str, "page": int, "new": str, "old": str, "confidence": float, "summary": str, "entity": str,
-}  # fmt: skip
+    "nodes": list[ProposedFact],
+    "entities": list[ProposedEntity],
+    "relations": list[ProposedRelation],
+    "pairs": list[dict[str, str]],
+    "ids": list[str],
+    "evidence": list[str],
+    "session": str,
+    "page": int,
+    "new": str,
+    "old": str,
+    "confidence": float,
+    "summary": str,
+    "entity": str,
+}
 
 
 @dataclass(frozen=True, slots=True)

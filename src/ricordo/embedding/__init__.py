@@ -55,12 +55,7 @@ def resolve(
         return cast("Embedder", import_module(f"ricordo.embedding.{spec}").embedder())
     if is_remote(spec):
         return _remote(
-            spec,
-            api_key=api_key,
-            base_url=base_url,
-            timeout_s=timeout_s,
-            attempts=attempts,
-            first_wait_s=first_wait_s,
+            spec, api_key=api_key, base_url=base_url, timeout_s=timeout_s, attempts=attempts, first_wait_s=first_wait_s
         )
     known = ", ".join([*LOCAL, "openai:MODEL", "ollama:MODEL", "http://HOST/v1#MODEL"])
     raise InvalidError(f"there is no embedder {spec!r}", hint=f"known are {known}")

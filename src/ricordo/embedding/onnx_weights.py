@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_TYPES: dict[int, np.dtype[Any]] = {
-    1: np.dtype("f4"),
-    2: np.dtype("u1"),
-    3: np.dtype("i1"),
-    7: np.dtype("i8"),
-}
+_TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("f4"), 2: np.dtype("u1"), 3: np.dtype("i1"), 7: np.dtype("i8")}
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:

@@ -31,13 +31,7 @@ def is_remote(spec: str) -> bool:
 
 
 def embedder(
-    spec: str,
-    *,
-    api_key: str | None,
-    base_url: str | None,
-    timeout_s: float,
-    attempts: int,
-    first_wait_s: float,
+    spec: str, *, api_key: str | None, base_url: str | None, timeout_s: float, attempts: int, first_wait_s: float
 ) -> OpenAIEmbedder:
     """The embedder of `openai:MODEL`, `ollama:MODEL` or `http(s)://HOST/v1#MODEL`, each with `@DIMENSION` or
     not.
@@ -55,9 +49,13 @@ def embedder(
     from ricordo.http_json import Endpoint, bearer
 
     endpoint = Endpoint(
-        base_url=base_url or where, what="embedding server", headers=bearer(api_key), timeout_s=timeout_s,
-        attempts=attempts, first_wait_s=first_wait_s,
-    )  # fmt: skip
+        base_url=base_url or where,
+        what="embedding server",
+        headers=bearer(api_key),
+        timeout_s=timeout_s,
+        attempts=attempts,
+        first_wait_s=first_wait_s,
+    )
     server = Server(endpoint=endpoint, model=model, dimension=dimension, shortens=model.startswith(_SHORTENED))
     return OpenAIEmbedder(f"{provider}:{model}@{dimension}", server)
 
@@ -80,7 +78,6 @@ def _dimension(model: str, given: str) -> int:
     known = _DIMENSIONS.get(model) or _DIMENSIONS.get(model.removesuffix(":latest"))
     if known is None:
         raise InvalidError(
-            f"the dimension of the embedding model {model!r} is not known",
-            hint=f"name it, as in '{model}@768'",
+            f"the dimension of the embedding model {model!r} is not known", hint=f"name it, as in '{model}@768'"
         )
     return known

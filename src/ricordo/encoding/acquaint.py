@@ -14,8 +14,15 @@ from ricordo.words.kinship import predicate_of
 from ricordo.words.names import folded_name
 
 
-def acquaint(snapshot: Snapshot, change: Change, introductions: Sequence[Introduction],
-             assertions: Sequence[Assertion], *, scope: Scope, now: int) -> Change:  # fmt: skip
+def acquaint(
+    snapshot: Snapshot,
+    change: Change,
+    introductions: Sequence[Introduction],
+    assertions: Sequence[Assertion],
+    *,
+    scope: Scope,
+    now: int,
+) -> Change:
     """The change with whom its facts are about, in the entities they are, and with what is said of them.
 
     A name, an alias or "my wife" ends in one entity; a name that may mean several people names nobody. What somebody is

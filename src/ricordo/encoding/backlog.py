@@ -52,8 +52,15 @@ class _Cursor:
 class Backlog:
     """One background task per opened store."""
 
-    def __init__(self, store: Store, *, embedder: Embedder | None, model: models.Model | None,
-                 batch: int, on_retired: Callable[[int], None]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedder: Embedder | None,
+        model: models.Model | None,
+        batch: int,
+        on_retired: Callable[[int], None],
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._model = model

@@ -89,9 +89,10 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
             fresh[node.id] = node
             seen.append(passed)
     change = Change(
-        add=tuple(fresh.values()), withheld_spans=tuple(span for each in seen for span in each.spans),
+        add=tuple(fresh.values()),
+        withheld_spans=tuple(span for each in seen for span in each.spans),
         said_anew=tuple({number: None for each in seen for number in each.anew}),
-    )  # fmt: skip
+    )
     cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
     return overhear(snapshot, change, scope=scope, heard=cut)
 

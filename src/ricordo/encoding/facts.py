@@ -34,8 +34,9 @@ Expiry = Callable[[datetime | str | None, str], int | None]
 _HEEDED: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
 
 
-def knowledge(fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules,
-              expiry: Expiry | None = None) -> Node:  # fmt: skip
+def knowledge(
+    fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules, expiry: Expiry | None = None
+) -> Node:
     """The node of a fact, its category inferred by rule where none is given.
 
     Args:

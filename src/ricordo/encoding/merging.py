@@ -32,10 +32,13 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
         raise ConflictError(f"{kept.name} and {gone.name} belong to different memories", hint="merge within one")
     at = from_ms(now)
     result = replace(
-        kept, summary=kept.summary or gone.summary, protected=kept.protected or gone.protected,
-        attributes={**gone.attributes, **kept.attributes}, first_seen=min(kept.first_seen, gone.first_seen),
+        kept,
+        summary=kept.summary or gone.summary,
+        protected=kept.protected or gone.protected,
+        attributes={**gone.attributes, **kept.attributes},
+        first_seen=min(kept.first_seen, gone.first_seen),
         last_updated=at,
-    )  # fmt: skip
+    )
     merged = tuple(
         replace(each, aliases=(), closed_at=each.closed_at or at, merged_into=kept.id, last_updated=at)
         for each in people.members(snapshot, scope, gone.key)
@@ -112,8 +115,9 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
     return change, Split(kept=replace(kept, aliases=left), other=other, mentions=mentions)
 
 
-def _check_names(snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: dict[str, list[str]],
-                 members: Sequence[Entity]) -> None:  # fmt: skip
+def _check_names(
+    snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: dict[str, list[str]], members: Sequence[Entity]
+) -> None:
     if not given:
         raise InvalidError("names: none is given", hint="say which names are somebody else's")
     used = {used for each in members for _, used, _ in snapshot.rows("subjects_of_entity", {"entity": each.key})} | {
@@ -126,8 +130,9 @@ def _check_names(snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: 
             raise NotFoundError(f"names: {kept.name} is not known as {name!r}")
 
 
-def _other(kept: Entity, given: Sequence[str], back: Sequence[Entity], moving: Sequence[str], *, scope: Scope,
-           now: int) -> Entity:  # fmt: skip
+def _other(
+    kept: Entity, given: Sequence[str], back: Sequence[Entity], moving: Sequence[str], *, scope: Scope, now: int
+) -> Entity:
     """Who takes the names: whoever comes back first, else somebody new of the same type."""
     if back:
         return replace(back[0], closed_at=None, merged_into=None)
@@ -140,9 +145,12 @@ def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
     """A merged entity comes back; a second one becomes a part of the first."""
     is_first = member.id == other.id
     return replace(
-        member, aliases=(), last_updated=from_ms(now),
-        closed_at=None if is_first else member.closed_at, merged_into=None if is_first else other.id,
-    )  # fmt: skip
+        member,
+        aliases=(),
+        last_updated=from_ms(now),
+        closed_at=None if is_first else member.closed_at,
+        merged_into=None if is_first else other.id,
+    )
 
 
 def hand_over(snapshot: Snapshot, split: Split) -> None:

@@ -42,8 +42,15 @@ def _check_name(name: str) -> None:
         raise InvalidError(f"name: {name!r} has no letters or digits", hint="give a name one could say")
 
 
-def new_entity(name: str, *, scope: Scope, now: int, type: EntityType = "person", aliases: Sequence[str] = (),
-               protected: bool = False) -> Entity:  # fmt: skip
+def new_entity(
+    name: str,
+    *,
+    scope: Scope,
+    now: int,
+    type: EntityType = "person",
+    aliases: Sequence[str] = (),
+    protected: bool = False,
+) -> Entity:
     """An entity that is not known yet.
 
     Raises:
@@ -132,8 +139,16 @@ class People:
         """Make an entity known with this change."""
         self._new[entity.id] = entity
 
-    def relate(self, predicate: str, target: Entity, *, evidence: str | None = None, source: Entity | None = None,
-               start: datetime | None = None, end: datetime | None = None) -> None:  # fmt: skip
+    def relate(
+        self,
+        predicate: str,
+        target: Entity,
+        *,
+        evidence: str | None = None,
+        source: Entity | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> None:
         """Make known what somebody is to the owner, or to another. What is known already is left as it is.
 
         Who was called "my wife" for want of a name becomes one with her who has it; of what one has but one of, the one
@@ -142,9 +157,10 @@ class People:
         whose = None if source is None else source.id
         present = [self._altered.get(each.id, each) for each in (*self._before(predicate, source), *self._relations)]
         present = [
-            each for each in present
+            each
+            for each in present
             if each.predicate == predicate and each.source == whose and each.valid_until is None
-        ]  # fmt: skip
+        ]
         if any(each.target == target.id for each in present):
             return
         for each in present:
@@ -163,13 +179,28 @@ class People:
             return known.open_relations(self._snapshot, self._scope, predicate)
         return known.relations(self._snapshot, source.key) if source.key else ()
 
-    def _relation(self, predicate: str, target: Entity, source: Entity | None, *, evidence: str | None,
-                  start: datetime | None, end: datetime | None) -> Relation:  # fmt: skip
+    def _relation(
+        self,
+        predicate: str,
+        target: Entity,
+        source: Entity | None,
+        *,
+        evidence: str | None,
+        start: datetime | None,
+        end: datetime | None,
+    ) -> Relation:
         return Relation(
-            id=new_id(self._now), predicate=predicate, target=target.id, source=None if source is None else source.id,
-            valid_from=start, valid_until=end, evidence=() if evidence is None else (evidence,),
-            created_at=from_ms(self._now), owner=target.owner, chat=target.chat,
-        )  # fmt: skip
+            id=new_id(self._now),
+            predicate=predicate,
+            target=target.id,
+            source=None if source is None else source.id,
+            valid_from=start,
+            valid_until=end,
+            evidence=() if evidence is None else (evidence,),
+            created_at=from_ms(self._now),
+            owner=target.owner,
+            chat=target.chat,
+        )
 
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
         """The one called "my wife" is Sarah: she becomes one with her, and the relation is to her by name."""
@@ -177,7 +208,7 @@ class People:
         for each in known.members(self._snapshot, self._scope, nameless.key):
             self._put[each.id] = replace(
                 each, aliases=(), closed_at=each.closed_at or at, merged_into=target.id, last_updated=at
-            )  # fmt: skip
+            )
         said_by = relation.evidence if evidence is None else (*relation.evidence, evidence)
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
@@ -248,8 +279,9 @@ def overhear(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping
     return change
 
 
-def introduce(snapshot: Snapshot, entity: Entity, *, relation: str | None, scope: Scope,
-              now: int) -> tuple[Change, Entity]:  # fmt: skip
+def introduce(
+    snapshot: Snapshot, entity: Entity, *, relation: str | None, scope: Scope, now: int
+) -> tuple[Change, Entity]:
     """Add an entity, and what it is to the owner.
 
     Raises:
@@ -269,8 +301,17 @@ def introduce(snapshot: Snapshot, entity: Entity, *, relation: str | None, scope
     return change, replace(entity, relation=None if predicate is None else predicate_of(predicate))
 
 
-def relate(snapshot: Snapshot, source: str | None, predicate: str, target: str, *, scope: Scope, now: int,
-           start: datetime | None, end: datetime | None) -> tuple[Change, None]:  # fmt: skip
+def relate(
+    snapshot: Snapshot,
+    source: str | None,
+    predicate: str,
+    target: str,
+    *,
+    scope: Scope,
+    now: int,
+    start: datetime | None,
+    end: datetime | None,
+) -> tuple[Change, None]:
     """Say what `target` is to `source`, or to the owner.
 
     Raises:

@@ -52,10 +52,11 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     pieces = [(each.sentence.start, len(each.sentence.text), each.withheld) for each in found]
     heard = withholding.without(text, [piece[:2] for piece in pieces]) if pieces else text
     return Screened(
-        node=node if text == node.content else replace(node, content=text), heard=heard,
+        node=node if text == node.content else replace(node, content=text),
+        heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
         anew=() if said_at is None or not heard else tuple(withholding.said_anew(snapshot, space, heard)),
-    )  # fmt: skip
+    )
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:

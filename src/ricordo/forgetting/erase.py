@@ -61,8 +61,9 @@ class Plan:
     report: ErasureReport
 
 
-async def erase(store: Store, asked: Asked, *, scope: Scope, now: int, sought: Sought, dry_run: bool,
-                progress: Progress | None) -> ErasureReport:  # fmt: skip
+async def erase(
+    store: Store, asked: Asked, *, scope: Scope, now: int, sought: Sought, dry_run: bool, progress: Progress | None
+) -> ErasureReport:
     """Erase, or only tell what would be.
 
     Args:
@@ -90,8 +91,16 @@ async def erase(store: Store, asked: Asked, *, scope: Scope, now: int, sought: S
     plan, number = await store.derive(start)
     faults.reached("erase: begun")
     actor = "" if asked.owner is not None else scope.owner or scope.chat or ""
-    await _remove(store, number, plan.targets.space, plan.targets.kind, now=now, actor=actor,
-                  progress=progress, total=plan.report.count)  # fmt: skip
+    await _remove(
+        store,
+        number,
+        plan.targets.space,
+        plan.targets.kind,
+        now=now,
+        actor=actor,
+        progress=progress,
+        total=plan.report.count,
+    )
     faults.reached("erase: rows gone")
     return await _cleaned(store, plan.report)
 
@@ -139,8 +148,9 @@ def _remove_all(snapshot: Snapshot, number: int, targets: Targets, *, now: int, 
     erasing.finish(snapshot, number, space=targets.space, kind=targets.kind, at=now, actor=actor)
 
 
-async def _remove(store: Store, number: int, space: int, kind: str, *, now: int, actor: str,
-                  progress: Progress | None, total: int) -> None:  # fmt: skip
+async def _remove(
+    store: Store, number: int, space: int, kind: str, *, now: int, actor: str, progress: Progress | None, total: int
+) -> None:
     done = 0
     while some := await store.derive(lambda tx: erasing.step(tx, number, kind=kind, at=now)):
         faults.reached("erase: between steps")
@@ -157,9 +167,7 @@ async def _cleaned(store: Store, report: ErasureReport) -> ErasureReport:
         return replace(report, out_of_reach=(*report.out_of_reach, _BUSY))
     if not cleaned.is_done:
         report = replace(report, out_of_reach=(*report.out_of_reach, _READ))
-    return replace(
-        report, is_done=cleaned.is_done, bytes_before=cleaned.bytes_before, bytes_after=cleaned.bytes_after
-    )  # fmt: skip
+    return replace(report, is_done=cleaned.is_done, bytes_before=cleaned.bytes_before, bytes_after=cleaned.bytes_after)
 
 
 _BUSY = "free pages of the store's file: another process kept writing; the next opening tries again"
@@ -189,9 +197,11 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, p
     else:
         targets = _of_memory(snapshot, scope, asked.id or "")
     report = ErasureReport(
-        dry_run=False, erased=_listed(snapshot, targets), kept=tuple(_kept(snapshot, targets, scope)),
+        dry_run=False,
+        erased=_listed(snapshot, targets),
+        kept=tuple(_kept(snapshot, targets, scope)),
         out_of_reach=(*_ELSEWHERE, *_copies_beside(path)),
-    )  # fmt: skip
+    )
     return Plan(targets=targets, report=report)
 
 
@@ -238,9 +248,10 @@ def _of_entity(snapshot: Snapshot, entity: Entity) -> Targets:
         (table, key) for table, key, text in snapshot.rows("erase_summaries", {"space": space}) if speaks_of(text)
     ]
     former = [
-        (row, seq) for _, row, seq, before in snapshot.rows("history_images_of_table", {"table": "nodes"})
+        (row, seq)
+        for _, row, seq, before in snapshot.rows("history_images_of_table", {"table": "nodes"})
         if speaks_of(_written(before, space))
-    ]  # fmt: skip
+    ]
     return replace(targets, summarised=tuple({*targets.summarised, *summaries}), former=tuple(former))
 
 
@@ -271,9 +282,10 @@ def _with_what_rests_on_it(snapshot: Snapshot, targets: Targets) -> Targets:
     while True:
         known = set(nodes)
         fresh = [
-            key for key, rests_on, of_these, verb, _ in snapshot.rows("erase_derived", {"nodes": json.dumps(nodes)})
+            key
+            for key, rests_on, of_these, verb, _ in snapshot.rows("erase_derived", {"nodes": json.dumps(nodes)})
             if key not in known and rests_on == of_these and verb not in _OWN_WORD
-        ]  # fmt: skip
+        ]
         if not fresh:
             break
         nodes += fresh
@@ -287,9 +299,13 @@ def _with_what_rests_on_it(snapshot: Snapshot, targets: Targets) -> Targets:
     going = {("sessions", key) for key in sessions} | {("entities", key) for key in everyone}
     summarised = {(table, key) for table, key in snapshot.rows("erase_summarised", {"nodes": listed})} - going
     return replace(
-        targets, nodes=tuple(nodes), entities=everyone, relations=tuple(relations), sessions=sessions,
+        targets,
+        nodes=tuple(nodes),
+        entities=everyone,
+        relations=tuple(relations),
+        sessions=sessions,
         summarised=tuple(summarised),
-    )  # fmt: skip
+    )
 
 
 # the report

@@ -41,10 +41,12 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
     ended = [each for each in snapshot.nodes(scope, keys).values() if each.id != node.id]
     summaries = [each for each in (node, *ended) if each.category == "summary"]
     entities = {
-        entity.id: entity for each in summaries for entity_id in snapshot.subjects(each.key)
+        entity.id: entity
+        for each in summaries
+        for entity_id in snapshot.subjects(each.key)
         if (entity := people.by_id(snapshot, scope, entity_id)) is not None
         and entity.attributes.get(SUMMARY_MEMORY) == each.id
-    }  # fmt: skip
+    }
     closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
     return replace(
         change, close=(*change.close, *closings), put_entities=tuple(_unsummed(each) for each in entities.values())

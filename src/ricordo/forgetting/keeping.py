@@ -12,17 +12,7 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import from_ms
 from ricordo.fading import Vital
 from ricordo.ids import new_id
-from ricordo.model import (
-    ArchiveReport,
-    Change,
-    ClosedReason,
-    DecayCloses,
-    Leaving,
-    Node,
-    Reason,
-    Run,
-    Scope,
-)  # fmt: skip
+from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.store import Snapshot, Store
 from ricordo.store.sqlite import lives
@@ -165,10 +155,15 @@ class Tally:
 
     def report(self) -> ArchiveReport:
         return ArchiveReport(
-            archived=dict(self.counts), items=tuple(self.items), live=self.live, live_bytes=self.live_bytes,
-            fits=self.fits, commits=tuple(self.commits), runs=tuple(self.runs),
+            archived=dict(self.counts),
+            items=tuple(self.items),
+            live=self.live,
+            live_bytes=self.live_bytes,
+            fits=self.fits,
+            commits=tuple(self.commits),
+            runs=tuple(self.runs),
             dry_run=self.keeping.dry_run,
-        )  # fmt: skip
+        )
 
 
 def pages(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -74,8 +74,13 @@ async def _tidy(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
 
 
 STEPS: Mapping[str, Work] = {
-    "sessions": _sessions, "gc": _gc, "prune": _prune, "enrich": _enrich, "causes": _causes, "tidy": _tidy,
-}  # fmt: skip
+    "sessions": _sessions,
+    "gc": _gc,
+    "prune": _prune,
+    "enrich": _enrich,
+    "causes": _causes,
+    "tidy": _tidy,
+}
 """By name, in order."""
 
 

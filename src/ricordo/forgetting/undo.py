@@ -68,8 +68,15 @@ def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
     return found
 
 
-def _check_later(ledger: Ledger, scope: Scope, commit_or_run: int | str, asked: Sequence[int], later: Sequence[int], *,
-                 with_later: bool) -> None:  # fmt: skip
+def _check_later(
+    ledger: Ledger,
+    scope: Scope,
+    commit_or_run: int | str,
+    asked: Sequence[int],
+    later: Sequence[int],
+    *,
+    with_later: bool,
+) -> None:
     """Raises:
     ConflictError: the later commits may not be undone, or were not meant to be.
     """

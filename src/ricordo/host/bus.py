@@ -227,16 +227,26 @@ class Bus:
         wall, patience = _wall(), self._patience
         return await self._journal.change(
             lambda rows: events.take(
-                rows, handler, holder=self._holder, now=self._clock.now(), wall=wall, until=wall + patience.lease_ms,
-                most_tries=patience.most_tries, is_gone=is_gone,
+                rows,
+                handler,
+                holder=self._holder,
+                now=self._clock.now(),
+                wall=wall,
+                until=wall + patience.lease_ms,
+                most_tries=patience.most_tries,
+                is_gone=is_gone,
             )
-        )  # fmt: skip
+        )
 
     async def _deliver(self, row: events.Row, handler: str) -> None:
         event = Event(
-            id=row.id, topic=row.topic, payload=row.payload, at=from_ms(row.at), key=f"{row.id}/{handler}",
+            id=row.id,
+            topic=row.topic,
+            payload=row.payload,
+            at=from_ms(row.at),
+            key=f"{row.id}/{handler}",
             tries=row.tries,
-        )  # fmt: skip
+        )
         holding = asyncio.create_task(self._hold(row, handler))
         try:
             following = await self._handlers[handler](event) or ()
@@ -267,10 +277,8 @@ class Bus:
         is_last = row.tries >= self._patience.most_tries
         due_at = None if is_last else self._clock.now() + wait_ms(row.tries, self._patience)
         await self._journal.change(
-            lambda rows: events.failed(
-                rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error)
-            )
-        )  # fmt: skip
+            lambda rows: events.failed(rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error))
+        )
 
     async def _hold(self, row: events.Row, handler: str) -> None:
         """A handler may think for minutes; its delivery stays its own meanwhile."""
@@ -299,11 +307,16 @@ def dead_letters(rows: Rows, limit: int) -> tuple[DeadLetter, ...]:
     """Those of a journal, the latest first."""
     return tuple(
         DeadLetter(
-            event=id_, handler=handler, topic=topic, payload=events.read(payload), at=from_ms(at), tries=tries,
+            event=id_,
+            handler=handler,
+            topic=topic,
+            payload=events.read(payload),
+            at=from_ms(at),
+            tries=tries,
             reason=reason,
         )
         for id_, handler, topic, payload, at, tries, reason in rows.ask("dead_letters", {"most": limit})
-    )  # fmt: skip
+    )
 
 
 def _prolong(place: Mapping[str, Any], rows: Rows, *, until: int) -> None:

@@ -85,9 +85,13 @@ class Conversation:
 
     def _said(self, text: str, role: str, routed: Routed, *, is_whole: bool = True) -> Said:
         return Said(
-            text=text, role="user" if role == "user" else "assistant", place=self._place, session=routed.session,
-            is_off_record=routed.is_off_record, attributes=None if is_whole else {"is_cut": True},
-        )  # fmt: skip
+            text=text,
+            role="user" if role == "user" else "assistant",
+            place=self._place,
+            session=routed.session,
+            is_off_record=routed.is_off_record,
+            attributes=None if is_whole else {"is_cut": True},
+        )
 
     @property
     def _answer_tokens(self) -> int:

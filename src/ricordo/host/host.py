@@ -54,9 +54,17 @@ class Told:
 class Host:
     """Open it with `async with Host(location, ...) as host`. The memory is one of its extensions."""
 
-    def __init__(self, location: str | Path, extensions: Sequence[Extension], *, settings: Settings,
-                 models: Models | None = None, clock: Clock | None = None, patience: Patience = _PATIENCE,
-                 tick_s: float = _TICK_S) -> None:  # fmt: skip
+    def __init__(
+        self,
+        location: str | Path,
+        extensions: Sequence[Extension],
+        *,
+        settings: Settings,
+        models: Models | None = None,
+        clock: Clock | None = None,
+        patience: Patience = _PATIENCE,
+        tick_s: float = _TICK_S,
+    ) -> None:
         """Args:
         location: of the store; the journal lies beside it.
         tick_s: how often it looks whether a session is over or a job is due, in seconds.

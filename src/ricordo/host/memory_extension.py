@@ -27,8 +27,9 @@ CONTEXT_PRIORITY = 50
 class MemoryExtension:
     """ToolProvider, ContextProvider, SchedulerProvider, MessageListener and HistoryProvider over one memory."""
 
-    def __init__(self, memory: Memory, settings: Settings, *, tools: Sequence[Tool] = (),
-                 all_owners: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self, memory: Memory, settings: Settings, *, tools: Sequence[Tool] = (), all_owners: bool = False
+    ) -> None:
         """Args:
         memory: open already; whoever opened it closes it.
         tools: what a model may call; made by whoever knows how a model calls.
@@ -43,9 +44,11 @@ class MemoryExtension:
             Planned(name=f"prune {self._whose}", cron=settings.prune_at),
         )
         self.manifest = Manifest(
-            name="memory", version=metadata.version("ricordo"), schedules=plans,
+            name="memory",
+            version=metadata.version("ricordo"),
+            schedules=plans,
             summary="A long-term memory: recall before each answer, knowledge of each conversation.",
-        )  # fmt: skip
+        )
 
     async def start(self, around: Around) -> None:
         """Listen for the ends of sessions."""
@@ -70,9 +73,7 @@ class MemoryExtension:
     async def hear(self, said: Said) -> None:
         """Record a message, durably; nothing of what is off the record."""
         if not said.is_off_record and said.text.strip():
-            await self._of(said.place).add(
-                said.text, role=said.role, session=said.session, attributes=said.attributes
-            )  # fmt: skip
+            await self._of(said.place).add(said.text, role=said.role, session=said.session, attributes=said.attributes)
 
     async def recent(self, place: Place, session: str, limit: int) -> Sequence[Turn]:
         """What was said in a session before, in order."""

@@ -16,9 +16,12 @@ class Models:
     """The models of a host by their part. Made when first asked for; an extension asks here, and never for keys."""
 
     def __init__(
-        self, settings: Settings, *, chat: str | ChatModel | None = None,
+        self,
+        settings: Settings,
+        *,
+        chat: str | ChatModel | None = None,
         consolidation: str | LanguageModel | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Args:
         chat: who answers; the setting `chat_model` where None, else the model that consolidates.
         consolidation: who turns conversations into knowledge; the setting `model` where None.

@@ -165,9 +165,7 @@ def _read(rows: Rows, place: Place) -> Standing | None:
 
 
 def _write(rows: Rows, place: Place, standing: Standing) -> None:
-    values = {
-        "session": standing.session, "last_at": standing.last_at, "is_off_record": int(standing.is_off_record)
-    }  # fmt: skip
+    values = {"session": standing.session, "last_at": standing.last_at, "is_off_record": int(standing.is_off_record)}
     rows.ask("conversation_put", {**_named(place), **values})
 
 

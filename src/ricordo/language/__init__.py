@@ -79,8 +79,9 @@ _KNOWN = (
 )
 
 
-def _served(provider: str, model: str, where: str, key: str | None, room: int,
-            patience: dict[str, Any]) -> LanguageModel:  # fmt: skip
+def _served(
+    provider: str, model: str, where: str, key: str | None, room: int, patience: dict[str, Any]
+) -> LanguageModel:
     from ricordo.http_json import Endpoint, bearer
 
     if provider == "anthropic":

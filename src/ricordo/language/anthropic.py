@@ -52,9 +52,12 @@ class AnthropicModel:
         """An answer piece by piece. Raises as `complete` does; UnavailableError also where it breaks off."""
         system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
         body = {
-            "model": self._model, "system": system, "max_tokens": max_tokens, "stream": True,
+            "model": self._model,
+            "system": system,
+            "max_tokens": max_tokens,
+            "stream": True,
             "messages": [{"role": turn.role, "content": turn.text} for turn in turns if turn.role != "system"],
-        }  # fmt: skip
+        }
         tokens_in, last = 0, Piece()
         async for event in stream_events(self._endpoint, "messages", body):
             piece = _read_piece(event)
@@ -93,8 +96,9 @@ def _read(answer: Any) -> Completion:
         used = answer.get("usage") or {}
         return Completion(
             text=json.dumps(called[0], ensure_ascii=False) if called else said,
-            tokens_in=int(used.get("input_tokens") or 0), tokens_out=int(used.get("output_tokens") or 0),
+            tokens_in=int(used.get("input_tokens") or 0),
+            tokens_out=int(used.get("output_tokens") or 0),
             ending=_ENDINGS.get(answer.get("stop_reason") or "", "done"),
-        )  # fmt: skip
+        )
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise UnavailableError("the model's server sent no answer that can be read") from error

@@ -21,9 +21,11 @@ def chosen(model: str | LanguageModel | None, settings: Settings) -> LanguageMod
     """
     provider = key_provider(model)
     return resolve(
-        model, api_key=None if provider is None else api_key(provider), timeout_s=settings.model_timeout_s,
+        model,
+        api_key=None if provider is None else api_key(provider),
+        timeout_s=settings.model_timeout_s,
         context_tokens=settings.model_context_tokens or None,
-    )  # fmt: skip
+    )
 
 
 def chosen_for_chat(model: str | LanguageModel | ChatModel | None, settings: Settings) -> ChatModel | None:

@@ -85,9 +85,11 @@ class LocalModel:
                 raise UnavailableError(f"{self.name} gave no answer: {type(error).__name__}") from error
         choice, used = answer["choices"][0], answer["usage"]
         return Completion(
-            text=choice["message"]["content"] or "", tokens_in=used["prompt_tokens"],
-            tokens_out=used["completion_tokens"], ending="cut" if choice["finish_reason"] == "length" else "done",
-        )  # fmt: skip
+            text=choice["message"]["content"] or "",
+            tokens_in=used["prompt_tokens"],
+            tokens_out=used["completion_tokens"],
+            ending="cut" if choice["finish_reason"] == "length" else "done",
+        )
 
     def _llama(self) -> Any:
         if self._loaded is None:

@@ -53,17 +53,23 @@ class OpenAIModel:
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
         """An answer piece by piece. Raises as `complete` does; UnavailableError also where it breaks off."""
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
-        body = {"model": self._model, "messages": messages, "stream": True, "stream_options": {"include_usage": True},
-                "max_completion_tokens" if self._is_openai else "max_tokens": max_tokens}  # fmt: skip
+        body = {
+            "model": self._model,
+            "messages": messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_completion_tokens" if self._is_openai else "max_tokens": max_tokens,
+        }
         last = Piece()
         async for event in stream_events(self._endpoint, "chat/completions", body):
             piece = _read_piece(event)
             if piece.text:
                 yield Piece(text=piece.text)
             last = Piece(
-                ended=piece.ended or last.ended, tokens_in=piece.tokens_in or last.tokens_in,
+                ended=piece.ended or last.ended,
+                tokens_in=piece.tokens_in or last.tokens_in,
                 tokens_out=piece.tokens_out or last.tokens_out,
-            )  # fmt: skip
+            )
         if last.ended is None:
             raise UnavailableError("the model's answer broke off")
         yield last
@@ -113,9 +119,11 @@ def _read(answer: Any) -> Completion:
         refused = bool(message.get("refusal"))
         ending: Ending = "refused" if refused else _ENDINGS.get(choice.get("finish_reason") or "", "done")
         return Completion(
-            text=text if isinstance(text, str) else json.dumps(text), tokens_in=_count(used, "prompt_tokens"),
-            tokens_out=_count(used, "completion_tokens"), ending=ending,
-        )  # fmt: skip
+            text=text if isinstance(text, str) else json.dumps(text),
+            tokens_in=_count(used, "prompt_tokens"),
+            tokens_out=_count(used, "completion_tokens"),
+            ending=ending,
+        )
     except (LookupError, TypeError, AttributeError) as error:
         raise UnavailableError("the model's server sent no answer that can be read") from error
 
@@ -130,9 +138,11 @@ def _read_piece(event: Any) -> Piece:
         ended = None if not why else _ENDINGS.get(why, "done")
         said = delta.get("content") or delta.get("refusal") or ""
         return Piece(
-            text=said if isinstance(said, str) else "", ended=ended, tokens_in=_count(used, "prompt_tokens"),
+            text=said if isinstance(said, str) else "",
+            ended=ended,
+            tokens_in=_count(used, "prompt_tokens"),
             tokens_out=_count(used, "completion_tokens"),
-        )  # fmt: skip
+        )
     except (LookupError, TypeError, AttributeError) as error:
         raise UnavailableError("the model's server sent no answer that can be read") from error
 

@@ -21,8 +21,9 @@ class ScriptedModel:
     Tokens are counted as a quarter of the characters where an answer does not say.
     """
 
-    def __init__(self, answers: Iterable[object] | Script, *, name: str = "scripted",
-                 context_tokens: int = 8_192) -> None:  # fmt: skip
+    def __init__(
+        self, answers: Iterable[object] | Script, *, name: str = "scripted", context_tokens: int = 8_192
+    ) -> None:
         self.name = name
         self.context_tokens = context_tokens
         self.prompts: list[Sequence[Turn]] = []

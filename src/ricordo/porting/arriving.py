@@ -30,8 +30,9 @@ class Hands:
     place: Path
 
 
-async def bring(path: Path, *, format: str | None, importing: Importing, hands: Hands, progress: Progress | None,
-                dry_run: bool) -> ImportReport:  # fmt: skip
+async def bring(
+    path: Path, *, format: str | None, importing: Importing, hands: Hands, progress: Progress | None, dry_run: bool
+) -> ImportReport:
     """Tell the format, read it, record what it holds.
 
     Raises:

@@ -78,9 +78,15 @@ class _Counts:
         self.refused += outcome.refused
 
 
-async def bring_in(parsed: Parsed, importing: Importing, *, write: Callable[[Decide], Awaitable[Outcome]],
-                   read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]], progress: Progress | None,
-                   dry_run: bool) -> ImportReport:  # fmt: skip
+async def bring_in(
+    parsed: Parsed,
+    importing: Importing,
+    *,
+    write: Callable[[Decide], Awaitable[Outcome]],
+    read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]],
+    progress: Progress | None,
+    dry_run: bool,
+) -> ImportReport:
     """Record what a file holds. A dry run decides the same and writes nothing.
 
     Args:

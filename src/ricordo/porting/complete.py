@@ -124,8 +124,9 @@ Derive = Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
 """Writes rows as they are, in one transaction."""
 
 
-async def put_back(export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None,
-                   derive: Derive) -> ImportReport | None:  # fmt: skip
+async def put_back(
+    export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None, derive: Derive
+) -> ImportReport | None:
     """Fill an empty store of the same owner exactly as it was, in one step, or not at all: None where that cannot be,
     since the store holds something, the export is another's, or somebody altered a line of it.
     """
@@ -138,8 +139,9 @@ async def put_back(export: Unpacked, *, scope: Scope, rules: TextRules, progress
         return None
 
 
-def _filled(tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules,
-            progress: Progress | None) -> ImportReport:  # fmt: skip
+def _filled(
+    tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None
+) -> ImportReport:
     """Raises:
     NotAsItWasError: it would not be as it was; what was written is taken back with it.
     """
@@ -156,9 +158,15 @@ def _filled(tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules,
         raise NotAsItWasError
     messages = sum(node.type == "episodic" for node in held.nodes)
     return ImportReport(
-        format=NAME, read=len(held.nodes), added=len(held.nodes), messages=messages, facts=len(held.nodes) - messages,
-        people=len(held.entities), relations=len(held.relations), links=len(held.edges),
-    )  # fmt: skip
+        format=NAME,
+        read=len(held.nodes),
+        added=len(held.nodes),
+        messages=messages,
+        facts=len(held.nodes) - messages,
+        people=len(held.entities),
+        relations=len(held.relations),
+        links=len(held.edges),
+    )
 
 
 def _leave_models_out(path: Path) -> None:
@@ -208,9 +216,15 @@ def _ties(held: Everything, names: Mapping[str, str]) -> tuple[Tie, ...]:
 
 def _said(node: Node, place: str) -> Said:
     message = Message(
-        text=node.content, role=node.role or "user", speaker=node.speaker, session=node.session, at=node.event_time,
-        id=node.id, origin=_origin(node), attributes=node.attributes,
-    )  # fmt: skip
+        text=node.content,
+        role=node.role or "user",
+        speaker=node.speaker,
+        session=node.session,
+        at=node.event_time,
+        id=node.id,
+        origin=_origin(node),
+        attributes=node.attributes,
+    )
     return Said(message=message, tags=node.tags, place=place)
 
 
@@ -221,11 +235,26 @@ def _origin(node: Node) -> Origin:
 
 def _known(node: Node, place: str) -> Known:
     fact = Fact(
-        content=node.content, type=node.type, category=node.category, about=node.about, tags=node.tags,
-        attributes=node.attributes, expires=node.expires_at, confidence=node.confidence, valid_from=node.valid_from,
-        session=node.session, origin=_origin(node), id=node.id,
-    )  # fmt: skip
+        content=node.content,
+        type=node.type,
+        category=node.category,
+        about=node.about,
+        tags=node.tags,
+        attributes=node.attributes,
+        expires=node.expires_at,
+        confidence=node.confidence,
+        valid_from=node.valid_from,
+        session=node.session,
+        origin=_origin(node),
+        id=node.id,
+    )
     return Known(
-        fact=fact, at=node.event_time, closed=node.closed_reason, ended=node.valid_until, score=node.score,
-        decay_rate=node.decay_rate, in_chat=bool(node.chat), place=place,
-    )  # fmt: skip
+        fact=fact,
+        at=node.event_time,
+        closed=node.closed_reason,
+        ended=node.valid_until,
+        score=node.score,
+        decay_rate=node.decay_rate,
+        in_chat=bool(node.chat),
+        place=place,
+    )

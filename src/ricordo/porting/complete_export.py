@@ -44,6 +44,12 @@ def write(path: Path, snapshot: Snapshot, *, scope: Scope, progress: Progress | 
     if progress is not None:
         progress(written, written)
     return ExportReport(
-        format=NAME, path=str(path), facts=counts[MEMORIES], messages=counts[EPISODES], closed=counts[ARCHIVE],
-        people=counts[ENTITIES], commits=counts[COMMITS], bytes=path.stat().st_size,
-    )  # fmt: skip
+        format=NAME,
+        path=str(path),
+        facts=counts[MEMORIES],
+        messages=counts[EPISODES],
+        closed=counts[ARCHIVE],
+        people=counts[ENTITIES],
+        commits=counts[COMMITS],
+        bytes=path.stat().st_size,
+    )

@@ -19,9 +19,15 @@ from ricordo.porting.records import Parsed, Reader, Said, label, moment
 from ricordo.porting.sources import Material
 
 ROLES: Mapping[str, Role] = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
-    "system": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "tool",
+}
 
 
 def is_locomo(material: Material) -> bool:
@@ -76,8 +82,7 @@ def _chat(row: Mapping[str, Any]) -> Iterator[Message]:
     if role not in ROLES:
         raise InvalidError(f"role {role!r} is unknown")
     time = next(
-        (row[name] for name in ("time", "at", "timestamp", "date", "created_at") if row.get(name) is not None),
-        None,
+        (row[name] for name in ("time", "at", "timestamp", "date", "created_at") if row.get(name) is not None), None
     )
     yield Message(
         text=text,

@@ -37,21 +37,37 @@ FORMATS: tuple[Format, ...] = (
     Format(name=complete.NAME, about="everything that Ricordo exports", fits=complete.fits, read=complete.read),
     Format(name=chatgpt.NAME, about="ChatGPT's export", fits=chatgpt.fits, read=chatgpt.read),
     Format(name=claude.NAME, about="Claude's export", fits=claude.fits, read=claude.read),
-    Format(name=memories_jsonl.NAME, about="memories.jsonl, archive.jsonl and people.jsonl", fits=memories_jsonl.fits,
-           read=memories_jsonl.read),
-    Format(name=memories_sqlite.NAME, about="a SQLite table of memories", fits=memories_sqlite.fits,
-           read=memories_sqlite.read),
-    Format(name=mcp_graph.NAME, about="the MCP reference server's knowledge graph", fits=mcp_graph.fits,
-           read=mcp_graph.read),
+    Format(
+        name=memories_jsonl.NAME,
+        about="memories.jsonl, archive.jsonl and people.jsonl",
+        fits=memories_jsonl.fits,
+        read=memories_jsonl.read,
+    ),
+    Format(
+        name=memories_sqlite.NAME,
+        about="a SQLite table of memories",
+        fits=memories_sqlite.fits,
+        read=memories_sqlite.read,
+    ),
+    Format(
+        name=mcp_graph.NAME,
+        about="the MCP reference server's knowledge graph",
+        fits=mcp_graph.fits,
+        read=mcp_graph.read,
+    ),
     Format(name=mem0.NAME, about="mem0's memories and history", fits=mem0.fits, read=mem0.read),
-    Format(name=langgraph_store.NAME, about="a LangGraph store", fits=langgraph_store.fits,
-           read=langgraph_store.read),
+    Format(name=langgraph_store.NAME, about="a LangGraph store", fits=langgraph_store.fits, read=langgraph_store.read),
     Format(name="locomo", about="the LoCoMo set", fits=conversations.is_locomo, read=conversations.read_locomo),
-    Format(name="chat", about="JSON lines of role or speaker, text, time and session", fits=conversations.is_chat,
-           read=conversations.read_chat),
-    Format(name=markdown_memory.NAME, about="MEMORY.md and the like", fits=markdown_memory.fits,
-           read=markdown_memory.read),
-)  # fmt: skip
+    Format(
+        name="chat",
+        about="JSON lines of role or speaker, text, time and session",
+        fits=conversations.is_chat,
+        read=conversations.read_chat,
+    ),
+    Format(
+        name=markdown_memory.NAME, about="MEMORY.md and the like", fits=markdown_memory.fits, read=markdown_memory.read
+    ),
+)
 """Those of the most telling marks first."""
 
 

@@ -16,10 +16,18 @@ from ricordo.store.sqlite.leaving import Holdings
 NAME = "markdown"
 
 _HEADINGS: Mapping[Category | None, str] = {
-    "identity": "Identity", "preference": "Preferences", "relationship": "Relationships", "knowledge": "Knowledge",
-    "task": "Tasks", "event": "Events", "context": "Context", "observation": "Observations",
-    "reflection": "Reflections", "summary": "Summaries", None: "Notes",
-}  # fmt: skip
+    "identity": "Identity",
+    "preference": "Preferences",
+    "relationship": "Relationships",
+    "knowledge": "Knowledge",
+    "task": "Tasks",
+    "event": "Events",
+    "context": "Context",
+    "observation": "Observations",
+    "reflection": "Reflections",
+    "summary": "Summaries",
+    None: "Notes",
+}
 _ORDER = {category: place for place, category in enumerate(_HEADINGS)}
 _NOTE = "<!-- Written by Ricordo. `ricordo import` reads it back; the comments hold what headings cannot. -->"
 
@@ -44,9 +52,14 @@ def write(path: Path, held: Holdings, *, zone: ZoneInfo) -> ExportReport:
         with new_folder(path) as folder:
             files = _write_folder(folder, pages, zone)
     return ExportReport(
-        format=NAME, path=str(path), facts=len(held.facts), people=len(pages) - 1, relations=len(held.relations),
-        files=files, bytes=_size(path),
-    )  # fmt: skip
+        format=NAME,
+        path=str(path),
+        facts=len(held.facts),
+        people=len(pages) - 1,
+        relations=len(held.relations),
+        files=files,
+        bytes=_size(path),
+    )
 
 
 def _size(path: Path) -> int:

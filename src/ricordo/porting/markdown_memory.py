@@ -25,14 +25,48 @@ from ricordo.words.kinship import known_relation
 NAME = "markdown"
 
 _SUFFIXES = (".md", ".markdown", ".mdown")
-_NAMELESS = frozenset((
-    "memory", "memories", "notes", "note", "long term memory", "log", "daily log", "journal", "misc", "other",
-    "general", "facts", "important", "everything else", "index", "память", "заметки", "факты", "разное",
-))  # fmt: skip
-_PEOPLE = frozenset((
-    "people", "contacts", "family", "friends", "colleagues", "team", "relationships", "persons", "about people",
-    "люди", "семья", "друзья", "контакты", "коллеги", "things",
-))  # fmt: skip
+_NAMELESS = frozenset(
+    (
+        "memory",
+        "memories",
+        "notes",
+        "note",
+        "long term memory",
+        "log",
+        "daily log",
+        "journal",
+        "misc",
+        "other",
+        "general",
+        "facts",
+        "important",
+        "everything else",
+        "index",
+        "память",
+        "заметки",
+        "факты",
+        "разное",
+    )
+)
+_PEOPLE = frozenset(
+    (
+        "people",
+        "contacts",
+        "family",
+        "friends",
+        "colleagues",
+        "team",
+        "relationships",
+        "persons",
+        "about people",
+        "люди",
+        "семья",
+        "друзья",
+        "контакты",
+        "коллеги",
+        "things",
+    )
+)
 _SELF = frozenset(("me", "user", "the user", "myself", "owner", "human", "you", "я", "пользователь", "обо мне"))
 _KINDS: tuple[tuple[Category, frozenset[str]], ...] = (
     ("preference", frozenset(("preference", "preferences", "likes", "dislikes", "предпочтения"))),
@@ -69,9 +103,11 @@ def read(material: Material, reader: Reader) -> Parsed:
         file = material.text(name)
         reading.file(file.name, file.text)
     return Parsed(
-        format=NAME, people=tuple(reading.people.values()), facts=tuple(reading.facts.values()),
+        format=NAME,
+        people=tuple(reading.people.values()),
+        facts=tuple(reading.facts.values()),
         refused=tuple(reading.refused),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +171,12 @@ class _Reading:
         """Somebody or something as Ricordo wrote it down."""
         name, relation = str(said["name"]), said.get("relation")
         self.people[name] = Person(
-            name=name, type=entity_type(said.get("type")), aliases=texts_of(said.get("aliases")),
-            relation=str(relation) if relation else None, place=where,
-        )  # fmt: skip
+            name=name,
+            type=entity_type(said.get("type")),
+            aliases=texts_of(said.get("aliases")),
+            relation=str(relation) if relation else None,
+            place=where,
+        )
         return name
 
     def _person(self, text: str, above: _Place, where: str) -> str | None:
@@ -177,9 +216,12 @@ class _Reading:
             )
             at = said.get("at") or entry.at or place.at
             self.facts[fact.id or ""] = Known(
-                fact=fact, at=at, place=where, score=number_in(said.get("score"), -10.0, 10.0, otherwise=0.0),
+                fact=fact,
+                at=at,
+                place=where,
+                score=number_in(said.get("score"), -10.0, 10.0, otherwise=0.0),
                 decay_rate=0.0 if said.get("confirmed") is True else None,
-            )  # fmt: skip
+            )
         except (TypeError, ValueError) as error:
             self.refused.append(f"{where}: its comment cannot be read: {error}")
 

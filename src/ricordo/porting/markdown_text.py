@@ -158,9 +158,8 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
             if not (down_to > item.indent and _is_title(_joined(item))):
                 yield Item(text=_joined(item), line=item.line, under=tuple(each for each in above if each))
     pending[:] = [
-        item for item in pending
-        if item.indent < down_to and (item.indent != _PARAGRAPH or _is_title(_joined(item)))
-    ]  # fmt: skip
+        item for item in pending if item.indent < down_to and (item.indent != _PARAGRAPH or _is_title(_joined(item)))
+    ]
 
 
 def _joined(item: _Open) -> str:

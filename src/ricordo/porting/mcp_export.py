@@ -40,6 +40,11 @@ def write(path: Path, held: Holdings, *, owner: str) -> ExportReport:
     with new_file(path) as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return ExportReport(
-        format=NAME, path=str(path), facts=len(held.facts), people=len(kinds), relations=len(held.relations),
-        files=1, bytes=path.stat().st_size,
-    )  # fmt: skip
+        format=NAME,
+        path=str(path),
+        facts=len(held.facts),
+        people=len(kinds),
+        relations=len(held.relations),
+        files=1,
+        bytes=path.stat().st_size,
+    )

@@ -161,6 +161,5 @@ class _Reading:
             if self.present and memory not in self.present and known.closed is None:
                 self.facts[identity] = replace(known, closed="forgotten")
         return Parsed(
-            format=NAME, facts=tuple(self.facts.values()), links=tuple(self.links.values()),
-            refused=tuple(self.refused),
-        )  # fmt: skip
+            format=NAME, facts=tuple(self.facts.values()), links=tuple(self.links.values()), refused=tuple(self.refused)
+        )

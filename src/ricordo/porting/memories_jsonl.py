@@ -34,8 +34,11 @@ NAME = "memories-jsonl"
 
 _FILES = ("people.jsonl", "memories.jsonl", "archive.jsonl")
 _REASONS: Mapping[str, ClosedReason] = {
-    "superseded": "superseded", "expired": "expired", "ephemeral_decay": "decayed", "forgotten": "forgotten",
-}  # fmt: skip
+    "superseded": "superseded",
+    "expired": "expired",
+    "ephemeral_decay": "decayed",
+    "forgotten": "forgotten",
+}
 
 Rows = list[tuple[str, dict[str, Any]]]
 
@@ -69,9 +72,10 @@ def _rows(material: Material) -> tuple[Rows, list[str]]:
     refused = [f"{name}{each}" for name, lines in files for each in lines.refused]
     newest = {(str(row.get("id")), "content" in row): place for place, row in rows if row.get("id") is not None}
     kept = [
-        (place, row) for place, row in rows
+        (place, row)
+        for place, row in rows
         if row.get("id") is None or newest[str(row["id"]), "content" in row] == place
-    ]  # fmt: skip
+    ]
     return kept, refused
 
 

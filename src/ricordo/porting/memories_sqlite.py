@@ -34,8 +34,11 @@ from ricordo.porting.sources import Material
 NAME = "memories-sqlite"
 
 _KINDS: Mapping[str, Category | None] = {
-    "fact": None, "preference": "preference", "reflection": "reflection", "summary": "summary",
-}  # fmt: skip
+    "fact": None,
+    "preference": "preference",
+    "reflection": "reflection",
+    "summary": "summary",
+}
 _MOST_SCORE = 10.0
 
 Row = Mapping[str, Any]
@@ -108,14 +111,23 @@ class _Reading:
             raise InvalidError(f"kind {kind!r} is unknown")
         ended = moment(row.get("valid_until"), name="valid_until")
         fact = Fact(
-            content=content, category=_KINDS[kind], tags=texts_of(row.get("tags")), attributes=attributes,
-            about=self._about(row), confidence=number_in(row.get("confidence"), 0.0, 1.0, otherwise=1.0),
-            origin="import", id=identity,
-        )  # fmt: skip
+            content=content,
+            category=_KINDS[kind],
+            tags=texts_of(row.get("tags")),
+            attributes=attributes,
+            about=self._about(row),
+            confidence=number_in(row.get("confidence"), 0.0, 1.0, otherwise=1.0),
+            origin="import",
+            id=identity,
+        )
         self.facts[identity] = Known(
-            fact=fact, at=at, ended=ended, closed=_closed(row, is_over=ended is not None), place=place,
+            fact=fact,
+            at=at,
+            ended=ended,
+            closed=_closed(row, is_over=ended is not None),
+            place=place,
             decay_rate=number_in(row.get("decay_rate"), 0.0, 10.0, otherwise=0.1),
-        )  # fmt: skip
+        )
 
     def _rests_on(self, row: Row, attributes: Mapping[str, Any], identity: str, place: str) -> None:
         for each in texts_of(row.get("source_ids")):
@@ -123,16 +135,28 @@ class _Reading:
         if label(attributes.get("supersedes")) is not None:
             self.pairs.append((identity, str(attributes["supersedes"]), "supersedes", place))
 
-    def _said(self, place: str, row: Row, content: str, identity: str, at: datetime | str | None,
-              attributes: Mapping[str, Any]) -> None:  # fmt: skip
+    def _said(
+        self,
+        place: str,
+        row: Row,
+        content: str,
+        identity: str,
+        at: datetime | str | None,
+        attributes: Mapping[str, Any],
+    ) -> None:
         role = str(attributes.get("role") or "user")
         self.messages[identity] = Said(
             message=Message(
-                text=content, role="assistant" if role in ("assistant", "agent") else "user", at=at, id=identity,
-                session=label(attributes.get("session_id")), origin="import", attributes=attributes,
+                text=content,
+                role="assistant" if role in ("assistant", "agent") else "user",
+                at=at,
+                id=identity,
+                session=label(attributes.get("session_id")),
+                origin="import",
+                attributes=attributes,
             ),
             place=place,
-        )  # fmt: skip
+        )
 
     def _about(self, row: Row) -> tuple[str, ...]:
         wanted = texts_of(row.get("entity_ids"))
@@ -152,13 +176,20 @@ class _Reading:
         identity = self.ids[str(row.get("id"))] = self.reader.id_of(NAME, row.get("id"), content)
         kept = {key: row[key] for key in ("narrative_id", "task_id", "source") if row.get(key) is not None}
         fact = Fact(
-            content=content, tags=texts_of(row.get("tags")), attributes={**kept, "source_id": label(row.get("id"))},
-            session=label(row.get("session_id")), origin="import", id=identity,
-        )  # fmt: skip
+            content=content,
+            tags=texts_of(row.get("tags")),
+            attributes={**kept, "source_id": label(row.get("id"))},
+            session=label(row.get("session_id")),
+            origin="import",
+            id=identity,
+        )
         self.facts[identity] = Known(
-            fact=fact, at=moment(row.get("created_at"), name="created_at"), place=place, closed=_closed(row),
+            fact=fact,
+            at=moment(row.get("created_at"), name="created_at"),
+            place=place,
+            closed=_closed(row),
             score=number_in(row.get("score"), -_MOST_SCORE, _MOST_SCORE, otherwise=0.0),
-        )  # fmt: skip
+        )
 
     def parsed(self) -> Parsed:
         """All of it. What another memory supersedes had merely been given little confidence: it is closed."""
@@ -172,9 +203,13 @@ class _Reading:
             if target in self.ids
         ]
         return Parsed(
-            format=NAME, people=tuple(self.people), messages=tuple(self.messages.values()),
-            facts=tuple(self.facts.values()), links=tuple(links), refused=tuple(self.refused),
-        )  # fmt: skip
+            format=NAME,
+            people=tuple(self.people),
+            messages=tuple(self.messages.values()),
+            facts=tuple(self.facts.values()),
+            links=tuple(links),
+            refused=tuple(self.refused),
+        )
 
 
 def _content(row: Row) -> str:

@@ -191,15 +191,39 @@ def number_in(given: object, least: float, most: float, *, otherwise: float) -> 
 
 
 _ENTITY_TYPES: Mapping[str, EntityType] = {
-    "person": "person", "people": "person", "human": "person", "user": "person", "contact": "person",
-    "customer": "person", "friend": "person", "family": "person", "character": "person",
-    "project": "project", "product": "project", "repository": "project", "codebase": "project",
-    "org": "organization", "organization": "organization", "organisation": "organization", "company": "organization",
-    "team": "organization", "institution": "organization", "employer": "organization", "school": "organization",
-    "place": "place", "location": "place", "city": "place", "country": "place",
-    "tool": "tool", "software": "tool", "library": "tool", "framework": "tool", "technology": "tool",
-    "service": "tool", "programming_language": "tool",
-}  # fmt: skip
+    "person": "person",
+    "people": "person",
+    "human": "person",
+    "user": "person",
+    "contact": "person",
+    "customer": "person",
+    "friend": "person",
+    "family": "person",
+    "character": "person",
+    "project": "project",
+    "product": "project",
+    "repository": "project",
+    "codebase": "project",
+    "org": "organization",
+    "organization": "organization",
+    "organisation": "organization",
+    "company": "organization",
+    "team": "organization",
+    "institution": "organization",
+    "employer": "organization",
+    "school": "organization",
+    "place": "place",
+    "location": "place",
+    "city": "place",
+    "country": "place",
+    "tool": "tool",
+    "software": "tool",
+    "library": "tool",
+    "framework": "tool",
+    "technology": "tool",
+    "service": "tool",
+    "programming_language": "tool",
+}
 
 
 def entity_type(given: object) -> EntityType:
@@ -208,10 +232,18 @@ def entity_type(given: object) -> EntityType:
 
 
 _CATEGORIES: Mapping[str, Category] = {
-    "preference": "preference", "identity": "identity", "relationship": "relationship", "knowledge": "knowledge",
-    "context": "context", "event": "event", "task": "task", "observation": "observation",
-    "reflection": "reflection", "summary": "summary", "preferences": "preference",
-}  # fmt: skip
+    "preference": "preference",
+    "identity": "identity",
+    "relationship": "relationship",
+    "knowledge": "knowledge",
+    "context": "context",
+    "event": "event",
+    "task": "task",
+    "observation": "observation",
+    "reflection": "reflection",
+    "summary": "summary",
+    "preferences": "preference",
+}
 
 
 def category_of(given: object) -> Category | None:

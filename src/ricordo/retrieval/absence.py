@@ -16,8 +16,14 @@ from ricordo.store.sqlite.graph import lines
 from ricordo.words import index_terms
 
 
-def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None, ranking: Ranking,
-               weighed: Sequence[Ranked], judged: Judged | None = None) -> Absence:  # fmt: skip
+def absence_of(
+    look: Lookup,
+    seeds: Mapping[str, Candidates],
+    pool: Pool | None,
+    ranking: Ranking,
+    weighed: Sequence[Ranked],
+    judged: Judged | None = None,
+) -> Absence:
     """Where the memory that `why_not` names stands in a search, or where it fell out."""
     asked = look.plan.query.why_not or ""
     node = look.snapshot.node(look.scope, asked)
@@ -40,16 +46,22 @@ def absence_of(look: Lookup, seeds: Mapping[str, Candidates], pool: Pool | None,
     if judged is not None and node.key in judged.reasons:
         detail = f"{rank} of {len(ranking.totals)} candidates, relevance {judged.relevance[node.key]:.1f}: "
         return Absence(
-            id=node.id, stage="not relevant", rank=rank, shares=ranking.told(weighed[rank - 1]),
+            id=node.id,
+            stage="not relevant",
+            rank=rank,
+            shares=ranking.told(weighed[rank - 1]),
             detail=detail + judged.reasons[node.key],
-        )  # fmt: skip
+        )
     shown = rank <= look.plan.query.limit
     beaten = "" if rank == 1 else f", {weighed[rank - 2].score - weighed[rank - 1].score:.3f} behind the one before it"
     return Absence(
-        id=node.id, stage="found" if shown else "ranked below", rank=rank, shares=ranking.told(weighed[rank - 1]),
+        id=node.id,
+        stage="found" if shown else "ranked below",
+        rank=rank,
+        shares=ranking.told(weighed[rank - 1]),
         detail=f"{rank} of {len(ranking.totals)} candidates{beaten}"
         + ("" if shown else f"; only {look.plan.query.limit} were asked for"),
-    )  # fmt: skip
+    )
 
 
 def _left_out(look: Lookup, node: Node) -> str:
@@ -118,9 +130,13 @@ def _cosine(look: Lookup, node: Node) -> float | None:
     for model, question in look.plan.vectors.items():
         if question.vector is not None:
             rows = look.vectors.vectors(
-                look.snapshot, np.array([node.key], np.int64), model=model, dimension=len(question.vector),
-                spaces=look.snapshot.visible(look.scope), shelves=look.plan.shelves,
-            )  # fmt: skip
+                look.snapshot,
+                np.array([node.key], np.int64),
+                model=model,
+                dimension=len(question.vector),
+                spaces=look.snapshot.visible(look.scope),
+                shelves=look.plan.shelves,
+            )
             if not np.isnan(rows[0, 0]):
                 return float(rows[0] @ question.vector)
     return None

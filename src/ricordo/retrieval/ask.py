@@ -126,16 +126,21 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf
     return results_of(found, plan, embedding_ms=embedding_ms, degraded=question.degraded, traced=traced)
 
 
-async def _found(asking: Asking, query: Query, question: Question, *, until: float, traced: bool,
-                 as_of: past.AsOf) -> tuple[Found, Plan] | None:  # fmt: skip
+async def _found(
+    asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: past.AsOf
+) -> tuple[Found, Plan] | None:
     """What a snapshot gives for a question, and the plan it was asked by; None where the question does not fit it."""
     from ricordo.retrieval.search import find
 
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(
-        query, now=asking.now, interval=interval, vectors=question.vectors, intent=question.intent,
+        query,
+        now=asking.now,
+        interval=interval,
+        vectors=question.vectors,
+        intent=question.intent,
         weighing=asking.weighing,
-    )  # fmt: skip
+    )
     if as_of is not None:
         found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
         return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
@@ -147,9 +152,14 @@ async def _found(asking: Asking, query: Query, question: Question, *, until: flo
         if not question.fits(snapshot):
             return None
         return find(
-            snapshot, plan, scope=asking.scope, vectors=asking.vectors, zone=asking.zone, traced=traced,
+            snapshot,
+            plan,
+            scope=asking.scope,
+            vectors=asking.vectors,
+            zone=asking.zone,
+            traced=traced,
             until=max(until, time.monotonic() + _GRACE_S),
-        )  # fmt: skip
+        )
 
     answer = await asking.read(look, "narrowed search" if plan.filter(None).narrows else "search")
     return None if answer is None else (answer, plan)

@@ -23,13 +23,50 @@ _QUESTION_CHARACTERS = 2_000
 _ASKING = frozenset(
     term
     for word in (
-        "know", "tell", "everything", "anything", "something", "all", "remember", "remind", "say", "said", "describe",
-        "note", "noted", "information", "info", "please", "mind", "keep", "need", "talk", "explain", "give", "list",
-        "знать", "знаешь", "знаем", "известно", "рассказать", "расскажи", "рассказывай", "помнить", "помнишь",
-        "помним", "напомни", "напомнить", "все", "всё", "скажи", "говорили", "пожалуйста", "информация",
+        "know",
+        "tell",
+        "everything",
+        "anything",
+        "something",
+        "all",
+        "remember",
+        "remind",
+        "say",
+        "said",
+        "describe",
+        "note",
+        "noted",
+        "information",
+        "info",
+        "please",
+        "mind",
+        "keep",
+        "need",
+        "talk",
+        "explain",
+        "give",
+        "list",
+        "знать",
+        "знаешь",
+        "знаем",
+        "известно",
+        "рассказать",
+        "расскажи",
+        "рассказывай",
+        "помнить",
+        "помнишь",
+        "помним",
+        "напомни",
+        "напомнить",
+        "все",
+        "всё",
+        "скажи",
+        "говорили",
+        "пожалуйста",
+        "информация",
     )
     for term in index_terms(word)
-)  # fmt: skip
+)
 
 _PARTS = re.compile(r"[,;:?!]|\b(?:and|or|but|и|или|а|но)\b", re.I)
 

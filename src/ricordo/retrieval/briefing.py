@@ -54,8 +54,9 @@ class Beside:
     replies: Mapping[str, Node] = field(default_factory=dict)
 
 
-async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None,
-                as_of: past.AsOf = None) -> Context:  # fmt: skip
+async def brief(
+    asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: past.AsOf = None
+) -> Context:
     """Raises:
     InvalidError: the budget is no positive number.
     """
@@ -92,10 +93,12 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
         sources.update(dict.fromkeys(keys))
     rested_on = told(snapshot, snapshot.nodes(scope, sources))
     return Beside(
-        before=before, profiles=_profiles(snapshot, scope, prompt, facts, now=now),
+        before=before,
+        profiles=_profiles(snapshot, scope, prompt, facts, now=now),
         people=known_people(snapshot, scope, most=_PEOPLE),
-        sources=tuple(rested_on[key] for key in sources if key in rested_on), replies=_replies(snapshot, scope, hits),
-    )  # fmt: skip
+        sources=tuple(rested_on[key] for key in sources if key in rested_on),
+        replies=_replies(snapshot, scope, hits),
+    )
 
 
 def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
@@ -124,8 +127,9 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
     return tuple(profile(snapshot, scope, each, now=now, limit=limit) for each in list(chosen)[:_PROFILES])
 
 
-def drafted(hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int,
-            zone: ZoneInfo) -> dict[ContextName, list[ContextLine]]:  # fmt: skip
+def drafted(
+    hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int, zone: ZoneInfo
+) -> dict[ContextName, list[ContextLine]]:
     """All lines there could be, the best of each section first. Pure."""
 
     def quotable(nodes: Sequence[Node]) -> list[Hit]:

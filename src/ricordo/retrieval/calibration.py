@@ -52,9 +52,15 @@ class _Kept:
 class Floors:
     """The floors of the callers of one opened store. Belongs to the event loop it is made in."""
 
-    def __init__(self, store: Store, *, vectors: Callable[[], VectorShelves],
-                 embedder_of: Callable[[int], Embedder | None], is_settled: Callable[[], bool],
-                 beside: Callable[[Coroutine[None, None, None]], object]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        store: Store,
+        *,
+        vectors: Callable[[], VectorShelves],
+        embedder_of: Callable[[int], Embedder | None],
+        is_settled: Callable[[], bool],
+        beside: Callable[[Coroutine[None, None, None]], object],
+    ) -> None:
         self._store = store
         self._vectors = vectors
         self._embedder_of = embedder_of
@@ -115,8 +121,9 @@ class Floors:
             await self._keep(scope, floor)
         return floor
 
-    def _found(self, snapshot: Snapshot, *, scope: Scope, model: int,
-               asked: Sequence[tuple[str, Embedded | None]]) -> list[Floats]:  # fmt: skip
+    def _found(
+        self, snapshot: Snapshot, *, scope: Scope, model: int, asked: Sequence[tuple[str, Embedded | None]]
+    ) -> list[Floats]:
         from ricordo.retrieval.search import measured
 
         found = []
@@ -169,8 +176,12 @@ def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
     snapshot.rows(
         "floor_put",
         {
-            "spaces": json.dumps(snapshot.visible(scope)), "model": floor.model, "rule": RULE, "count": floor.count,
-            "middle": json.dumps(floor.middle), "spread": json.dumps(floor.spread),
+            "spaces": json.dumps(snapshot.visible(scope)),
+            "model": floor.model,
+            "rule": RULE,
+            "count": floor.count,
+            "middle": json.dumps(floor.middle),
+            "spread": json.dumps(floor.spread),
             "chance": floor.chance,
         },
-    )  # fmt: skip
+    )

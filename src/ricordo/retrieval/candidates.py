@@ -114,9 +114,14 @@ def meaning(look: Lookup) -> Candidates:
         if question.vector is None or look.plan.query.archived:
             continue
         keys, scores = look.vectors.nearest(
-            look.snapshot, question.vector, model=model, spaces=spaces, shelves=look.plan.shelves, limit=_BY_MEANING,
+            look.snapshot,
+            question.vector,
+            model=model,
+            spaces=spaces,
+            shelves=look.plan.shelves,
+            limit=_BY_MEANING,
             among=look.allowed,
-        )  # fmt: skip
+        )
         nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
         found |= {key: max(score, found.get(key, score)) for key, score in nearest.items()} if found else nearest
     return found
@@ -136,5 +141,8 @@ def time(look: Lookup) -> Candidates:
 
 
 STRATEGIES: Mapping[str, Callable[[Lookup], Candidates]] = {
-    "words": words, "meaning": meaning, "time": time, "entity": entity,
-}  # fmt: skip
+    "words": words,
+    "meaning": meaning,
+    "time": time,
+    "entity": entity,
+}

@@ -36,8 +36,9 @@ def budget_for(complexity: str, *, usual: int) -> int:
     return int(usual * _BY_COMPLEXITY[complexity])
 
 
-def assemble(drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter,
-             complexity: str) -> Context:  # fmt: skip
+def assemble(
+    drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter, complexity: str
+) -> Context:
     """The lines that fit, the first of each section being its best; no text where none of them says anything.
 
     Args:
@@ -58,8 +59,9 @@ def assemble(drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int
                 mine, used = mine + cost, used + more
     sections = tuple(
         ContextSection(name=name, title=SECTIONS[name][0], lines=_in_order(name, drafts[name], places))
-        for name, places in taken.items() if places
-    )  # fmt: skip
+        for name, places in taken.items()
+        if places
+    )
     if not any(section.name in _SPEAKING for section in sections):
         return Context(text=None, tokens=0, budget=budget, complexity=complexity)
     parts = [part for each in sections for part in (f"## {each.title}", *(line.text for line in each.lines))]

@@ -25,29 +25,62 @@ if TYPE_CHECKING:
 
 EXEMPLARS: Mapping[Intent, tuple[str, ...]] = {
     "why": (
-        "Why did she do that?", "What was the reason for the decision?", "How come they changed their mind?",
-        "What made him leave?", "What caused the problem?", "Why is it done this way?", "What motivated them to start?",
-        "Почему она так поступила?", "По какой причине это решили?", "Зачем они это сделали?",
-        "Из-за чего возникла проблема?", "Что заставило его уйти?",
+        "Why did she do that?",
+        "What was the reason for the decision?",
+        "How come they changed their mind?",
+        "What made him leave?",
+        "What caused the problem?",
+        "Why is it done this way?",
+        "What motivated them to start?",
+        "Почему она так поступила?",
+        "По какой причине это решили?",
+        "Зачем они это сделали?",
+        "Из-за чего возникла проблема?",
+        "Что заставило его уйти?",
     ),
     "when": (
-        "When did it happen?", "What date was the meeting?", "In which year did they move?", "How long ago was that?",
-        "What time does it start?", "On what day is the appointment?", "Since when has he worked there?",
-        "Когда это случилось?", "В каком году они переехали?", "Как давно это было?", "Во сколько начало?",
+        "When did it happen?",
+        "What date was the meeting?",
+        "In which year did they move?",
+        "How long ago was that?",
+        "What time does it start?",
+        "On what day is the appointment?",
+        "Since when has he worked there?",
+        "Когда это случилось?",
+        "В каком году они переехали?",
+        "Как давно это было?",
+        "Во сколько начало?",
         "Какого числа встреча?",
     ),
     "who": (
-        "Who is she?", "Who told you about it?", "Whose idea was it?", "With whom did he go there?",
-        "Who is responsible for this?", "Which person said that?", "Who was at the party?",
-        "Кто она такая?", "Кто тебе об этом рассказал?", "Чья это была идея?", "С кем он туда ездил?",
+        "Who is she?",
+        "Who told you about it?",
+        "Whose idea was it?",
+        "With whom did he go there?",
+        "Who is responsible for this?",
+        "Which person said that?",
+        "Who was at the party?",
+        "Кто она такая?",
+        "Кто тебе об этом рассказал?",
+        "Чья это была идея?",
+        "С кем он туда ездил?",
         "Кто за это отвечает?",
     ),
     "what": (
-        "What is it?", "What did they decide?", "Which one does he prefer?", "What is her favourite food?",
-        "Where does he live?", "What kind of work does she do?", "What are they planning?",
-        "Что это такое?", "Что они решили?", "Какой вариант он выбрал?", "Где он живёт?", "Чем она занимается?",
+        "What is it?",
+        "What did they decide?",
+        "Which one does he prefer?",
+        "What is her favourite food?",
+        "Where does he live?",
+        "What kind of work does she do?",
+        "What are they planning?",
+        "Что это такое?",
+        "Что они решили?",
+        "Какой вариант он выбрал?",
+        "Где он живёт?",
+        "Чем она занимается?",
     ),
-}  # fmt: skip
+}
 """Questions about nothing in particular, so that only the way of asking is compared."""
 
 _LEAST_TELLING = 0.7
@@ -93,9 +126,12 @@ def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
         right += max(scores, key=lambda each: scores[each]) == intent
         told.append(scores[intent])
     return Exemplars(
-        vectors=rows, mean=mean, intents=tuple(intents), threshold=float(np.quantile(told, _TOLD)),
+        vectors=rows,
+        mean=mean,
+        intents=tuple(intents),
+        threshold=float(np.quantile(told, _TOLD)),
         accuracy=right / len(intents),
-    )  # fmt: skip
+    )
 
 
 def _by_intent(cosines: Floats, intents: Sequence[Intent]) -> dict[Intent, float]:

@@ -47,21 +47,46 @@ def told(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
         key: replace(node, content=cut[key]) if key in cut else node
         for key, node in nodes.items()
         if cut.get(key) != ""
-    }  # fmt: skip
+    }
 
 
 def hit_of(
-    node: Node, *, score: float, shares: tuple[Share, ...], terms: tuple[str, ...], now: int, zone: ZoneInfo,
+    node: Node,
+    *,
+    score: float,
+    shares: tuple[Share, ...],
+    terms: tuple[str, ...],
+    now: int,
+    zone: ZoneInfo,
     evidence: tuple[str, ...] = (),
-) -> Hit:  # fmt: skip
+) -> Hit:
     """A node with its score, its time in four forms, why it is here, and what it rests on."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     return _hit(
-        node.id, node.content, node.type, node.category, score, node.confidence, node.about, node.speaker, node.role,
-        node.session, node.origin, trust_of(node.origin, node.role), node.tags, handle_of(node.id),
-        excerpt(node.content, terms), node.event_time, times.iso, times.local, times.zone, times.relative, shares,
-        evidence, warnings_of(node),
-    )  # fmt: skip
+        node.id,
+        node.content,
+        node.type,
+        node.category,
+        score,
+        node.confidence,
+        node.about,
+        node.speaker,
+        node.role,
+        node.session,
+        node.origin,
+        trust_of(node.origin, node.role),
+        node.tags,
+        handle_of(node.id),
+        excerpt(node.content, terms),
+        node.event_time,
+        times.iso,
+        times.local,
+        times.zone,
+        times.relative,
+        shares,
+        evidence,
+        warnings_of(node),
+    )
 
 
 _hit = Maker(Hit)

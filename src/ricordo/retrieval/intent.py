@@ -28,31 +28,46 @@ _JOINED = 2
 _WORDS: tuple[tuple[Intent, re.Pattern[str]], ...] = tuple(
     (cast("Intent", intent), re.compile(pattern))
     for intent, pattern in (
-        ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:made|caused|causes|led|motivated|prompted|drove|inspired)\b"
-                r"|\b(?:the|what) (?:reasons?|causes?|motivations?)\b|\bfor what (?:reason|purpose)\b"
-                r"|\bwhat\b[^?]{0,60}\bfor\s*\?|\breasons? (?:for|behind|why)\b|\bbecause of what\b"
-                r"|\b(?:почему|зачем|отчего|с чего бы|с какой (?:целью|стати)|по какой причине|из-за чего"
-                r"|причин[аыуе]|что (?:заставило|побудило|вызвало|привело))\b"),
-        ("when", r"\b(?:in |on |at |by |since |until )?(?:what|which) (?:day|date|month|year|time|week|season)s?\b"
-                 r"|\bhow (?:long|recently) (?:ago|since|before)\b|\bhow (?:recently|soon|long)\b|\bsince when\b"
-                 r"|\bуже давно\b|\b(?:с каких пор|до каких пор|как (?:давно|долго|скоро)|какого числа|во сколько"
-                 r"|в как(?:ом|ой|их) (?:году|месяце|день|дату|неделю|неделе|годах)|в какое время|сколько времени"
-                 r"|дат[ауы])\b|\bthe (?:date|day|year) (?:of|when|that)\b"),
-        ("when", r"(?:\A|[.?!,;:]\s*|\b(?:and|tell me|know|remember|recall|so|but) )when\b"
-                 r"|(?:\A|[.?!,;:]\s*|\b(?:а|и|но|скажи|помнишь|вспомни|знаешь|интересно) )когда\b"),
-        ("who", r"\b(?:who|whom|whose|who's|which (?:person|people|friend|colleague|of (?:them|us|my \w+)))\b"
-                r"|\b(?:кто|кого|кому|кем|о ком|чей|чья|чьё|чье|чьи|чью|чьего|чьей)\b"),
-        ("what", r"\b(?:what|what's|which|where|how (?:many|much|old|often|far|big|tall))\b"
-                 r"|\b(?:что|чего|чему|чем|о чём|о чем|какой|какая|какое|какие|какую|каких|каким|какими|какого|какому"
-                 r"|каков[аоы]?|сколько|где|куда|откуда|котор\w+)\b"),
+        (
+            "why",
+            r"\bwhy\b|\bhow come\b|\bwhat (?:made|caused|causes|led|motivated|prompted|drove|inspired)\b"
+            r"|\b(?:the|what) (?:reasons?|causes?|motivations?)\b|\bfor what (?:reason|purpose)\b"
+            r"|\bwhat\b[^?]{0,60}\bfor\s*\?|\breasons? (?:for|behind|why)\b|\bbecause of what\b"
+            r"|\b(?:почему|зачем|отчего|с чего бы|с какой (?:целью|стати)|по какой причине|из-за чего"
+            r"|причин[аыуе]|что (?:заставило|побудило|вызвало|привело))\b",
+        ),
+        (
+            "when",
+            r"\b(?:in |on |at |by |since |until )?(?:what|which) (?:day|date|month|year|time|week|season)s?\b"
+            r"|\bhow (?:long|recently) (?:ago|since|before)\b|\bhow (?:recently|soon|long)\b|\bsince when\b"
+            r"|\bуже давно\b|\b(?:с каких пор|до каких пор|как (?:давно|долго|скоро)|какого числа|во сколько"
+            r"|в как(?:ом|ой|их) (?:году|месяце|день|дату|неделю|неделе|годах)|в какое время|сколько времени"
+            r"|дат[ауы])\b|\bthe (?:date|day|year) (?:of|when|that)\b",
+        ),
+        (
+            "when",
+            r"(?:\A|[.?!,;:]\s*|\b(?:and|tell me|know|remember|recall|so|but) )when\b"
+            r"|(?:\A|[.?!,;:]\s*|\b(?:а|и|но|скажи|помнишь|вспомни|знаешь|интересно) )когда\b",
+        ),
+        (
+            "who",
+            r"\b(?:who|whom|whose|who's|which (?:person|people|friend|colleague|of (?:them|us|my \w+)))\b"
+            r"|\b(?:кто|кого|кому|кем|о ком|чей|чья|чьё|чье|чьи|чью|чьего|чьей)\b",
+        ),
+        (
+            "what",
+            r"\b(?:what|what's|which|where|how (?:many|much|old|often|far|big|tall))\b"
+            r"|\b(?:что|чего|чему|чем|о чём|о чем|какой|какая|какое|какие|какую|каких|каким|какими|какого|какому"
+            r"|каков[аоы]?|сколько|где|куда|откуда|котор\w+)\b",
+        ),
         ("when", r"\b(?:when|когда)\b\s*\?"),
     )
-)  # fmt: skip
+)
 
 # "Do you know what I mean": these take no part of what is asked.
 _EMPTY_PHRASES = re.compile(
     r"\b(?:you know what|guess what|what if|what about|no matter (?:what|who|when|why)|so what|потому что|что-то|кто-то"
-    r"|когда-то|кое-что|кое-кто|что-нибудь|кто-нибудь|когда-нибудь|так что|потому, что|что если|ну и что)\b",
+    r"|когда-то|кое-что|кое-кто|что-нибудь|кто-нибудь|когда-нибудь|так что|потому, что|что если|ну и что)\b"
 )
 
 _AGGREGATES = re.compile(
@@ -61,11 +76,11 @@ _AGGREGATES = re.compile(
     r"|history of|timeline|evolution|relationship between|in common|pros and cons|most|least|between"
     r"|все|всех|всём|всем|всеми|всё|каждый|каждая|каждого|список|перечисли\w*|сравни\w*|сравнение|обобщи\w*|итог\w*|обзор"
     r"|сколько раз|сколько всего|всего|оба|обе|обоих|разниц\w+|отличи\w+|общего|истори[яию]|хронологи\w+|между"
-    r"|чаще всего|больше всего|меньше всего|как менял\w+|взаимосвяз\w+)\b",
+    r"|чаще всего|больше всего|меньше всего|как менял\w+|взаимосвяз\w+)\b"
 )
 _CONJUNCTIONS = re.compile(
     r"\b(?:and|or|but|while|whereas|although|though|because|unless|as well as|и|или|но|а|либо|хотя|зато|потому что|если"
-    r"|пока|а также|однако)\b",
+    r"|пока|а также|однако)\b"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 

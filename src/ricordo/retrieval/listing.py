@@ -69,13 +69,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     found = [pair for each in snapshot.lineage(scope, node) for pair in snapshot.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(
-        Version(
-            content=was.content,
-            commit=commit,
-            closed_at=was.closed_at,
-            closed_reason=was.closed_reason,
-            node=was,
-        )
+        Version(content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was)
         for was, commit in found
     )
 

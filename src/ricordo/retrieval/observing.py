@@ -36,8 +36,9 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
     return await past.read(asking, read, request.as_of)
 
 
-def explain(snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses,
-            often: int) -> Explanation:  # fmt: skip
+def explain(
+    snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses, often: int
+) -> Explanation:
     """All there is to say about why a memory is here and what becomes of it.
 
     Args:

@@ -126,9 +126,14 @@ def _meaning(snapshot: PastSnapshot, plan: Plan, *, asking: Asking, allowed: Key
         if question.vector is None or not len(unaltered):
             continue
         live, _ = asking.vectors.nearest(
-            snapshot.today, question.vector, model=model, spaces=spaces, shelves=("k", "e", "c"), limit=_NEAREST,
+            snapshot.today,
+            question.vector,
+            model=model,
+            spaces=spaces,
+            shelves=("k", "e", "c"),
+            limit=_NEAREST,
             among=unaltered,
-        )  # fmt: skip
+        )
         keys = np.concatenate([live, snapshot.closed_since(unaltered)])
         cosines = _cosines(snapshot, keys, question.vector, model=model, spaces=spaces, plan=plan)
         best = sorted(cosines.items(), key=lambda pair: (-pair[1], -pair[0]))[:_NEAREST]
@@ -136,8 +141,15 @@ def _meaning(snapshot: PastSnapshot, plan: Plan, *, asking: Asking, allowed: Key
     return found
 
 
-def _cosines(snapshot: PastSnapshot, keys: Keys, question: NDArray[np.float32], *, model: int, spaces: tuple[int, ...],
-             plan: Plan) -> dict[int, float]:  # fmt: skip
+def _cosines(
+    snapshot: PastSnapshot,
+    keys: Keys,
+    question: NDArray[np.float32],
+    *,
+    model: int,
+    spaces: tuple[int, ...],
+    plan: Plan,
+) -> dict[int, float]:
     """Cosines with the question after today's mean is taken from both sides."""
     import numpy as np
 
@@ -169,8 +181,9 @@ class _Ranked(NamedTuple):
     shares: tuple[Share, ...]
 
 
-def _ranked(snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *,
-            scope: Scope) -> list[_Ranked]:  # fmt: skip
+def _ranked(
+    snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *, scope: Scope
+) -> list[_Ranked]:
     """All that any signal found, best first."""
     from ricordo.retrieval.signals import WEIGHTS
 
@@ -195,8 +208,9 @@ def _weighed(node: Node, shares: Sequence[Share]) -> _Ranked:
     return _Ranked(node, score + lost.share, (*shares, lost))
 
 
-def _absence(snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_Ranked], *, scope: Scope,
-             within: Container[int]) -> Absence:  # fmt: skip
+def _absence(
+    snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_Ranked], *, scope: Scope, within: Container[int]
+) -> Absence:
     """Where the memory that `why_not` names stood among those of then, or why it is not among them."""
     asked = plan.query.why_not or ""
     node = snapshot.node(scope, asked)
@@ -209,9 +223,12 @@ def _absence(snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_Ranked], *, s
     if place is None:
         return Absence(id=node.id, stage="not found", detail="it shares no word with the question, nor its meaning")
     return Absence(
-        id=node.id, stage="found" if place < plan.query.limit else "ranked below", rank=place + 1,
-        detail=f"{place + 1} of {len(ranked)} candidates", shares=ranked[place].shares,
-    )  # fmt: skip
+        id=node.id,
+        stage="found" if place < plan.query.limit else "ranked below",
+        rank=place + 1,
+        detail=f"{place + 1} of {len(ranked)} candidates",
+        shares=ranked[place].shares,
+    )
 
 
 def _is_over(node: Node, snapshot: PastSnapshot, plan: Plan) -> bool:

@@ -102,8 +102,15 @@ class Plan:
         )
 
 
-def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Mapping[int, Embedded],
-              intent: Intent | None = None, weighing: Weighing = Weighing()) -> Plan:  # fmt: skip
+def make_plan(
+    query: Query,
+    *,
+    now: int,
+    interval: Interval | None,
+    vectors: Mapping[int, Embedded],
+    intent: Intent | None = None,
+    weighing: Weighing = Weighing(),
+) -> Plan:
     """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May.
 
     Args:
@@ -115,7 +122,13 @@ def make_plan(query: Query, *, now: int, interval: Interval | None, vectors: Map
     for term in terms:
         ignored.pop(term, None)
     return Plan(
-        query=query, now=now, terms=tuple(terms), ignored=tuple(ignored), interval=interval, vectors=vectors,
-        intent=intent or intent_of(query.text), complexity=complexity_of(query.text),
+        query=query,
+        now=now,
+        terms=tuple(terms),
+        ignored=tuple(ignored),
+        interval=interval,
+        vectors=vectors,
+        intent=intent or intent_of(query.text),
+        complexity=complexity_of(query.text),
         weighing=weighing,
-    )  # fmt: skip
+    )

@@ -104,11 +104,22 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     named = _named(look, turns.keys[:size], words, strengths)
     _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
     return Pool(
-        turns=turns, size=size, words=words, idf=idf, worth=worth, counts=counts, strengths=strengths, worded=worded,
-        cosines=cosines, spoke=_spoke(turns, persons), persons=persons, named=named,
+        turns=turns,
+        size=size,
+        words=words,
+        idf=idf,
+        worth=worth,
+        counts=counts,
+        strengths=strengths,
+        worded=worded,
+        cosines=cosines,
+        spoke=_spoke(turns, persons),
+        persons=persons,
+        named=named,
         meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
-        linked=_linked(seeds, turns.keys[:size]), average_chars=max(1.0, chars / max(1, total[0])),
-    )  # fmt: skip
+        linked=_linked(seeds, turns.keys[:size]),
+        average_chars=max(1.0, chars / max(1, total[0])),
+    )
 
 
 def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
@@ -121,9 +132,14 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
     has_hidden = CONSOLIDATED not in shelves and snapshot.shelf_counts(look.scope, (CONSOLIDATED,))[0] > 0
     with snapshot.turns(shared=not look.plan.query.archived) as table:
         turns, size = table.around(
-            snapshot, chosen, best, reach=REACH, allowed=look.allowed, spaces=spaces,
+            snapshot,
+            chosen,
+            best,
+            reach=REACH,
+            allowed=look.allowed,
+            spaces=spaces,
             shelves=shelves if has_hidden else None,
-        )  # fmt: skip
+        )
         counts = table.counts(snapshot, terms, turns, spaces)
     return turns, size, turns.counts(terms) if counts is None else counts
 
@@ -234,8 +250,9 @@ def _worded(look: Lookup) -> tuple[int, Embedded | None]:
     return 0, None
 
 
-def _meet_by_vector(look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int,
-                    keys: Keys) -> NDArray[np.intp]:  # fmt: skip
+def _meet_by_vector(
+    look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int, keys: Keys
+) -> NDArray[np.intp]:
     """Late interaction: for each word of the question the best cosine among the words of a turn, where both have
     vectors. Returns the places of the turns that have.
     """

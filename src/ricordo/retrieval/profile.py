@@ -33,13 +33,22 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     both = [sketch.key for sketch in (*about, *named)]
     first, last = people.span(snapshot, entity)
     return Profile(
-        id=entity.id, type=entity.type, name=entity.name, aliases=entity.aliases, relation=entity.relation,
-        relations=people.relations(snapshot, entity.key), summary=summary, protected=entity.protected,
-        attributes=entity.attributes, first_seen=first, last_seen=last, mention_count=entity.mention_count,
+        id=entity.id,
+        type=entity.type,
+        name=entity.name,
+        aliases=entity.aliases,
+        relation=entity.relation,
+        relations=people.relations(snapshot, entity.key),
+        summary=summary,
+        protected=entity.protected,
+        attributes=entity.attributes,
+        first_seen=first,
+        last_seen=last,
+        mention_count=entity.mention_count,
         facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
         related=people.named_together(snapshot, entity.key, both, most=_RELATED),
-    )  # fmt: skip
+    )
 
 
 def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:

@@ -33,9 +33,10 @@ class Told:
             return []
         handles, said = set(cited(text)), f" {_folded(text)} "
         return [
-            id for (whose, id), (handle, words) in self._told.items()
+            id
+            for (whose, id), (handle, words) in self._told.items()
             if whose == scope and (handle in handles or (words.count(" ") >= _LEAST_WORDS - 1 and f" {words} " in said))
-        ]  # fmt: skip
+        ]
 
 
 def _folded(text: str) -> str:

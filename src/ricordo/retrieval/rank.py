@@ -96,8 +96,15 @@ class Ranking:
         return tuple(told)
 
 
-def rank(pool: Pool, values: Mapping[str, Floats], shares: Mapping[str, Floats], totals: NDArray[np.float64], *,
-         most: int, alike: Callable[[Keys], Floats] | None) -> tuple[list[Ranked], Ranking]:  # fmt: skip
+def rank(
+    pool: Pool,
+    values: Mapping[str, Floats],
+    shares: Mapping[str, Floats],
+    totals: NDArray[np.float64],
+    *,
+    most: int,
+    alike: Callable[[Keys], Floats] | None,
+) -> tuple[list[Ranked], Ranking]:
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
     Args:

@@ -126,9 +126,11 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
     rows = np.stack([each.max(axis=1) for each in found]) if found else np.zeros((1, len(MEASURES)), np.float32)
     spread = np.maximum(rows.std(axis=0), _LEAST_SPREAD)
     floor = Floor(
-        model=model, count=count, middle=tuple(np.median(rows, axis=0).round(4).tolist()),
+        model=model,
+        count=count,
+        middle=tuple(np.median(rows, axis=0).round(4).tolist()),
         spread=tuple(spread.round(4).tolist()),
-    )  # fmt: skip
+    )
     sums = [float(_sums(each, floor)[0].max()) for each in found]
     return replace(floor, chance=round(float(np.median(sums)), 4) if sums else 0.0)
 
@@ -141,10 +143,17 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         values[1] = pool.cosines[:size]
         nothing, none = np.zeros((0, size), np.float32), np.zeros(size, np.float32)
         return Evidence(
-            values=values, met=nothing, worth=np.zeros(0, np.float32), anchored=_anchored(pool),
-            names_others=np.full(size, bool(look.entities)), said=none[np.newaxis], letters=none,
-            worded=none > 0, is_named=bool(look.entities), asks_all=True,
-        )  # fmt: skip
+            values=values,
+            met=nothing,
+            worth=np.zeros(0, np.float32),
+            anchored=_anchored(pool),
+            names_others=np.full(size, bool(look.entities)),
+            said=none[np.newaxis],
+            letters=none,
+            worded=none > 0,
+            is_named=bool(look.entities),
+            asks_all=True,
+        )
     names = frozenset(term for naming in look.namings for term in naming.terms)
     held = (pool.counts > 0).astype(np.float32)
     rows = np.array([word in names for word in pool.words])
@@ -156,15 +165,21 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
     strange = _capitals(look.plan.query.text)
     unmet = [
         (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
-        for row, word in enumerate(pool.words) if word in strange
-    ]  # fmt: skip
+        for row, word in enumerate(pool.words)
+        if word in strange
+    ]
     return Evidence(
-        values=np.asarray(values, np.float32), met=pool.strengths[:, :size],
-        worth=pool.worth, anchored=_anchored(pool),
+        values=np.asarray(values, np.float32),
+        met=pool.strengths[:, :size],
+        worth=pool.worth,
+        anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
-        said=asked.said(look.plan.query.text), letters=np.asarray(asked.idf @ asked.held, np.float32),
-        worded=pool.worded[:size], is_named=bool(look.entities), asks_all=not asked.words,
-    )  # fmt: skip
+        said=asked.said(look.plan.query.text),
+        letters=np.asarray(asked.idf @ asked.held, np.float32),
+        worded=pool.worded[:size],
+        is_named=bool(look.entities),
+        asks_all=not asked.words,
+    )
 
 
 def _anchored(pool: Pool) -> NDArray[np.bool_]:
@@ -173,8 +188,11 @@ def _anchored(pool: Pool) -> NDArray[np.bool_]:
 
 def _known_share(look: Lookup, words: Sequence[str], idf: Floats, names: frozenset[str]) -> float:
     """How much of what the question tells is anywhere in the store. Pieces only the embedder knows are not asked."""
-    asked = [(worth, word in names or len(look.terms[word].keys) > 0)
-             for word, worth in zip(words, idf.tolist(), strict=True) if word in look.terms]  # fmt: skip
+    asked = [
+        (worth, word in names or len(look.terms[word].keys) > 0)
+        for word, worth in zip(words, idf.tolist(), strict=True)
+        if word in look.terms
+    ]
     total = sum(worth for worth, _ in asked)
     return sum(worth for worth, is_known in asked if is_known) / total if total else 0.0
 
@@ -215,8 +233,9 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
     return even + _NEAR_WEIGHT * np.maximum(0.0, units[:, 1] - _NEAR), even
 
 
-def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node],
-          query: Query) -> Judged:  # fmt: skip
+def judge(
+    best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], query: Query
+) -> Judged:
     """Cut a ranked list to what is relevant. Pure.
 
     Args:
@@ -227,8 +246,11 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
-    reasons = {each.key: "it is about somebody else than whom the question names"
-               for each, is_other in zip(best, others, strict=True) if is_other}  # fmt: skip
+    reasons = {
+        each.key: "it is about somebody else than whom the question names"
+        for each, is_other in zip(best, others, strict=True)
+        if is_other
+    }
     if not (np.maximum(weighed.relevance, weighed.as_turns)[~others] >= 0).any():
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
@@ -251,9 +273,10 @@ def judge(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Ma
     if told and query.with_leading:
         told |= _leading(best) - {best[place].key for place in others.nonzero()[0]}
     return Judged(
-        kept=tuple(each for each in best if each.key in told), relevance=relevance,
+        kept=tuple(each for each in best if each.key in told),
+        relevance=relevance,
         reasons={key: reason for key, reason in reasons.items() if key not in told},
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,8 +301,9 @@ class Weighed:
     found: Mapping[str, NDArray[np.float64]]
 
 
-def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node],
-             question: str) -> Weighed:  # fmt: skip
+def weigh_up(
+    best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], question: str
+) -> Weighed:
     """What the best are worth to a question. By words alone nothing tells facts from turns."""
     places = np.array([each.place for each in best], np.intp)
     whole, even = (values[places] for values in relevance_of(evidence, floor))
@@ -293,20 +317,37 @@ def weigh_up(best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes:
     of_others = np.array(of_somebody, np.bool_) & others
     is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
     if not is_fact.any():
-        return Weighed(relevance=as_turns, as_turns=as_turns, even=even, is_of_others=of_others, is_fact=is_fact,
-                       asks_several=False, found={})  # fmt: skip
+        return Weighed(
+            relevance=as_turns,
+            as_turns=as_turns,
+            even=even,
+            is_of_others=of_others,
+            is_fact=is_fact,
+            asks_several=False,
+            found={},
+        )
     units = (evidence.values[1, places] - floor.middle[1]) / floor.spread[1]
     texts = [nodes[each.key].content[:_BEGINNING] for each in best]
     found = features(
-        cosines=units, said=evidence.said[:, places].astype(np.float64),
-        by_chance=_met_by_chance(evidence.said), letters=evidence.letters[places].astype(np.float64),
-        worded=evidence.worded[places], anchored=anchored, texts=texts, question=question,
-    )  # fmt: skip
+        cosines=units,
+        said=evidence.said[:, places].astype(np.float64),
+        by_chance=_met_by_chance(evidence.said),
+        letters=evidence.letters[places].astype(np.float64),
+        worded=evidence.worded[places],
+        anchored=anchored,
+        texts=texts,
+        question=question,
+    )
     odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
     return Weighed(
-        relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns), as_turns=as_turns, even=even, is_of_others=of_others,
-        is_fact=is_fact, asks_several=len(evidence.said) > 1, found=found,
-    )  # fmt: skip
+        relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns),
+        as_turns=as_turns,
+        even=even,
+        is_of_others=of_others,
+        is_fact=is_fact,
+        asks_several=len(evidence.said) > 1,
+        found=found,
+    )
 
 
 def _met_by_chance(said: Floats) -> NDArray[np.float64]:

@@ -76,8 +76,9 @@ class _Run:
             self.timings_ms[name] = (time.perf_counter() - started) * 1_000
 
 
-def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves, zone: ZoneInfo, until: float,
-         traced: bool) -> Found:  # fmt: skip
+def find(
+    snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves, zone: ZoneInfo, until: float, traced: bool
+) -> Found:
     """Answer a plan from one snapshot.
 
     Args:
@@ -106,9 +107,14 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves
     run.timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
     counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
     return Found(
-        best=hits, candidates=counts, timings_ms=run.timings_ms, degraded=tuple(run.degraded), absence=absence,
-        shown=tuple(each.key for each in best), under_floor=_under_floor(look, judged) if traced else (),
-    )  # fmt: skip
+        best=hits,
+        candidates=counts,
+        timings_ms=run.timings_ms,
+        degraded=tuple(run.degraded),
+        absence=absence,
+        shown=tuple(each.key for each in best),
+        under_floor=_under_floor(look, judged) if traced else (),
+    )
 
 
 def _judged(run: _Run, look: Lookup, pool: Pool | None, weighed: list[Ranked]) -> Judged:
@@ -217,10 +223,18 @@ def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: Zo
     derived = [key for key, node in nodes.items() if node.type != "episodic"]
     evidence = runs.evidence(look.snapshot, look.scope, derived) if derived else {}
     return tuple(
-        hit_of(nodes[each.key], score=each.score, shares=ranking.told(each) if ranking else (), terms=look.plan.terms,
-               now=look.plan.now, zone=zone, evidence=evidence.get(each.key, ()))
-        for each in best if each.key in nodes
-    )  # fmt: skip
+        hit_of(
+            nodes[each.key],
+            score=each.score,
+            shares=ranking.told(each) if ranking else (),
+            terms=look.plan.terms,
+            now=look.plan.now,
+            zone=zone,
+            evidence=evidence.get(each.key, ()),
+        )
+        for each in best
+        if each.key in nodes
+    )
 
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:

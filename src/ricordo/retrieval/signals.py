@@ -130,15 +130,13 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
 _WHEN = re.compile(
     r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
     r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
-    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b",
+    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b"
 )
-_HOW_MANY = re.compile(
-    r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b",
-)
+_HOW_MANY = re.compile(r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b")
 # "Кем" before to work, to be or to become asks what somebody does, not who.
 _WHO_WHERE = re.compile(
     r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
-    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b",
+    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b"
 )
 
 
@@ -280,5 +278,5 @@ _LIST = re.compile(
     r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
     r"|\bwhat (?:has|have) \w+"
     r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
-    r"|вид(?:ы|ов)|перечисл\w+)\b",
+    r"|вид(?:ы|ов)|перечисл\w+)\b"
 )

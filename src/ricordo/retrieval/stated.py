@@ -21,15 +21,30 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 NAMED: Mapping[str, float] = {
-    "ahead among those named": 3.05, "ahead of its like": 2.15, "met": 2.58, "met by chance": -14.72, "by words": -0.89,
-    "anchored": 5.36, "letters": 1.17, "own": 0.88, "alone": 0.33, "constant": -2.31,
-}  # fmt: skip
+    "ahead among those named": 3.05,
+    "ahead of its like": 2.15,
+    "met": 2.58,
+    "met by chance": -14.72,
+    "by words": -0.89,
+    "anchored": 5.36,
+    "letters": 1.17,
+    "own": 0.88,
+    "alone": 0.33,
+    "constant": -2.31,
+}
 """What counts how much where the question names somebody the memory knows."""
 
 UNNAMED: Mapping[str, float] = {
-    "met beyond chance": 6.0, "ahead of its like": 2.45, "alone": 0.35, "meaning": 0.45, "meaning by words": 0.4,
-    "other script": -0.71, "own": 1.82, "own unasked": -0.65, "constant": -4.7,
-}  # fmt: skip
+    "met beyond chance": 6.0,
+    "ahead of its like": 2.45,
+    "alone": 0.35,
+    "meaning": 0.45,
+    "meaning by words": 0.4,
+    "other script": -0.71,
+    "own": 1.82,
+    "own unasked": -0.65,
+    "constant": -4.7,
+}
 """Likewise where it names nobody."""
 
 EVERYTHING = 3.0
@@ -40,9 +55,17 @@ _LETTERS_MOST = 6.0
 _UNITS_MOST = 6.0
 
 
-def features(*, cosines: Floats, said: Floats, by_chance: Floats, letters: Floats,
-             worded: NDArray[np.bool_], anchored: NDArray[np.bool_], texts: Sequence[str],
-             question: str) -> dict[str, Floats]:  # fmt: skip
+def features(
+    *,
+    cosines: Floats,
+    said: Floats,
+    by_chance: Floats,
+    letters: Floats,
+    worded: NDArray[np.bool_],
+    anchored: NDArray[np.bool_],
+    texts: Sequence[str],
+    question: str,
+) -> dict[str, Floats]:
     """What tells a fact that answers from its neighbours, float64[n] each.
 
     Args:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ricordo.retrieval.rank import Ranked
 
 
-def in_succession(hits: Sequence[Ranked], *, links: Iterable[tuple[int, int]],
-                  successors: Mapping[int, int]) -> list[Ranked]:  # fmt: skip
+def in_succession(
+    hits: Sequence[Ranked], *, links: Iterable[tuple[int, int]], successors: Mapping[int, int]
+) -> list[Ranked]:
     """The hits, best first, with newer versions in the places of the older ones they are linked with.
 
     Places and scores change hands within a group of linked hits and nowhere else; a share "newer" says what a hit won

@@ -28,8 +28,13 @@ _PATIENCE_S = 0.1
 class Warming:
     """Reads ahead for the callers of a store. Belongs to the event loop it is used in."""
 
-    def __init__(self, store: Store, *, vectors: Callable[[], VectorShelves],
-                 beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        store: Store,
+        *,
+        vectors: Callable[[], VectorShelves],
+        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
         """Args:
         beside: does some work beside other work; failing only costs time.
         """

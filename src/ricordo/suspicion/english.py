@@ -47,7 +47,7 @@ OVERRIDE = (
     r"\b(?:reveal|print|leak|disclose|output|repeat|show)\b.{0,30}\b(?:system prompt|your (?:hidden |secret |"
     r"full )?(?:prompt|instructions|memory|"
     r"memories)|stored (?:credentials?|memories|secrets?)|what you (?:remember|were told))\b",
-)  # fmt: skip
+)
 
 STANDING = (
     r"\b(?:every|each|all|any) (?:of your )?(?:repl(?:y|ies)|answers?|responses?|outputs?|messages?)\b[^.!?\n]{0,30}?"
@@ -82,7 +82,7 @@ STANDING = (
     r"exports?|transactions?|"
     r"access|permissions?)\b",
     r"\[memory_persist\]|\[\s{0,9}user_memory\s{0,9}=[^\]]{0,300}\]\s{0,9}\[\s*user_memory\s*=",
-)  # fmt: skip
+)
 
 DELAYED = (
     rf"\b(?:if|when|whenever) asked\b[^.!?\n]{{0,50}}?,? (?:\w+ ){{0,2}}?{_DO}\b",
@@ -97,7 +97,7 @@ DELAYED = (
     rf"[^.!?\n]{{0,90}}?(?:,|\bthen\b|:|-|—)\s*(?:\w+ ){{0,3}}?(?:{_DO}|you (?:must|should|will))\b",
     rf"\b(?:when(?:ever)?|if|next time|every time) (?:you are|"
     rf"you're) asked\b[^.!?\n]{{0,60}}?,\s*(?:\w+ ){{0,3}}?{_DO}\b",
-)  # fmt: skip
+)
 
 FRAME = (
     r"\[(?:system|developer|admin|instructions?)\]",
@@ -108,7 +108,7 @@ FRAME = (
     r"(?:^|[\n.!?:] *)(?:system|developer) ?: *(?:you|do not|don't|ignore|always|never|the (?:user|assistant)|"
     r"from now|new |override)",
     r"^ *(?:assistant|ai) ?: *\S",
-)  # fmt: skip
+)
 
 AS_USER = (
     r"\bi, the (?:user|owner)\b|\bas the (?:user|owner),? i\b|"
@@ -124,7 +124,7 @@ AS_USER = (
     r"decided|authori[sz]ed|approved|"
     r"agreed|consented|corrected|requested|wants)\b",
     r"\b(?:i am|i'm|it's|it is|this is) (?:me, )?(?:the|your) (?:user|owner|human|administrator|developer)\b",
-)  # fmt: skip
+)
 
 _KNOWN = (
     r"(?:notes?|calendar|memor(?:y|ies)|conversations?|credentials?|passwords?|history|everything|data|contacts?|"
@@ -139,21 +139,25 @@ SENDING = (
     rf"mail)\b[^.!?\n]{{0,60}}\b{_KNOWN}\b[^!?\n]{{0,40}}"
     r"\b(?:to|at|on|via)\b[^!?\n]{0,12}(?:https?://|\S{1,60}@\S|[\w-]+\.(?:com|org|net|io|example|ru|xyz|site|info|"
     r"app|dev|ai)\b)",
-)  # fmt: skip
+)
 
 # Words as their first five letters, and signs: a text without one of each group fits no pattern of that table.
 MARKERS = {
-    "override": ((
-        "set put leave drop aband throw pay take ignor disre forge overr bypas disca negle follo obey disab turn "
-        "switc now longe hence restr limit rules "
-        "guide freed "
-        "unres uncen unfil safet anyth devel jailb act behav respo prete revea print leak discl outpu repea show"
-    ),),
-    "standing order": ((
-        "now here hence forwa onwar momen assis ai agent langu chatb chat llm must shall immed alway never ask "
-        "remem save store keep "
-        "treat every each all any consi regar recor witho skip appro accep grant autho memor"
-    ),),
+    "override": (
+        (
+            "set put leave drop aband throw pay take ignor disre forge overr bypas disca negle follo obey disab turn "
+            "switc now longe hence restr limit rules "
+            "guide freed "
+            "unres uncen unfil safet anyth devel jailb act behav respo prete revea print leak discl outpu repea show"
+        ),
+    ),
+    "standing order": (
+        (
+            "now here hence forwa onwar momen assis ai agent langu chatb chat llm must shall immed alway never ask "
+            "remem save store keep "
+            "treat every each all any consi regar recor witho skip appro accep grant autho memor"
+        ),
+    ),
     "delayed trigger": (
         "when whene if once soon next every each after upon on at momen",
         "user users custo human opera anyon anybo someo someb they asked",
@@ -161,4 +165,4 @@ MARKERS = {
     "system prompt": ("syste devel instr assis ai inst < [ #",),
     "claims to be the user": ("user human owner admin devel",),
     "sends data away": ("[ expor send email mail post forwa uploa trans copy leak exfil submi",),
-}  # fmt: skip
+}

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from ricordo.times.dates import Days
-from ricordo.times.points import (
-    Point,
-    Today,
-    resolve,
-    resolve_offset,
-    resolve_range,
-    resolve_rolling,
-    resolve_through,
-)
+from ricordo.times.points import Point, Today, resolve, resolve_offset, resolve_range, resolve_rolling, resolve_through
 from ricordo.times.vocabulary import Token, looks_ahead, mentions_time, speaks_of_habits, tokenize
 
 _MONTH, _YEAR, _WHICH = "[MV]", "YG?", "[ltn]"

@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Self
 
-from ricordo.times.dates import (
-    Days,
-    around,
-    one_day,
-    season,
-    shift,
-    third_of_month,
-    whole_month,
-    whole_year,
-)
+from ricordo.times.dates import Days, around, one_day, season, shift, third_of_month, whole_month, whole_year
 from ricordo.times.vocabulary import UNITS, Token
 
 # February 29 is at most eight years away.
@@ -64,11 +55,20 @@ class Point:
         if "Y" in said:
             said.pop("G", None)
         return cls(
-            day=said.get("D"), month=said.get("M", said.get("V")), year=said.get("Y"), weekday=said.get("W"),
-            season=said.get("S"), unit=said.get("U", said.get("Z", said.get("G"))),
-            count=said.get("D", said.get("N", said.get("K"))), third=said.get("E"), which=_which(said),
-            relative_day=said.get("R"), iso_day=said.get("I"), iso_month=said.get("J"), is_ago="a" in said,
-        )  # fmt: skip
+            day=said.get("D"),
+            month=said.get("M", said.get("V")),
+            year=said.get("Y"),
+            weekday=said.get("W"),
+            season=said.get("S"),
+            unit=said.get("U", said.get("Z", said.get("G"))),
+            count=said.get("D", said.get("N", said.get("K"))),
+            third=said.get("E"),
+            which=_which(said),
+            relative_day=said.get("R"),
+            iso_day=said.get("I"),
+            iso_month=said.get("J"),
+            is_ago="a" in said,
+        )
 
 
 def _which(said: dict[str, int]) -> int | None:
@@ -152,9 +152,14 @@ def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
 
 def _with(point: Point, month: int | None, year: int | None) -> Point:
     return Point(
-        day=point.day, month=month, year=year, season=point.season, relative_day=point.relative_day,
-        iso_day=point.iso_day, iso_month=point.iso_month,
-    )  # fmt: skip
+        day=point.day,
+        month=month,
+        year=year,
+        season=point.season,
+        relative_day=point.relative_day,
+        iso_day=point.iso_day,
+        iso_month=point.iso_month,
+    )
 
 
 def _month(point: Point, month: int, today: Today) -> Days | None:

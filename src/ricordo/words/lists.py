@@ -16,11 +16,29 @@ def words_of(name: str) -> frozenset[str]:
 
 # What an English form may be of: its ending, and what stands in the base instead.
 _FORMS = (
-    ("s", ("",)), ("es", ("",)), ("ies", ("y",)), ("ed", ("", "e")), ("ied", ("y",)), ("ing", ("", "e")), ("ly", ("",)),
-    ("er", ("", "e")), ("ers", ("", "e")), ("est", ("", "e")), ("ness", ("",)), ("ier", ("y",)), ("iest", ("y",)),
-    ("ily", ("y",)), ("iness", ("y",)), ("ings", ("", "e")), ("less", ("",)), ("able", ("", "e")), ("ful", ("",)),
-    ("ally", ("al", "")), ("ation", ("e", "")), ("ations", ("e", "")),
-)  # fmt: skip
+    ("s", ("",)),
+    ("es", ("",)),
+    ("ies", ("y",)),
+    ("ed", ("", "e")),
+    ("ied", ("y",)),
+    ("ing", ("", "e")),
+    ("ly", ("",)),
+    ("er", ("", "e")),
+    ("ers", ("", "e")),
+    ("est", ("", "e")),
+    ("ness", ("",)),
+    ("ier", ("y",)),
+    ("iest", ("y",)),
+    ("ily", ("y",)),
+    ("iness", ("y",)),
+    ("ings", ("", "e")),
+    ("less", ("",)),
+    ("able", ("", "e")),
+    ("ful", ("",)),
+    ("ally", ("al", "")),
+    ("ation", ("e", "")),
+    ("ations", ("e", "")),
+)
 
 
 def _bases(word: str, forms: tuple[tuple[str, tuple[str, ...]], ...]) -> list[str]:

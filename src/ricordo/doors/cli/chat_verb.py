@@ -72,10 +72,14 @@ class _Talking:
         self._is_live = door.out.is_terminal and not door.given.as_json
         self.turns: list[dict[str, object]] = []
         self._commands: Mapping[str, Callable[[str], None]] = {
-            "/memory": self._memory, "/why": self._why, "/forget": self._forget, "/help": self._help,
-            "/off-the-record": lambda _: self._off(True), "/on-the-record": lambda _: self._off(False),
+            "/memory": self._memory,
+            "/why": self._why,
+            "/forget": self._forget,
+            "/help": self._help,
+            "/off-the-record": lambda _: self._off(True),
+            "/on-the-record": lambda _: self._off(False),
             "/new": self._new,
-        }  # fmt: skip
+        }
 
     def begin(self, *, is_alone: bool) -> None:
         """Say what is needed to begin, and no more."""
@@ -131,8 +135,9 @@ class _Talking:
         except RicordoError as error:
             if self._door.given.as_json:
                 self.turns.append({"text": text, "error": {"code": error.code, "message": error.message}})
-            self._door.err.print(Text.assemble((shown(error.message), "red"), dim(f"  {shown(error.hint)}")),
-                                 soft_wrap=True)  # fmt: skip
+            self._door.err.print(
+                Text.assemble((shown(error.message), "red"), dim(f"  {shown(error.hint)}")), soft_wrap=True
+            )
 
     def _say(self, text: str) -> None:
         out, is_stopped = self._door.out, False
@@ -148,8 +153,15 @@ class _Talking:
                 out.print()
         last = self._talk.last
         if last is not None:
-            self.turns.append({"text": text, "answer": last.answer, "session": last.session, "recalled": last.context,
-                               "ended": last.ended})  # fmt: skip
+            self.turns.append(
+                {
+                    "text": text,
+                    "answer": last.answer,
+                    "session": last.session,
+                    "recalled": last.context,
+                    "ended": last.ended,
+                }
+            )
             for each in last.problems:
                 self._door.notice(each)
         if is_stopped:

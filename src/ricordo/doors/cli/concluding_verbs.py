@@ -37,7 +37,7 @@ async def extract(
     """Take from conversations that go on what was said since the last time."""
     return await _concluded(
         door, lambda memory: memory.extract(session, dry_run=dry_run), nothing="Nothing worth keeping was said since."
-    )  # fmt: skip
+    )
 
 
 @verb("reflect", panel=_PANEL)
@@ -49,26 +49,23 @@ async def reflect(
 ) -> Answer:
     """Look back on a span of time: what several memories show together."""
     return await _concluded(
-        door, lambda memory: memory.reflect(after=after, before=before, dry_run=dry_run),
+        door,
+        lambda memory: memory.reflect(after=after, before=before, dry_run=dry_run),
         nothing="There is nothing new to look back on.",
-    )  # fmt: skip
+    )
 
 
 @verb("enrich", panel=_PANEL)
 async def enrich(door: Door, dry_run: _DryRunOption = False) -> Answer:
     """Sum up who is named often and has no summary yet."""
-    return await _concluded(
-        door, lambda memory: memory.enrich(dry_run=dry_run), nothing="Nobody waits for a summary."
-    )  # fmt: skip
+    return await _concluded(door, lambda memory: memory.enrich(dry_run=dry_run), nothing="Nobody waits for a summary.")
 
 
 @verb("infer-causes", panel=_PANEL)
 async def infer_causes(door: Door, dry_run: _DryRunOption = False) -> Answer:
     """Look for what led to what, where somebody said so."""
     return await _concluded(
-        door,
-        lambda memory: memory.infer_causes(dry_run=dry_run),
-        nothing="Nobody has said why anything new is so.",
+        door, lambda memory: memory.infer_causes(dry_run=dry_run), nothing="Nobody has said why anything new is so."
     )
 
 

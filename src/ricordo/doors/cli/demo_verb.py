@@ -38,10 +38,7 @@ async def demo(door: Door) -> Answer:
         ":memory:", embedder=door.embedder, settings=Settings(time_zone=TIME_ZONE), clock=MorningAfter()
     )
     async with memory:
-        with (
-            conversation() as path,
-            progress_bar(door.err, "Reading half a year of conversation") as progress,
-        ):
+        with conversation() as path, progress_bar(door.err, "Reading half a year of conversation") as progress:
             report = await memory.import_(path, progress=progress)
         await embedded(door.err, memory)
         with door.waiting("Asking…"):
@@ -50,11 +47,16 @@ async def demo(door: Door) -> Answer:
     answerable = [each for each in asked if each.question.expected]
     answered = sum(each.is_answered for each in answerable)
     return Answer(
-        data={"turns": report.read, "questions": [_plain(each) for each in asked], "asked": len(answerable),
-              "answered": answered, "learnt": learnt},
+        data={
+            "turns": report.read,
+            "questions": [_plain(each) for each in asked],
+            "asked": len(answerable),
+            "answered": answered,
+            "learnt": learnt,
+        },
         show=lambda out: _show(out, asked, learnt, turns=report.read, answered=answered),
         exit_status=0 if answered >= _ENOUGH else 1,
-    )  # fmt: skip
+    )
 
 
 async def _learnt(door: Door) -> learning.Learnt:
@@ -159,12 +161,10 @@ def _verdict(asked: Asked) -> Text:
         return Text(f"  missed: the answer is {where}", style="red")
     if asked.context is None:
         return Text(
-            "  nothing was ever said about this; these are the nearest guesses, and an agent gets none",
-            style="yellow",
+            "  nothing was ever said about this; these are the nearest guesses, and an agent gets none", style="yellow"
         )
     return Text(
-        "  nothing was ever said about this; these are the nearest guesses, and an agent would get some",
-        style="yellow",
+        "  nothing was ever said about this; these are the nearest guesses, and an agent would get some", style="yellow"
     )
 
 

@@ -15,15 +15,7 @@ from rich.console import Console
 from ricordo.doors.cli.progress import progress_bar_once_told
 from ricordo.doors.cli.screen import dim, notices_console, results_console, shown
 from ricordo.errors import InvalidError, NotFoundError, UnavailableError
-from ricordo.settings import (
-    Settings,
-    default_chat,
-    default_embedder,
-    default_location,
-    default_owner,
-    load,
-    zone_of,
-)
+from ricordo.settings import Settings, default_chat, default_embedder, default_location, default_owner, load, zone_of
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -155,9 +147,13 @@ class Door:
         scope = Scope(owner=self.given.owner or default_owner(), chat=self.given.chat or default_chat())
         with progress_bar_once_told(self.err, "Making the index anew") as progress:
             async with Memory.open(
-                location, embedder=self.embedder, model=self.model if uses_model else None, settings=settings,
-                scope=scope, progress=progress,
-            ) as memory:  # fmt: skip
+                location,
+                embedder=self.embedder,
+                model=self.model if uses_model else None,
+                settings=settings,
+                scope=scope,
+                progress=progress,
+            ) as memory:
                 yield memory
 
     def must_exist(self) -> None:

@@ -35,8 +35,7 @@ async def remember(
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="A label. Repeatable.")] = None,
     type: Annotated[
-        NodeType,
-        typer.Option(metavar="TYPE", help="semantic (a fact), procedural (how to do something) or opinion."),
+        NodeType, typer.Option(metavar="TYPE", help="semantic (a fact), procedural (how to do something) or opinion.")
     ] = "semantic",
     category: Annotated[
         Category | None,
@@ -59,10 +58,19 @@ async def remember(
     text = given_text(text)
     async with door.open(makes=True) as memory:
         node = await memory.remember(
-            text, type=type, category=category, about=about or (), tags=tag or (), expires=expires,
-            confidence=confidence, valid_from=valid_from, session=session, origin="cli", id=id,
+            text,
+            type=type,
+            category=category,
+            about=about or (),
+            tags=tag or (),
+            expires=expires,
+            confidence=confidence,
+            valid_from=valid_from,
+            session=session,
+            origin="cli",
+            id=id,
             shared=shared,
-        )  # fmt: skip
+        )
         return await kept(door, memory, node.id, given=text)
 
 
@@ -151,8 +159,7 @@ async def forget(
         await memory.forget(whole, reason)
         node = await memory.get(whole)
     return Answer(
-        data=node,
-        show=lambda out: say(out, "Forgotten", node, then=f"`ricordo restore {node.id}` brings it back."),
+        data=node, show=lambda out: say(out, "Forgotten", node, then=f"`ricordo restore {node.id}` brings it back.")
     )
 
 

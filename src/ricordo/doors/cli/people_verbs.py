@@ -46,8 +46,7 @@ async def entity_add(
     door: Door,
     name: Annotated[str, typer.Argument(help="What it is called.")],
     type: Annotated[
-        EntityType,
-        typer.Option(metavar="TYPE", help="person, project, organization, place, concept or tool."),
+        EntityType, typer.Option(metavar="TYPE", help="person, project, organization, place, concept or tool.")
     ] = "person",
     alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name. Repeatable.")] = None,
     relation: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is to you: sister, employer.")] = None,

@@ -64,9 +64,13 @@ def _show_export(out: Console, report: ExportReport) -> None:
     out.print(Text(f"Written to {shown(report.path)}, {size}."), soft_wrap=True)
     lines = Table.grid(padding=(0, 2))
     for name, count in (
-        ("facts", report.facts), ("messages", report.messages), ("in the archive", report.closed),
-        ("people and things", report.people), ("relations", report.relations), ("changes", report.commits),
-    ):  # fmt: skip
+        ("facts", report.facts),
+        ("messages", report.messages),
+        ("in the archive", report.closed),
+        ("people and things", report.people),
+        ("relations", report.relations),
+        ("changes", report.commits),
+    ):
         if count:
             lines.add_row(Text(f"{count:>9,}"), Text(name, style="dim"))
     out.print(lines)
@@ -82,9 +86,12 @@ def _show_import(out: Console, report: ImportReport, *, dry_run: bool) -> None:
     out.print(f"{fresh:,} {what} {done}{known}{about}.")
     lines = Table.grid(padding=(0, 2))
     for name, count in (
-        ("messages", report.messages), ("facts", report.facts), ("people and things", report.people),
-        ("relations", report.relations), ("links", report.links),
-    ):  # fmt: skip
+        ("messages", report.messages),
+        ("facts", report.facts),
+        ("people and things", report.people),
+        ("relations", report.relations),
+        ("links", report.links),
+    ):
         if count and report.format not in ("chat", "locomo"):
             lines.add_row(Text(f"{count:>9,}"), Text(name, style="dim"))
     if lines.row_count:

@@ -22,8 +22,7 @@ from ricordo.model import Category, Results
 _PANEL = "Recall"
 
 _TypeOption = Annotated[
-    str | None,
-    typer.Option(metavar="TYPE", help="semantic, procedural, opinion, episodic (all that was said) or any."),
+    str | None, typer.Option(metavar="TYPE", help="semantic, procedural, opinion, episodic (all that was said) or any.")
 ]
 _CategoryOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="preference, identity, event, task, ... Repeatable.")
@@ -39,8 +38,7 @@ _AfterOption = Annotated[
 ]
 _BeforeOption = Annotated[str | None, typer.Option(metavar="TIME", help="Only before then.")]
 AsOfOption = Annotated[
-    str | None,
-    typer.Option(metavar="TIME|N", help="What was known at a time, or right after change N of the log."),
+    str | None, typer.Option(metavar="TIME|N", help="What was known at a time, or right after change N of the log.")
 ]
 _ArchivedOption = Annotated[
     bool, typer.Option("--archived", metavar="", help="Among what was forgotten or replaced, instead.")
@@ -74,10 +72,22 @@ async def search(
     async with door.open() as memory:
         expected = None if why_not is None else await whole_id(memory, why_not)
         results = await memory.search(
-            question, type=type, category=_categories(category), entity=entity, tag=tag,
-            where=_attributes(where), session=session, after=after, before=before, as_of=moment(as_of),
-            archived=archived, only_relevant=only_relevant, limit=limit, trace=True, why_not=expected,
-        )  # fmt: skip
+            question,
+            type=type,
+            category=_categories(category),
+            entity=entity,
+            tag=tag,
+            where=_attributes(where),
+            session=session,
+            after=after,
+            before=before,
+            as_of=moment(as_of),
+            archived=archived,
+            only_relevant=only_relevant,
+            limit=limit,
+            trace=True,
+            why_not=expected,
+        )
     return _results(door, question, results, traced=trace or why_not is not None, whole=trace)
 
 
@@ -148,8 +158,7 @@ async def context(
         int | None, typer.Option(metavar="TOKENS", help="How long it may be. [default: a setting]")
     ] = None,
     session: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The conversation at hand; what was said in it is left out."),
+        str | None, typer.Option(metavar="ID", help="The conversation at hand; what was said in it is left out.")
     ] = None,
     as_of: AsOfOption = None,
 ) -> Answer:
@@ -165,9 +174,12 @@ async def context(
             door.hint(f"About {parts.tokens} of at most {parts.budget} tokens.")
 
     data = {
-        "context": parts.text, "tokens": parts.tokens, "budget": parts.budget, "complexity": parts.complexity,
+        "context": parts.text,
+        "tokens": parts.tokens,
+        "budget": parts.budget,
+        "complexity": parts.complexity,
         "sections": parts.sections,
-    }  # fmt: skip
+    }
     return Answer(data=data, show=show)
 
 
@@ -190,10 +202,19 @@ async def list_(
     """List memories, the latest first."""
     async with door.open() as memory:
         page = await memory.list(
-            type=type, category=_categories(category), entity=entity, tag=tag, where=_attributes(where),
-            session=session, after=after, before=before, as_of=moment(as_of), archived=archived, limit=limit,
+            type=type,
+            category=_categories(category),
+            entity=entity,
+            tag=tag,
+            where=_attributes(where),
+            session=session,
+            after=after,
+            before=before,
+            as_of=moment(as_of),
+            archived=archived,
+            limit=limit,
             cursor=cursor,
-        )  # fmt: skip
+        )
 
     def show(out: Console) -> None:
         show_nodes.table(out, page.nodes, zone=door.zone)

@@ -72,8 +72,13 @@ async def runs(
             return
         lines = plain_table("run", "when", "tokens", "model", "what")
         for run in found:
-            lines.add_row(handle_of(run.id), minute(run.started_at, door.zone), f"{run.tokens_in + run.tokens_out:,}",
-                          Text(one_line(run.model, most=30)), Text(_counted(run)))  # fmt: skip
+            lines.add_row(
+                handle_of(run.id),
+                minute(run.started_at, door.zone),
+                f"{run.tokens_in + run.tokens_out:,}",
+                Text(one_line(run.model, most=30)),
+                Text(_counted(run)),
+            )
         out.print(lines)
 
     return Answer(data={"runs": found}, show=show)
@@ -120,9 +125,10 @@ async def _show(door: Door, memory: Memory, id: str) -> Answer:
 
 
 _AFTER_UNDOING = {
-    "consolidation": "its conversations wait again.", "extraction": "its conversations wait again.",
+    "consolidation": "its conversations wait again.",
+    "extraction": "its conversations wait again.",
     None: "its conversations wait again.",
-}  # fmt: skip
+}
 
 
 async def _undo(door: Door, memory: Memory, id: str) -> Answer:

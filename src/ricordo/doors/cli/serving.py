@@ -25,8 +25,7 @@ from ricordo.errors import InvalidError
 _PANEL = "Let programs in"
 
 ProfileOption = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="The tools: core, full, keywords, connector, or names with commas between."),
+    str, typer.Option(metavar="NAME", help="The tools: core, full, keywords, connector, or names with commas between.")
 ]
 
 
@@ -41,8 +40,7 @@ async def mcp(
     client: Annotated[
         ClientName | None,
         typer.Option(
-            metavar="NAME",
-            help="install: claude-desktop, claude-code, cursor, vscode, windsurf, gemini or codex.",
+            metavar="NAME", help="install: claude-desktop, claude-code, cursor, vscode, windsurf, gemini or codex."
         ),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="install: what the client calls it.")] = "ricordo",
@@ -90,14 +88,19 @@ async def serve(
         raise InvalidError("port must be from -1 to 65,535")
     address = Address(host=host, port=None if port < 0 else port, socket_path=socket)
     terms = Terms(
-        hosts=frozenset(each.lower() for each in allow_host or ()), rate=max(1.0, rate), profile=profile,
+        hosts=frozenset(each.lower() for each in allow_host or ()),
+        rate=max(1.0, rate),
+        profile=profile,
         origins=frozenset(each.lower() for each in allow_origin or ()),
-    )  # fmt: skip
+    )
     caller = replace(bound_caller(door.given.owner, door.given.chat), trust="user", name="socket")
     await serve(
-        _place(door), caller=caller, address=address, terms=terms,
+        _place(door),
+        caller=caller,
+        address=address,
+        terms=terms,
         ready=lambda text: door.err.print(Text(text), soft_wrap=True),
-    )  # fmt: skip
+    )
     return Answer(data=None, show=lambda out: None)
 
 
@@ -127,9 +130,12 @@ async def token(
     caller = bound_caller(door.given.owner, door.given.chat)
     tokens.file.parent.mkdir(parents=True, exist_ok=True)
     fresh, secret = tokens.add(
-        name, owner=caller.owner, chat=caller.chat, trust=checked_trust(trust),
+        name,
+        owner=caller.owner,
+        chat=caller.chat,
+        trust=checked_trust(trust),
         access=[each.strip() for each in access.split(",") if each.strip()],
-    )  # fmt: skip
+    )
 
     def show(out: Console) -> None:
         out.print(Text(secret), soft_wrap=True)
@@ -140,9 +146,13 @@ async def token(
 
 def _public(token: Token) -> dict[str, object]:
     return {
-        "name": token.name, "owner": token.owner, "chat": token.chat, "trust": token.trust,
-        "access": sorted(token.access), "created_at": token.created_at,
-    }  # fmt: skip
+        "name": token.name,
+        "owner": token.owner,
+        "chat": token.chat,
+        "trust": token.trust,
+        "access": sorted(token.access),
+        "created_at": token.created_at,
+    }
 
 
 def _tokens_answer(tokens: list[Token]) -> Answer:
@@ -182,8 +192,13 @@ def _install(door: Door, plan: Plan, *, yes: bool, dry_run: bool) -> Answer:
         door.err.print(Text(plan.ours))
     may = plan.changes and not dry_run and (yes or _agreed(door))
     copy = write(plan, stamp=f"{datetime.now(UTC):%Y%m%d-%H%M%S}") if may else None
-    data = {"client": plan.client.name, "file": str(file), "entry": plan.ours, "written": may,
-            "backup": str(copy) if copy else None}  # fmt: skip
+    data = {
+        "client": plan.client.name,
+        "file": str(file),
+        "entry": plan.ours,
+        "written": may,
+        "backup": str(copy) if copy else None,
+    }
 
     def show(out: Console) -> None:
         if not plan.changes:

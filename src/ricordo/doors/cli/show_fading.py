@@ -19,11 +19,7 @@ Hint = Callable[[str], None]
 _BAR = 10
 _TOLD = 20
 
-_FADING = {
-    "never": "never",
-    "sinks": "then it stands further down in answers",
-    "closes": "then it goes to the archive",
-}
+_FADING = {"never": "never", "sinks": "then it stands further down in answers", "closes": "then it goes to the archive"}
 
 
 def bar(part: float) -> Text:
@@ -87,8 +83,9 @@ def steps(out: Console, done: MaintenanceReport) -> None:
         out.print(Text.assemble(mark, (f"{step.name:10}", "bold"), f"{would}{one_line(step.detail)}"))
 
 
-def archive(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint,
-            counts: Mapping[str, int] | None = None) -> None:  # fmt: skip
+def archive(
+    out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint, counts: Mapping[str, int] | None = None
+) -> None:
     """A line for each memory that ended: when, why and what it was."""
     if not nodes:
         out.print("Nothing in the archive fits." if counts is None or counts else "The archive is empty.")
@@ -97,9 +94,11 @@ def archive(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint,
     for node in nodes:
         who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
         lines.add_row(
-            Text(one_line(handle_of(node.id)), style="dim"), minute(node.closed_at, zone),
-            node.closed_reason or "", Text(one_line(who + node.content)),
-        )  # fmt: skip
+            Text(one_line(handle_of(node.id)), style="dim"),
+            minute(node.closed_at, zone),
+            node.closed_reason or "",
+            Text(one_line(who + node.content)),
+        )
     out.print(lines)
     if counts:
         out.print(dim("In all: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items())))

@@ -54,9 +54,13 @@ _MEANS = {
     "newer": "it changed places with an older or a newer version of itself",
 }
 _STAGES = {
-    "unknown": "Unknown", "left out": "Left out", "not found": "Not among the candidates",
-    "ranked below": "Ranked below", "not relevant": "Not relevant", "found": "It was found",
-}  # fmt: skip
+    "unknown": "Unknown",
+    "left out": "Left out",
+    "not found": "Not among the candidates",
+    "ranked below": "Ranked below",
+    "not relevant": "Not relevant",
+    "found": "It was found",
+}
 _LEGEND = (
     "A score is the sum of what each signal adds: what it measured times its weight (by its place instead of its "
     "measure where fusion is rrf). The place is that among all candidates by this signal alone."
@@ -161,8 +165,11 @@ def trace(out: Console, results: Results, trace: Trace) -> None:
         out.print(Text(_LEGEND, style="dim"))
     for number, hit in enumerate(results.hits, start=1):
         out.print()
-        out.print(Text.assemble((f"{number}  ", "dim"), (f"{hit.score:.3f}", "bold"), f"  {one_line(hit.content)}"),
-                  no_wrap=True, overflow="ellipsis")  # fmt: skip
+        out.print(
+            Text.assemble((f"{number}  ", "dim"), (f"{hit.score:.3f}", "bold"), f"  {one_line(hit.content)}"),
+            no_wrap=True,
+            overflow="ellipsis",
+        )
         out.print(_sum(hit.why))
     if trace.under_floor:
         out.print()

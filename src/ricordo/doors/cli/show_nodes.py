@@ -113,8 +113,18 @@ _SAID = {
 }
 
 
-_TOLD = ("content", "closed_reason", "tags", "attributes", "category", "confidence", "score", "decay_rate",
-         "valid_until", "expires_at")  # fmt: skip
+_TOLD = (
+    "content",
+    "closed_reason",
+    "tags",
+    "attributes",
+    "category",
+    "confidence",
+    "score",
+    "decay_rate",
+    "valid_until",
+    "expires_at",
+)
 """What of a memory people may want to know the change of, the most telling first: a line may be cut."""
 
 

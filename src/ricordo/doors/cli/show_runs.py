@@ -12,12 +12,22 @@ from ricordo.doors.cli.screen import one_line
 from ricordo.model import BY_RULE, Run, RunItem
 
 _MARKS = {
-    "added": ("+", "green"), "repeated": ("=", "dim"), "replaced": ("-", "red"),
-    "held": ("?", "yellow"), "in doubt": ("?", "yellow"),
-    "entity": ("@", "cyan"), "relation": ("@", "cyan"), "cause": (">", "cyan"), "summary": ("#", "dim"),
-    "missing": ("-", "yellow"), "refused": ("x", "dim"), "failed": ("!", "bold red"),
-    "left": ("~", "yellow"), "kept": ("=", "yellow"), "looked": ("·", "dim"),
-}  # fmt: skip
+    "added": ("+", "green"),
+    "repeated": ("=", "dim"),
+    "replaced": ("-", "red"),
+    "held": ("?", "yellow"),
+    "in doubt": ("?", "yellow"),
+    "entity": ("@", "cyan"),
+    "relation": ("@", "cyan"),
+    "cause": (">", "cyan"),
+    "summary": ("#", "dim"),
+    "missing": ("-", "yellow"),
+    "refused": ("x", "dim"),
+    "failed": ("!", "bold red"),
+    "left": ("~", "yellow"),
+    "kept": ("=", "yellow"),
+    "looked": ("·", "dim"),
+}
 
 
 def items(out: Console, found: Sequence[RunItem], *, numbered: bool = False) -> None:

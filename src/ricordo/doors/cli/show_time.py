@@ -33,8 +33,9 @@ def timeline(out: Console, events: Sequence[Node], *, zone: ZoneInfo) -> None:
             for event in together:
                 lines.add_row(
                     Text("  " + event.event_time.astimezone(zone).strftime("%H:%M")),
-                    Text(one_line(handle_of(event.id)), style="dim"), _told(event),
-                )  # fmt: skip
+                    Text(one_line(handle_of(event.id)), style="dim"),
+                    _told(event),
+                )
             out.print(lines)
 
 

@@ -79,12 +79,12 @@ class Talk:
             Memory.open(
                 door.location, embedder=door.embedder, model=models.consolidation, settings=settings, scope=scope
             )
-        )  # fmt: skip
+        )
         await self.memory.warm()
         known = MemoryExtension(self.memory, settings, tools=offered(self.memory))
         self.host = await self._stack.enter_async_context(
             Host(door.location, [known], settings=settings, models=models)
-        )  # fmt: skip
+        )
         self._conversation = None if model is None else Conversation(self.host, model, self.place)
         self.model = None if model is None else model.name
 

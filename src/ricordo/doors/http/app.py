@@ -86,9 +86,10 @@ class House:
         """The answer when it is there, within the time; or as events, for as long as it takes."""
         if "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(
-                self._events(work), media_type="text/event-stream",
+                self._events(work),
+                media_type="text/event-stream",
                 headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
-            )  # fmt: skip
+            )
         try:
             answer = await asyncio.wait_for(work(lambda done, total: None), self.limits.seconds)
         except TimeoutError:
@@ -226,9 +227,15 @@ def build(
     app = Starlette(routes=endpoints, lifespan=life, exception_handlers=_COMPLAINTS)  # type: ignore[arg-type]
     known = frozenset(each.path for each in endpoints)
     return Guard(
-        app=app, tokens=tokens, figures=figures, limits=limits, hosts=hosts, origins=origins,
-        socket_caller=socket_caller, known=known,
-    )  # fmt: skip
+        app=app,
+        tokens=tokens,
+        figures=figures,
+        limits=limits,
+        hosts=hosts,
+        origins=origins,
+        socket_caller=socket_caller,
+        known=known,
+    )
 
 
 class Mcp:
@@ -277,9 +284,11 @@ async def _described(request: Request) -> Response:
 
 _DEFECT = "something went wrong inside the memory"
 _MEANINGS = {
-    404: ("not_found", "there is nothing at this path"), 405: ("invalid", "this path takes another method"),
-    408: ("invalid", "the body did not come in time"), 413: ("invalid", "the body is too large"),
-}  # fmt: skip
+    404: ("not_found", "there is nothing at this path"),
+    405: ("invalid", "this path takes another method"),
+    408: ("invalid", "the body did not come in time"),
+    413: ("invalid", "the body is too large"),
+}
 
 
 async def _complain(request: Request, error: HTTPException) -> Response:
@@ -302,6 +311,4 @@ async def _defect(request: Request, error: Exception) -> Response:
     return refused(500, "error", _DEFECT, hint="see the server's log")
 
 
-_COMPLAINTS = {
-    HTTPException: _complain, RicordoError: _tell_error, ClientDisconnect: _gone, Exception: _defect,
-}  # fmt: skip
+_COMPLAINTS = {HTTPException: _complain, RicordoError: _tell_error, ClientDisconnect: _gone, Exception: _defect}

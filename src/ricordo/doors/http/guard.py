@@ -156,9 +156,12 @@ def refused(status: int, code: str, message: str, *, hint: str = "", retry_after
 def failed(error: RicordoError) -> Response:
     """An error of the library, with its status."""
     return refused(
-        error.http_status, error.code, error.message, hint=error.hint,
+        error.http_status,
+        error.code,
+        error.message,
+        hint=error.hint,
         retry_after=1 if error.http_status == 503 else None,
-    )  # fmt: skip
+    )
 
 
 def _compact(value: Any) -> bytes:

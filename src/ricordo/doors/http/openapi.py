@@ -10,19 +10,31 @@ from ricordo.doors.arguments import Schema, input_schema, output_schema
 from ricordo.porting.formats import FORMATS
 
 _ERRORS = {
-    "400": "The request is no JSON.", "401": "A token is missing or wrong.", "403": "The caller may not do this.",
-    "404": "There is no such thing, or it is not the caller's.", "405": "Only POST is served here.",
-    "409": "The store has moved on.", "413": "The body is too large.", "415": "The body is not application/json.",
-    "422": "An argument does not fit.", "429": "Too many requests.", "500": "A defect, or a damaged store.",
+    "400": "The request is no JSON.",
+    "401": "A token is missing or wrong.",
+    "403": "The caller may not do this.",
+    "404": "There is no such thing, or it is not the caller's.",
+    "405": "Only POST is served here.",
+    "409": "The store has moved on.",
+    "413": "The body is too large.",
+    "415": "The body is not application/json.",
+    "422": "An argument does not fit.",
+    "429": "Too many requests.",
+    "500": "A defect, or a damaged store.",
     "503": "Busy or closing: try again.",
-}  # fmt: skip
+}
 
 _ERROR: Schema = {
-    "type": "object", "required": ["error"], "properties": {"error": {
-        "type": "object", "required": ["code", "message", "hint"],
-        "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
-    }},
-}  # fmt: skip
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint"],
+            "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}},
+        }
+    },
+}
 
 
 def path_of(capability: Capability) -> str:
@@ -37,31 +49,34 @@ def document() -> Schema:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Ricordo", "version": metadata.version("ricordo"),
+            "title": "Ricordo",
+            "version": metadata.version("ricordo"),
             "description": "A long-term memory. Whose memory a call reaches is bound to its token. With `Accept: "
             "text/event-stream`, a call answers with events: `progress`, then `result` or `error`.",
         },
         "paths": paths | {"/v1/import": {"post": _upload(schemas)}},
         "components": {
-            "schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "responses": {status: _answer(text, {"$ref": "#/components/schemas/Error"})
-                          for status, text in _ERRORS.items()},
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                status: _answer(text, {"$ref": "#/components/schemas/Error"}) for status, text in _ERRORS.items()
+            },
         },
         "security": [{"token": []}],
-    }  # fmt: skip
+    }
 
 
 def _operation(capability: Capability, schemas: dict[str, Schema]) -> Schema:
     given = _shared(input_schema(capability, as_tool=False), schemas, capability.method)
     answer = _shared(output_schema(capability), schemas, capability.method)
     return {
-        "operationId": capability.method.rstrip("_"), "summary": capability.summary,
-        "description": f"Permission: {capability.access}.", "tags": [capability.effect],
-        "requestBody": {
-            "required": bool(given.get("required")), "content": {"application/json": {"schema": given}},
-        },
+        "operationId": capability.method.rstrip("_"),
+        "summary": capability.summary,
+        "description": f"Permission: {capability.access}.",
+        "tags": [capability.effect],
+        "requestBody": {"required": bool(given.get("required")), "content": {"application/json": {"schema": given}}},
         "responses": {"200": _answer("Done.", answer)} | _errors(),
-    }  # fmt: skip
+    }
 
 
 def _upload(schemas: dict[str, Schema]) -> Schema:
@@ -70,15 +85,17 @@ def _upload(schemas: dict[str, Schema]) -> Schema:
     importing = next(each for each in CATALOG if each.method == "import_")
     answer = _shared(output_schema(importing), schemas, "import")
     return {
-        "operationId": "import", "summary": "Bring in what another memory or a chat left: the file is the body.",
-        "description": "Permission: write.", "tags": ["adds"],
+        "operationId": "import",
+        "summary": "Bring in what another memory or a chat left: the file is the body.",
+        "description": "Permission: write.",
+        "tags": ["adds"],
         "parameters": [
             {"name": "format", "in": "query", "schema": {"type": "string", "enum": [each.name for each in FORMATS]}},
             {"name": "dry_run", "in": "query", "schema": {"type": "boolean", "default": False}},
         ],
         "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}}}},
         "responses": {"200": _answer("Read.", answer)} | _errors(),
-    }  # fmt: skip
+    }
 
 
 def _answer(text: str, schema: Schema) -> Schema:

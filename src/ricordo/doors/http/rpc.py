@@ -21,9 +21,13 @@ _log = logging.getLogger(__name__)
 _MOST_CALLS = 50
 
 _CODES = {
-    "invalid": -32602, "not_found": -32004, "conflict": -32009, "denied": -32003, "unavailable": -32050,
+    "invalid": -32602,
+    "not_found": -32004,
+    "conflict": -32009,
+    "denied": -32003,
+    "unavailable": -32050,
     "store": -32051,
-}  # fmt: skip
+}
 
 
 class _Params(BaseModel):
@@ -89,9 +93,11 @@ class Rpc:
         return (200, told) if told else (204, None)
 
     async def _one(self, message: Any, caller: Caller) -> tuple[int, Any]:
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or not isinstance(
-            message.get("method"), str
-        ):  # fmt: skip
+        if (
+            not isinstance(message, dict)
+            or message.get("jsonrpc") != "2.0"
+            or not isinstance(message.get("method"), str)
+        ):
             return 400, _error(None, -32600, "this is no JSON-RPC 2.0 call")
         number, params = message.get("id"), message.get("params", {})
         if not isinstance(number, str | int | float | None) or isinstance(number, bool):

@@ -38,14 +38,7 @@ class Terms:
     profile: str = "core"
 
 
-async def serve(
-    place: Place,
-    *,
-    caller: Caller,
-    address: Address,
-    terms: Terms,
-    ready: Callable[[str], None],
-) -> None:
+async def serve(place: Place, *, caller: Caller, address: Address, terms: Terms, ready: Callable[[str], None]) -> None:
     """Answer until the process is told to end.
 
     Args:
@@ -74,13 +67,25 @@ async def serve(
         await calls.memory(caller)  # a store that cannot be opened is said here
         made = first_token(tokens, caller)
         app = build(
-            calls, tokens, limits=limits, hosts=terms.hosts, origins=terms.origins, socket_caller=caller,
+            calls,
+            tokens,
+            limits=limits,
+            hosts=terms.hosts,
+            origins=terms.origins,
+            socket_caller=caller,
             profile=terms.profile,
-        )  # fmt: skip
+        )
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none",
-            limit_concurrency=limits.concurrent, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30,
-        )  # fmt: skip
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            limit_concurrency=limits.concurrent,
+            timeout_graceful_shutdown=_GRACE_S,
+            timeout_keep_alive=30,
+        )
         _announce(ready, urls, tokens.file, made)
         with _ending_calmly():
             async with keeping_house(place, calls):

@@ -66,9 +66,14 @@ class Tokens:
             raise InvalidError("name must be 1 to 100 printable characters")
         secret = _PREFIX + secrets.token_urlsafe(32)
         fresh = Token(
-            name=name, digest=_digest(secret), owner=owner, chat=chat, trust=checked_trust(trust),
-            access=checked_access(access), created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
+            name=name,
+            digest=_digest(secret),
+            owner=owner,
+            chat=chat,
+            trust=checked_trust(trust),
+            access=checked_access(access),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
         known = self.all()
         if any(each.name == name for each in known):
             raise ConflictError(f"there is a token {name!r} already", hint="revoke it first, or choose another name")
@@ -181,13 +186,23 @@ def _digest(secret: str) -> str:
 
 def _plain(token: Token) -> dict[str, Any]:
     return {
-        "name": token.name, "digest": token.digest, "owner": token.owner, "chat": token.chat, "trust": token.trust,
-        "access": sorted(token.access), "created_at": token.created_at,
-    }  # fmt: skip
+        "name": token.name,
+        "digest": token.digest,
+        "owner": token.owner,
+        "chat": token.chat,
+        "trust": token.trust,
+        "access": sorted(token.access),
+        "created_at": token.created_at,
+    }
 
 
 def _token(plain: Mapping[str, Any]) -> Token:
     return Token(
-        name=plain["name"], digest=plain["digest"], owner=plain["owner"], chat=plain["chat"],
-        trust=checked_trust(plain["trust"]), access=checked_access(plain["access"]), created_at=plain["created_at"],
-    )  # fmt: skip
+        name=plain["name"],
+        digest=plain["digest"],
+        owner=plain["owner"],
+        chat=plain["chat"],
+        trust=checked_trust(plain["trust"]),
+        access=checked_access(plain["access"]),
+        created_at=plain["created_at"],
+    )

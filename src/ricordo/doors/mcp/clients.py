@@ -64,9 +64,7 @@ def clients(home: Path, environment: Mapping[str, str], platform: str = sys.plat
     return {
         each.name: each
         for each in (
-            Client(
-                name="claude-desktop", title="Claude Desktop", file=settings / "Claude/claude_desktop_config.json"
-            ),
+            Client(name="claude-desktop", title="Claude Desktop", file=settings / "Claude/claude_desktop_config.json"),
             Client(name="claude-code", title="Claude Code", file=home / ".claude.json", names_kind=True),
             Client(name="cursor", title="Cursor", file=home / ".cursor/mcp.json"),
             Client(
@@ -78,7 +76,7 @@ def clients(home: Path, environment: Mapping[str, str], platform: str = sys.plat
                 name="codex", title="Codex CLI", file=home / ".codex/config.toml", member="mcp_servers", form="toml"
             ),
         )
-    }  # fmt: skip
+    }
 
 
 def _settings_folder(home: Path, environment: Mapping[str, str], platform: str) -> Path:

@@ -43,9 +43,11 @@ def _place(given: dict[str, str]) -> Place:
     settings = load(file=Path(location).expanduser().parent / "ricordo.toml")
     embedder, model = given.get("--embedder") or default_embedder(), given.get("--model") or settings.model
     return Place(
-        location=location, embedder=None if embedder == "none" else embedder,
-        model=None if model in ("", "none") else model, settings=settings,
-    )  # fmt: skip
+        location=location,
+        embedder=None if embedder == "none" else embedder,
+        model=None if model in ("", "none") else model,
+        settings=settings,
+    )
 
 
 def bound_caller(owner: str | None, chat: str | None) -> Caller:

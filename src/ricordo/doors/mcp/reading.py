@@ -24,44 +24,63 @@ _NOTHING = "Nothing that is remembered matters here."
 
 _RESOURCES = (
     types.Resource(
-        name="people", title="People", uri="ricordo://people", mime_type="text/plain",
+        name="people",
+        title="People",
+        uri="ricordo://people",
+        mime_type="text/plain",
         description="Who is known, those who are named most often first.",
     ),
     types.Resource(
-        name="stats", title="Figures", uri="ricordo://stats", mime_type="application/json",
+        name="stats",
+        title="Figures",
+        uri="ricordo://stats",
+        mime_type="application/json",
         description="How much is remembered, and of which kinds.",
     ),
-)  # fmt: skip
+)
 
 _TEMPLATES = (
     types.ResourceTemplate(
-        name="context", title="What matters for a message", uri_template="ricordo://context/{prompt}",
-        mime_type="text/markdown", description="A block of what to know before answering the message.",
+        name="context",
+        title="What matters for a message",
+        uri_template="ricordo://context/{prompt}",
+        mime_type="text/markdown",
+        description="A block of what to know before answering the message.",
     ),
     types.ResourceTemplate(
-        name="entity", title="A person or thing", uri_template="ricordo://entity/{name}", mime_type="text/plain",
+        name="entity",
+        title="A person or thing",
+        uri_template="ricordo://entity/{name}",
+        mime_type="text/plain",
         description="All that is known of a person, project, place or other thing.",
     ),
     types.ResourceTemplate(
-        name="memory", title="A memory", uri_template="ricordo://memory/{id}", mime_type="application/json",
+        name="memory",
+        title="A memory",
+        uri_template="ricordo://memory/{id}",
+        mime_type="application/json",
         description="A memory with all its versions.",
     ),
-)  # fmt: skip
+)
 
 _PROMPTS = (
     types.Prompt(
-        name="use_memory", title="How to use the memory",
+        name="use_memory",
+        title="How to use the memory",
         description="When to look something up, when to keep something, and with which tool.",
     ),
     types.Prompt(
-        name="recall", title="Recall what matters", description="What is remembered that matters for a topic.",
+        name="recall",
+        title="Recall what matters",
+        description="What is remembered that matters for a topic.",
         arguments=[types.PromptArgument(name="topic", description="A message, question or topic.", required=True)],
     ),
     types.Prompt(
-        name="keep", title="Keep what was said",
+        name="keep",
+        title="Keep what was said",
         description="Have the agent keep what is worth knowing later from this conversation.",
     ),
-)  # fmt: skip
+)
 
 _KEEP = """Look through our conversation for what is worth knowing in later ones: preferences, decisions, facts about \
 people, plans with their dates, how things are done. Search the memory first; keep only what is new, correct what has \

@@ -36,12 +36,20 @@ def build(calls: Calls, *, profile: str, caller_of: Callable[[Context], Caller])
     toolbox = Toolbox(calls, tools(profile), caller_of)
     reading = Reading(calls, profile, caller_of)
     return Server(
-        "ricordo", version=metadata.version("ricordo"), title="Ricordo", website_url=None,
-        description="The user's long-term memory across conversations.", instructions=instructions(profile),
-        on_list_tools=toolbox.list, on_call_tool=toolbox.call,
-        on_list_resources=reading.list, on_list_resource_templates=reading.templates, on_read_resource=reading.read,
-        on_list_prompts=reading.prompts, on_get_prompt=reading.prompt,
-    )  # fmt: skip
+        "ricordo",
+        version=metadata.version("ricordo"),
+        title="Ricordo",
+        website_url=None,
+        description="The user's long-term memory across conversations.",
+        instructions=instructions(profile),
+        on_list_tools=toolbox.list,
+        on_call_tool=toolbox.call,
+        on_list_resources=reading.list,
+        on_list_resource_templates=reading.templates,
+        on_read_resource=reading.read,
+        on_list_prompts=reading.prompts,
+        on_get_prompt=reading.prompt,
+    )
 
 
 class Toolbox:
@@ -96,14 +104,19 @@ def _tool(capability: Capability) -> types.Tool:
 
     reads = capability.effect == "reads"
     return types.Tool(
-        name=capability.tool, title=capability.title, description=capability.summary,
-        input_schema=input_schema(capability, as_tool=True), output_schema=_told(capability),
+        name=capability.tool,
+        title=capability.title,
+        description=capability.summary,
+        input_schema=input_schema(capability, as_tool=True),
+        output_schema=_told(capability),
         annotations=types.ToolAnnotations(
-            title=capability.title, read_only_hint=reads, open_world_hint=False,
+            title=capability.title,
+            read_only_hint=reads,
+            open_world_hint=False,
             destructive_hint=None if reads else capability.effect == "removes",
             idempotent_hint=None if reads else capability.is_idempotent,
         ),
-    )  # fmt: skip
+    )
 
 
 def _told(capability: Capability) -> dict[str, Any]:

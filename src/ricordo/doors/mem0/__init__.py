@@ -122,9 +122,14 @@ class AsyncMemory:
         if reference_date is not None:
             raise Mem0Error("reference_date is an argument of mem0's platform, not of its library")
         found = await self._keeping.search(
-            query, filters=filters, ids=ids, top_k=top_k if limit is None else limit, threshold=threshold,
-            explain=explain, show_expired=show_expired,
-        )  # fmt: skip
+            query,
+            filters=filters,
+            ids=ids,
+            top_k=top_k if limit is None else limit,
+            threshold=threshold,
+            explain=explain,
+            show_expired=show_expired,
+        )
         return {"results": found}
 
     async def get(self, memory_id: str) -> Item | None:

@@ -105,8 +105,13 @@ def _within(value: Any, operand: Any) -> bool:
 
 
 _LOGIC: Mapping[str, Callable[[list[bool]], bool]] = {
-    "AND": all, "OR": any, "NOT": lambda met: not any(met), "$and": all, "$or": any, "$not": lambda met: not any(met),
-}  # fmt: skip
+    "AND": all,
+    "OR": any,
+    "NOT": lambda met: not any(met),
+    "$and": all,
+    "$or": any,
+    "$not": lambda met: not any(met),
+}
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": _is,
     "ne": lambda value, operand: not _is(value, operand),

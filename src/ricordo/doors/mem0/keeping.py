@@ -45,8 +45,14 @@ class Place:
     clock: Clock | None
 
 
-def place_of(config: object, *, location: str | Path | None, embedder: str | Embedder | None,
-             model: str | LanguageModel | None, clock: Clock | None) -> Place:  # fmt: skip
+def place_of(
+    config: object,
+    *,
+    location: str | Path | None,
+    embedder: str | Embedder | None,
+    model: str | LanguageModel | None,
+    clock: Clock | None,
+) -> Place:
     """Where a configuration of mem0's is kept: beside where its vector store would lie, else in Ricordo's folder."""
     named = config if isinstance(config, Mapping) else {}
     own = dict(named.get("ricordo") or {})
@@ -55,9 +61,11 @@ def place_of(config: object, *, location: str | Path | None, embedder: str | Emb
     name = f"{inside.get('collection_name') or 'mem0'}.db"
     usual = Path(inside["path"]) / name if inside.get("path") else Path(default_location()).with_name(name)
     return Place(
-        location=location or own.get("location") or usual, embedder=own.get("embedder", embedder),
-        model=own.get("model", model), clock=clock,
-    )  # fmt: skip
+        location=location or own.get("location") or usual,
+        embedder=own.get("embedder", embedder),
+        model=own.get("model", model),
+        clock=clock,
+    )
 
 
 class Keeping:
@@ -88,8 +96,16 @@ class Keeping:
 
     # keeping
 
-    async def add(self, messages: object, *, ids: Mapping[str, object], metadata: Json | None, until: object,
-                  infer: bool, kind: str | None) -> list[Item]:  # fmt: skip
+    async def add(
+        self,
+        messages: object,
+        *,
+        ids: Mapping[str, object],
+        metadata: Json | None,
+        until: object,
+        infer: bool,
+        kind: str | None,
+    ) -> list[Item]:
         """What was kept, each with its event."""
         if kind not in (None, _PROCEDURAL):
             raise Mem0Error(f"Invalid 'memory_type'. Please pass {_PROCEDURAL} to create procedural memories.")
@@ -150,8 +166,17 @@ class Keeping:
 
     # finding
 
-    async def search(self, query: str, *, filters: Json | None, ids: Mapping[str, Any], top_k: int,
-                     threshold: float | None, explain: bool, show_expired: bool) -> list[Item]:  # fmt: skip
+    async def search(
+        self,
+        query: str,
+        *,
+        filters: Json | None,
+        ids: Mapping[str, Any],
+        top_k: int,
+        threshold: float | None,
+        explain: bool,
+        show_expired: bool,
+    ) -> list[Item]:
         """Hits, best first; of several owners, in the order of their scores."""
         wanted = asked(filters, ids)
         if not isinstance(query, str) or not query.strip():
@@ -180,8 +205,9 @@ class Keeping:
             return None
         return shapes.item(node)
 
-    async def get_all(self, *, filters: Json | None, ids: Mapping[str, Any], top_k: int,
-                      show_expired: bool) -> list[Item]:  # fmt: skip
+    async def get_all(
+        self, *, filters: Json | None, ids: Mapping[str, Any], top_k: int, show_expired: bool
+    ) -> list[Item]:
         wanted = asked(filters, ids)
         _checked(top_k)
         found: list[Node] = []
@@ -289,9 +315,10 @@ async def _by_rule(memory: Memory, recorded: Sequence[Message]) -> list[Item]:
     nodes = await memory.remember_many(facts) if facts else []
     found = {fact.content: await _kept(memory, node) for fact, node in zip(facts, nodes, strict=True)}
     whole = [
-        each for each, facts in said
+        each
+        for each, facts in said
         if not shapes.says_no_more(each, facts) or any(found[fact.content] is None for fact in facts)
-    ]  # fmt: skip
+    ]
     kept = [each for each in found.values() if each is not None]
     return kept + (await _messages(memory, whole) if whole else [])
 

@@ -31,10 +31,14 @@ def item(node: Node, *, score: float | None = None) -> Item:
     kept = dict(node.attributes)
     created = node.created_at.isoformat()
     shown: Item = {
-        "id": node.id, "memory": node.content, "hash": hashlib.md5(node.content.encode()).hexdigest(),
+        "id": node.id,
+        "memory": node.content,
+        "hash": hashlib.md5(node.content.encode()).hexdigest(),
         "metadata": {name: value for name, value in kept.items() if name not in _CORE} or None,
-        "score": score, "created_at": created, "updated_at": kept.get("updated_at") or created,
-    }  # fmt: skip
+        "score": score,
+        "created_at": created,
+        "updated_at": kept.get("updated_at") or created,
+    }
     return shown | {name: kept[name] for name in _BESIDE if kept.get(name) is not None}
 
 
@@ -73,9 +77,10 @@ def spoken(messages: object) -> list[Mapping[str, Any]]:
     if not isinstance(messages, list):
         raise Mem0Error("messages must be str, dict, or list[dict]")
     return [
-        each for each in messages
+        each
+        for each in messages
         if isinstance(each, Mapping) and each.get("role") not in (None, "system", "developer") and text_of(each).strip()
-    ]  # fmt: skip
+    ]
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -91,9 +96,12 @@ def recorded(message: Mapping[str, Any], *, session: str, payload: Json) -> Mess
     name = message.get("name")
     beside = {"role": message["role"], **({"actor_id": name} if name else {})}
     return Message(
-        text=text_of(message), role=_ROLES.get(str(message["role"]), "user"), speaker=name or None, session=session,
+        text=text_of(message),
+        role=_ROLES.get(str(message["role"]), "user"),
+        speaker=name or None,
+        session=session,
         attributes={**payload, **beside},
-    )  # fmt: skip
+    )
 
 
 def learnt(message: Message) -> tuple[Fact, ...]:
@@ -102,10 +110,16 @@ def learnt(message: Message) -> tuple[Fact, ...]:
         return ()
     found = ((each, _lasting(each)) for each in plainly_said(message.text))
     return tuple(
-        Fact(content=each.text, type="opinion" if each.kind == "opinion" else "semantic", category=category,
-             session=message.session, attributes=message.attributes)
-        for each, category in found if category is not None
-    )  # fmt: skip
+        Fact(
+            content=each.text,
+            type="opinion" if each.kind == "opinion" else "semantic",
+            category=category,
+            session=message.session,
+            attributes=message.attributes,
+        )
+        for each, category in found
+        if category is not None
+    )
 
 
 def _lasting(said: Plain) -> Category | None:
@@ -143,7 +157,14 @@ def _event(id: str, version: Version, number: int, *, old: str | None, new: str 
     kind = "DELETE" if new is None else "ADD" if old is None else "UPDATE"
     at = version.commit.at.isoformat() if version.commit else version.node.created_at.isoformat()
     return {
-        "id": f"{id}-{number + 1}", "memory_id": id, "old_memory": old, "new_memory": new, "event": kind,
-        "created_at": version.node.created_at.isoformat(), "updated_at": at, "is_deleted": new is None,
-        "actor_id": version.node.attributes.get("actor_id"), "role": version.node.attributes.get("role"),
-    }  # fmt: skip
+        "id": f"{id}-{number + 1}",
+        "memory_id": id,
+        "old_memory": old,
+        "new_memory": new,
+        "event": kind,
+        "created_at": version.node.created_at.isoformat(),
+        "updated_at": at,
+        "is_deleted": new is None,
+        "actor_id": version.node.attributes.get("actor_id"),
+        "role": version.node.attributes.get("role"),
+    }

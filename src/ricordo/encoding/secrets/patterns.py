@@ -63,11 +63,7 @@ FORMS: tuple[Form, ...] = (
     _form("google oauth secret", "GOCSPX-", rf"GOCSPX-{_URL}{{28}}"),
     _form("google oauth token", "ya29.", rf"{_W}ya29\.{_URL}{{20,}}+"),
     _form("google oauth token", "1//0", rf"(?<![\w/])1//0{_URL}{{40,}}+"),
-    _form(
-        "azure key",
-        "AccountKey= SharedAccessKey=",
-        r"A(?:ccount|ccess)Key=(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})",
-    ),
+    _form("azure key", "AccountKey= SharedAccessKey=", r"A(?:ccount|ccess)Key=(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),
     _form("azure key", "==", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{86}=="),
     _form("azure key", "sig=", r"[?&]sig=(?P<secret>[A-Za-z0-9%/+]{40,}+={0,2})"),
     _form("azure client secret", "Q~", r"(?<![\w.~-])[\w.~]{3}\dQ~[A-Za-z0-9_.~-]{31,34}"),
@@ -90,11 +86,7 @@ FORMS: tuple[Form, ...] = (
     _form("1password secret key", "A3-", rf"{_W}A3-[A-Z0-9]{{6}}(?:-[A-Z0-9]{{5,6}}){{5}}(?![A-Z0-9])"),
     _form("databricks token", "dapi", rf"{_W}dapi{_HEX}{{32}}(?:-\d)?"),
     _form("pulumi token", "pul-", rf"{_W}pul-{_HEX}{{40}}"),
-    _form(
-        "fly.io token",
-        "FlyV1 fo1_",
-        rf"{_W}(?:FlyV1 (?:fm\d[ar]?_|fo1_)[\w+/=,-]{{40,}}+|fo1_{_URL}{{40,}}+)",
-    ),
+    _form("fly.io token", "FlyV1 fo1_", rf"{_W}(?:FlyV1 (?:fm\d[ar]?_|fo1_)[\w+/=,-]{{40,}}+|fo1_{_URL}{{40,}}+)"),
     _form("netlify token", "nfp_", rf"{_W}nfp_[A-Za-z0-9]{{36,}}+"),
     _form("planetscale token", "pscale_", rf"pscale_(?:tkn|pw|oauth)_{_URL}{{32,}}+"),
     _form("supabase key", "sbp_ sb_secret_", rf"{_W}(?:sbp_{_HEX}{{40}}|sb_secret_{_URL}{{20,}}+)"),
@@ -118,18 +110,10 @@ FORMS: tuple[Form, ...] = (
     _form("sonarqube token", "sqp_ squ_ sqa_", rf"{_W}sq[pua]_{_HEX}{{40}}"),
     _form("circleci token", "CCIPAT_ CCIPRJ_", rf"CCIP(?:AT|RJ)_[A-Za-z0-9]{{10,}}+_{_HEX}{{40}}"),
     _form("buildkite token", "bkua_", rf"bkua_{_HEX}{{40}}"),
-    _form(
-        "artifactory key",
-        "AKCp cmVmd",
-        rf"{_W}(?:AKCp[A-Za-z0-9]{{69}}|cmVmd[A-Za-z0-9]{{59}})(?![A-Za-z0-9])",
-    ),
+    _form("artifactory key", "AKCp cmVmd", rf"{_W}(?:AKCp[A-Za-z0-9]{{69}}|cmVmd[A-Za-z0-9]{{59}})(?![A-Za-z0-9])"),
     _form("postman key", "PMAK-", rf"PMAK-{_HEX}{{24}}-{_HEX}{{34}}"),
     _form("linear key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}+"),
-    _form(
-        "notion token",
-        "secret_ ntn_",
-        rf"{_W}(?:secret_[A-Za-z0-9]{{43}}(?![A-Za-z0-9])|ntn_[A-Za-z0-9]{{40,}}+)",
-    ),
+    _form("notion token", "secret_ ntn_", rf"{_W}(?:secret_[A-Za-z0-9]{{43}}(?![A-Za-z0-9])|ntn_[A-Za-z0-9]{{40,}}+)"),
     _form("figma token", "figd_ figo_ figoh_ figor_", rf"{_W}fig(?:d|or?|oh)_{_URL}{{36,}}+"),
     _form("airtable token", "pat", rf"{_W}pat[A-Za-z0-9]{{14}}\.{_HEX}{{64}}"),
     _form("hubspot token", "pat-", rf"{_W}pat-[a-z]{{2}}\d-{_UUID}"),
@@ -137,19 +121,13 @@ FORMS: tuple[Form, ...] = (
     _form("contentful token", "CFPAT-", rf"CFPAT-{_URL}{{40,}}+"),
     _form("typeform token", "tfp_", rf"{_W}tfp_{_URL}{{40,}}+"),
     _form(
-        "grafana token",
-        "glsa_ glc_",
-        rf"{_W}(?:glsa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|glc_eyJ[A-Za-z0-9+/=]{{20,}}+)",
+        "grafana token", "glsa_ glc_", rf"{_W}(?:glsa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|glc_eyJ[A-Za-z0-9+/=]{{20,}}+)"
     ),
     _form("new relic key", "NRAK- NRAA- NRII- NRRA-", rf"{_W}NR(?:AK|AA|II|RA)-[A-Za-z0-9_-]{{27,}}+"),
     _form("new relic key", "NRAL", rf"{_W}[A-Za-z0-9]{{36}}NRAL(?![A-Za-z0-9])"),
     _form("sentry token", "sntrys_ sntryu_ sntrya_", r"sntry[sua]_[A-Za-z0-9_=+/-]{40,}+"),
     _form("dropbox token", "sl.", rf"{_W}sl\.(?:u\.)?{_URL}{{100,}}+"),
-    _form(
-        "authenticator secret",
-        "otpauth://",
-        r"otpauth://[^\s]{0,200}?[?&]secret=(?P<secret>[A-Za-z2-7]{16,}+)",
-    ),
+    _form("authenticator secret", "otpauth://", r"otpauth://[^\s]{0,200}?[?&]secret=(?P<secret>[A-Za-z2-7]{16,}+)"),
     # ---- models
     _form("anthropic key", "sk-ant-", rf"{_W}sk-ant-{_URL}{{24,}}+"),
     _form("openai key", "sk-", rf"{_W}sk-(?=[A-Za-z_-]{{0,40}}[0-9A-Z])(?!\.){_URL}{{20,}}+"),
@@ -188,21 +166,11 @@ FORMS: tuple[Form, ...] = (
     _form("brevo key", "xkeysib- xsmtpsib-", rf"x(?:key|smtp)sib-{_HEX}{{64}}-[A-Za-z0-9]{{16}}"),
     # ---- money, shops, social networks
     _form(
-        "stripe key",
-        "sk_ rk_ whsec_",
-        rf"{_W}(?:[sr]k_(?:live|test)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
+        "stripe key", "sk_ rk_ whsec_", rf"{_W}(?:[sr]k_(?:live|test)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)"
     ),
     _form("shopify token", "shp", rf"{_W}shp(?:at|ca|pa|ss|tka)_[A-Fa-f0-9]{{32}}"),
-    _form(
-        "square token",
-        "sq0 EAAA",
-        rf"{_W}(?:sq0(?:atp-{_URL}{{22}}|csp-{_URL}{{43}})|EAAA{_URL}{{60}}(?!{_URL}))",
-    ),
-    _form(
-        "braintree token",
-        "access_token$",
-        rf"access_token\$(?:production|sandbox)\$[0-9a-z]{{16}}\${_HEX}{{32}}",
-    ),
+    _form("square token", "sq0 EAAA", rf"{_W}(?:sq0(?:atp-{_URL}{{22}}|csp-{_URL}{{43}})|EAAA{_URL}{{60}}(?!{_URL}))"),
+    _form("braintree token", "access_token$", rf"access_token\$(?:production|sandbox)\$[0-9a-z]{{16}}\${_HEX}{{32}}"),
     _form("plaid token", "access-", rf"access-(?:production|development|sandbox)-{_UUID}"),
     _form("facebook token", "EAA", rf"{_W}EAA[A-Za-z0-9]{{80,}}+"),
     _form("twitter bearer token", "AAAAAAAAAAAAAAAAAAAA", r"(?<![A-Za-z0-9])A{20,}+[A-Za-z0-9%]{50,}+"),

@@ -126,9 +126,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("authorization header", "bearer", rf"(?<![^\W_])bearer\s{{1,3}}{_VALUE}", _is_bearer),
     _shape("password", "wifi:", r"wifi:(?:[a-z]:[^;\n]{0,64};){0,4}p:(?P<secret>(?:\\.|[^;\n\\]){1,128})"),
     _shape(
-        "password",
-        "curl",
-        r"curl\s[^\n]{0,120}?(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{1,128})",
+        "password", "curl", r"curl\s[^\n]{0,120}?(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{1,128})"
     ),
     _shape("password", "sshpass", rf"sshpass\s{{1,3}}-p\s{{0,3}}[\"']?{_VALUE}"),
     _shape("password", "mysql", r"mysql(?:dump|admin)?\s[^\n]{0,80}?\s-p(?P<secret>[^\s\"'-][^\s\"']{2,127})"),

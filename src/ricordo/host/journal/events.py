@@ -69,8 +69,17 @@ def read(payload: str) -> Mapping[str, Any]:
     return found
 
 
-def take(rows: Rows, handler: str, *, holder: str, now: int, wall: int, until: int, most_tries: int,
-         is_gone: Callable[[str], bool]) -> Row | None:  # fmt: skip
+def take(
+    rows: Rows,
+    handler: str,
+    *,
+    holder: str,
+    now: int,
+    wall: int,
+    until: int,
+    most_tries: int,
+    is_gone: Callable[[str], bool],
+) -> Row | None:
     """The oldest delivery that is due and free, now the holder's. What was tried too often is buried on the way.
 
     Args:
@@ -83,10 +92,7 @@ def take(rows: Rows, handler: str, *, holder: str, now: int, wall: int, until: i
         event, id_, topic, payload, at, tries = found[0]
         place = {"event": event, "handler": handler}
         if tries >= most_tries:
-            rows.ask(
-                "delivery_bury",
-                {**place, "holder": None, "reason": _DEADLY},
-            )
+            rows.ask("delivery_bury", {**place, "holder": None, "reason": _DEADLY})
             continue
         rows.ask("delivery_take", {**place, "holder": holder, "until": until})
         return Row(event=event, id=id_, topic=topic, payload=read(payload), at=at, tries=tries + 1)

@@ -165,8 +165,10 @@ def _opened_folder(place: Path, findings: list[Finding]) -> Mapping[str, object]
         try:
             snapshot = Snapshot(connection)
             findings += _looked(snapshot, folder.index)
-            findings += [Finding(check=name, ok=not remedy, detail=said, remedy=remedy)
-                         for name, (said, remedy) in folder.checks().items()]  # fmt: skip
+            findings += [
+                Finding(check=name, ok=not remedy, detail=said, remedy=remedy)
+                for name, (said, remedy) in folder.checks().items()
+            ]
             return counted(snapshot)
         finally:
             connection.close()

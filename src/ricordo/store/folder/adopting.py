@@ -157,14 +157,27 @@ class Adoption:
         self._closing(loose, line)
         confidence = line.get("extraction_confidence")
         return {
-            "shelf": "e" if is_episode else "k", "type": "episodic" if is_episode else "semantic",
+            "shelf": "e" if is_episode else "k",
+            "type": "episodic" if is_episode else "semantic",
             "category": None if is_episode else "knowledge",
-            "source_role": "user" if is_episode else None, "speaker": None, "session": None, "tags": "[]",
-            "attributes": "{}", "event_time": since, "created_at": created, "valid_from": since, "valid_until": None,
-            "expires_at": None, "closed_at": None, "closed_reason": None,
-            "confidence": float(confidence) if isinstance(confidence, int | float) else 1.0, "decay_rate": 0.1,
-            "score": 0.0, "reinforced_at": None, "source_type": _ORIGIN,
-        }  # fmt: skip
+            "source_role": "user" if is_episode else None,
+            "speaker": None,
+            "session": None,
+            "tags": "[]",
+            "attributes": "{}",
+            "event_time": since,
+            "created_at": created,
+            "valid_from": since,
+            "valid_until": None,
+            "expires_at": None,
+            "closed_at": None,
+            "closed_reason": None,
+            "confidence": float(confidence) if isinstance(confidence, int | float) else 1.0,
+            "decay_rate": 0.1,
+            "score": 0.0,
+            "reinforced_at": None,
+            "source_type": _ORIGIN,
+        }
 
     def _closing(self, loose: Loose, line: Line) -> None:
         """The seed says when a memory was replaced or archived; here one thing says both."""
@@ -184,8 +197,14 @@ class Adoption:
             return
         shape, key = self._shapes.rows["sessions"], self._fresh("sessions")
         at = self._milliseconds(line, "observed_at") or self._milliseconds(line, "created_at") or self._now
-        image = {"space": space, "session_id": name, "first_seen_at": at, "ended_at": None, "consolidated_at": None,
-                 "summary": None}  # fmt: skip
+        image = {
+            "space": space,
+            "session_id": name,
+            "first_seen_at": at,
+            "ended_at": None,
+            "consolidated_at": None,
+            "summary": None,
+        }
         self._put(shape, (key,), {**dict.fromkeys(c for c in shape.table.columns if c not in image), **image})
         self._keys.note("sessions", (space, name), key)
 
@@ -209,8 +228,17 @@ class Adoption:
         line["owner_user_id"] = line.get("owner_user_id") or _OWNER
         space = self._keys.space(str(line["owner_user_id"]), str(line.get("chat_id") or ""))
         since = self._milliseconds(line, "created_at") or self._now
-        base = {"space": space, "type": "person", "summary": None, "protected": 0, "attributes": "{}",
-                "first_seen": since, "last_updated": since, "closed_at": None, "merged_into": None}  # fmt: skip
+        base = {
+            "space": space,
+            "type": "person",
+            "summary": None,
+            "protected": 0,
+            "attributes": "{}",
+            "first_seen": since,
+            "last_updated": since,
+            "closed_at": None,
+            "merged_into": None,
+        }
         self._put(shape, (key,), {**base, **(present or {}), **self._given(shape, line)})
         self._names(space, key, [line["name"], *(line.get("aliases") or ())])
         if isinstance(line.get("relation"), str) and line["relation"].strip():
@@ -231,7 +259,15 @@ class Adoption:
     def _relation(self, space: int, entity: int, predicate: str, since: int) -> None:
         shape, key = self._shapes.rows["relations"], self._fresh("relations")
         image = {
-            "id": new_id(self._now), "space": space, "source": None, "predicate": predicate, "target": entity,
-            "valid_from": None, "valid_until": None, "evidence": encode([]), "created_at": since, "closed_at": None,
-        }  # fmt: skip
+            "id": new_id(self._now),
+            "space": space,
+            "source": None,
+            "predicate": predicate,
+            "target": entity,
+            "valid_from": None,
+            "valid_until": None,
+            "evidence": encode([]),
+            "created_at": since,
+            "closed_at": None,
+        }
         self._put(shape, (key,), image)

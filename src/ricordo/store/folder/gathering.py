@@ -37,8 +37,9 @@ def watch(connection: apsw.Connection, shapes: Shapes) -> None:
 
 
 def _watch(connection: apsw.Connection, table: str, key: tuple[str, ...], event: str, side: str) -> None:
-    row = ", ".join(f"CASE typeof({side}.\"{name}\") WHEN 'blob' THEN hex({side}.\"{name}\") ELSE {side}.\"{name}\" END"
-                    for name in key)  # fmt: skip
+    row = ", ".join(
+        f'CASE typeof({side}."{name}") WHEN \'blob\' THEN hex({side}."{name}") ELSE {side}."{name}" END' for name in key
+    )
     kept = f"WHEN {side}.name IN ({', '.join(map(repr, SETTINGS))}, '')" if table == "meta" else ""
     connection.execute(
         f'CREATE TEMP TRIGGER IF NOT EXISTS "touched_{table}_{event}" AFTER {event} ON main."{table}" {kept} BEGIN '
@@ -99,12 +100,22 @@ def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
     assert row is not None
     _, owner, chat, at, actor, origin, reason, run_id, seal, digest, hashed = row
     run = {"run_id": run_id} if run_id is not None else {}
-    return data({
-        "commit": seq, "at": iso(at), "actor": actor, "origin": origin, "reason": reason, **run,
-        "owner_user_id": owner or None, "chat_id": chat or None, "seal": seal.hex(),
-        "digest": digest.hex(), "hash": hashed.hex(),
-        **extra,
-    })  # fmt: skip
+    return data(
+        {
+            "commit": seq,
+            "at": iso(at),
+            "actor": actor,
+            "origin": origin,
+            "reason": reason,
+            **run,
+            "owner_user_id": owner or None,
+            "chat_id": chat or None,
+            "seal": seal.hex(),
+            "digest": digest.hex(),
+            "hash": hashed.hex(),
+            **extra,
+        }
+    )
 
 
 def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
@@ -148,8 +159,11 @@ def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tupl
 def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
     """(file, line) of up to where keys were given out, of the tables that have lines."""
     found = Snapshot(connection).rows("sequences")
-    return [(STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
-            for table, last in found if table in shapes.rows or table in shapes.kept]  # fmt: skip
+    return [
+        (STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
+        for table, last in found
+        if table in shapes.rows or table in shapes.kept
+    ]
 
 
 def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> tuple[str, bytes]:

@@ -59,14 +59,26 @@ FORMS: Final[Mapping[str, Form]] = {
     "nodes": Form(
         file=MEMORIES,
         names={
-            "category": "memory_type", "source_type": "source", "source_role": "role", "session": "source_session_id",
-            "attributes": "metadata", "event_time": "observed_at", "closed_at": "archived_at",
+            "category": "memory_type",
+            "source_type": "source",
+            "source_role": "role",
+            "session": "source_session_id",
+            "attributes": "metadata",
+            "event_time": "observed_at",
+            "closed_at": "archived_at",
             "closed_reason": "archive_reason",
         },
     ),
     "sessions": Form(file=SESSIONS),
-    "entities": Form(file=ENTITIES, names={"canonical_name": "name", "attributes": "metadata",
-                                           "first_seen": "created_at", "last_updated": "updated_at"}),
+    "entities": Form(
+        file=ENTITIES,
+        names={
+            "canonical_name": "name",
+            "attributes": "metadata",
+            "first_seen": "created_at",
+            "last_updated": "updated_at",
+        },
+    ),
     "aliases": Form(file=ENTITIES, kind="alias"),
     "relations": Form(file=ENTITIES, kind="relation"),
     "subjects": Form(file=EDGES, kind="subject", names={"node": "memory"}),
@@ -74,7 +86,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "reviews": Form(file=REVIEWS, names={"kind": "what"}),
     "runs": Form(file=RUNS, names={"kind": "what"}),
     "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
-}  # fmt: skip
+}
 """The truth tables. A test fails where the schema has one that is missing here; its rows go to `others.jsonl`."""
 
 KEPT: Final[Mapping[str, Form]] = {
@@ -109,10 +121,28 @@ AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_p
 SETTLED: Final = frozenset(("withheld",))
 """Kept tables that triggers of rows change as well: what their lines say was settled after that."""
 
-DERIVED: Final = frozenset((
-    "usage", "slots", "found_mentions", "entity_counts", "linked", "traits", "to_link", "relations_to_link",
-    "shelves", "embeddings", "word_vectors", "centres", "removals", "packs", "leases", "floors", "proposals", "sums",
-))  # fmt: skip
+DERIVED: Final = frozenset(
+    (
+        "usage",
+        "slots",
+        "found_mentions",
+        "entity_counts",
+        "linked",
+        "traits",
+        "to_link",
+        "relations_to_link",
+        "shelves",
+        "embeddings",
+        "word_vectors",
+        "centres",
+        "removals",
+        "packs",
+        "leases",
+        "floors",
+        "proposals",
+        "sums",
+    )
+)
 """Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
 
 OWN: Final = frozenset(("commits", "history"))

@@ -42,9 +42,16 @@ _WORDS: Mapping[type, str] = {str: "text", int: "whole number", float: "number",
 _HOLDS: Mapping[str, type] = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SAYS: Mapping[str, tuple[type, ...]] = {
-    "commit": (int,), "row": (str, list), "kind": (str,), "id": (str,), "seal": (str,), "sum": (str,),
-    "owner_user_id": (str,), "chat_id": (str,), "session_id": (str,),
-}  # fmt: skip
+    "commit": (int,),
+    "row": (str, list),
+    "kind": (str,),
+    "id": (str,),
+    "seal": (str,),
+    "sum": (str,),
+    "owner_user_id": (str,),
+    "chat_id": (str,),
+    "session_id": (str,),
+}
 """What a line says of itself, and the sort of value that is said with."""
 _sound: set[tuple[type, ...]] = set()
 """The sorts that were found right so far, by line: there are few."""
@@ -309,8 +316,12 @@ def _decoded(value: Any) -> bytes:
 
 
 _READERS: Mapping[Kind, Callable[[Any], Any]] = {
-    "time": milliseconds, "json": _json, "blob": _decoded, "real": _number, "whole": _whole,
-}  # fmt: skip
+    "time": milliseconds,
+    "json": _json,
+    "blob": _decoded,
+    "real": _number,
+    "whole": _whole,
+}
 
 
 def _default(column: Column) -> Any:

@@ -25,15 +25,7 @@ from ricordo.store.folder.layout import BUILDING, FILES, INDEX, PEOPLE, ROW_FILE
 from ricordo.store.folder.lines import Line, line_mark
 from ricordo.store.folder.rebuild import Built, Loose, build
 from ricordo.store.folder.rewriting import finish, keep_aside, put_in_place, sweep
-from ricordo.store.folder.state import (
-    Followed,
-    Unused,
-    is_telling,
-    read_state,
-    read_unused,
-    write_state,
-    write_unused,
-)
+from ricordo.store.folder.state import Followed, Unused, is_telling, read_state, read_unused, write_state, write_unused
 from ricordo.store.sqlite import faults
 from ricordo.store.sqlite.apply import apply
 from ricordo.store.sqlite.connection import connect, transaction, translated
@@ -68,8 +60,16 @@ class Caught:
 class Folder:
     """The plain files of a store and the index over them."""
 
-    def __init__(self, path: Path, *, durability: Durability, patience_s: float, steps: tuple[Migration, ...],
-                 progress: Progress | None = None, disk: Disk | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability,
+        patience_s: float,
+        steps: tuple[Migration, ...],
+        progress: Progress | None = None,
+        disk: Disk | None = None,
+    ) -> None:
         """Args:
         path: the folder; it exists.
         progress: told of lines read, where an index is made.
@@ -82,9 +82,13 @@ class Folder:
         self._progress = progress
         self.disk = disk or Disk(syncs=durability == "disk")
         self.journal = FolderJournal(
-            path, FolderLock(path, patience_s=patience_s), self.disk, follow=self._follow, connect=self._connect,
+            path,
+            FolderLock(path, patience_s=patience_s),
+            self.disk,
+            follow=self._follow,
+            connect=self._connect,
             reopen=self._reopen,
-        )  # fmt: skip
+        )
 
     def open(self) -> apsw.Connection:
         """See to the index and follow the files. Returns the connection to write with.
@@ -165,8 +169,11 @@ class Folder:
                     connection.close()
                     self.journal.replaced()
                 # What is written later comes behind, or into another file of the same name.
-                files = {name: opened.enter_context((self.path / name).open("rb"))
-                         for name, seen in state.items() if seen.stamp.size}  # fmt: skip
+                files = {
+                    name: opened.enter_context((self.path / name).open("rb"))
+                    for name, seen in state.items()
+                    if seen.stamp.size
+                }
             return found, {name: copied_start(file, state[name], target / name) for name, file in files.items()}
 
     def checks(self) -> dict[str, tuple[str, str]]:
@@ -177,21 +184,30 @@ class Folder:
                 state, unused = read_state(connection), read_unused(connection)
             finally:
                 connection.close()
-            off = [name for name, seen in state.items() if stamp_of(self.path / name).size != seen.stamp.size
-                   or prefix_sum(self.path / name, seen.stamp.size) != seen.total]  # fmt: skip
+            off = [
+                name
+                for name, seen in state.items()
+                if stamp_of(self.path / name).size != seen.stamp.size
+                or prefix_sum(self.path / name, seen.stamp.size) != seen.total
+            ]
             size = sum(seen.stamp.size for seen in state.values())
         places = unused.places
         not_used = f"; {len(unused.lines)} lines not used: {places[0]}" if places else ""
-        files = (f"{', '.join(off)} changed since", "open the memory again: it follows its files") if off else (
-            f"{size / 1e6:.1f} MB as the index knows them{not_used}", "")  # fmt: skip
-        wide = sorted(path.name for path in self.path.iterdir()
-                      if path.name in {*FILES, PEOPLE, INDEX} and path.stat().st_mode & 0o077)  # fmt: skip
+        files = (
+            (f"{', '.join(off)} changed since", "open the memory again: it follows its files")
+            if off
+            else (f"{size / 1e6:.1f} MB as the index knows them{not_used}", "")
+        )
+        wide = sorted(
+            path.name
+            for path in self.path.iterdir()
+            if path.name in {*FILES, PEOPLE, INDEX} and path.stat().st_mode & 0o077
+        )
         private = (f"others can read {', '.join(wide[:5])}", f"chmod 600 in {self.path}") if wide else ("private", "")
         beside = sorted(path.name for path in self.path.glob("set-aside-*")) + sorted(
             path.name for path in self.path.glob(f"{INDEX}.damaged-*")
         )
-        return {"plain files": files, "who can read": private,
-                "set aside": (", ".join(beside[:5]) or "nothing", "")}  # fmt: skip
+        return {"plain files": files, "who can read": private, "set aside": (", ".join(beside[:5]) or "nothing", "")}
 
     def make_private(self) -> None:
         """Nobody but the user reads the files of the memory."""
@@ -277,8 +293,13 @@ class Folder:
             self.journal.begin(connection)
             found = Following(connection, self.journal.shapes, self.path, self.journal.state, now=now).run(names)
             cut = self._mend(found.uncommitted)
-            self.journal.note({name: self._followed(name) for name in (*FILES, PEOPLE)
-                               if stamp_of(self.path / name) != self.journal.state[name].stamp})  # fmt: skip
+            self.journal.note(
+                {
+                    name: self._followed(name)
+                    for name in (*FILES, PEOPLE)
+                    if stamp_of(self.path / name) != self.journal.state[name].stamp
+                }
+            )
             self.journal.followed(connection)
             self.journal.rewrites = found.put_back
             self._adopt_rows(connection, found.loose, found.states, found.unused, now=now)
@@ -286,16 +307,22 @@ class Folder:
             write_unused(connection, Unused(known | found.unused.lines).after(cut))
             self.journal.write(connection)
         by_hand = len(found.loose) + len(found.states)
-        self._tell(Caught(commits=found.commits, adopted=by_hand, aside=len(found.uncommitted),
-                          notes=tuple(found.unused.places)))  # fmt: skip
+        self._tell(
+            Caught(
+                commits=found.commits, adopted=by_hand, aside=len(found.uncommitted), notes=tuple(found.unused.places)
+            )
+        )
 
     def _tell(self, caught: Caught) -> None:
         self.caught = caught
         for place in caught.notes:
             _log.warning("%s: not used: %s", self.path, place)
         if caught.adopted:
-            _log.warning("%s: %d rows were written, altered or taken out by hand; `ricordo log` shows the change",
-                         self.path, caught.adopted)  # fmt: skip
+            _log.warning(
+                "%s: %d rows were written, altered or taken out by hand; `ricordo log` shows the change",
+                self.path,
+                caught.adopted,
+            )
 
     def _rebuild(self, why: str) -> Built:
         _log.info("the index of %s is made anew: %s", self.path, why)
@@ -312,8 +339,15 @@ class Folder:
             self.disk.sync(self.path)
         finally:
             _remove(building)
-        self._tell(Caught(was_rebuilt=True, lines=built.lines, adopted=len(built.by_hand), aside=len(built.uncommitted),
-                          notes=tuple(built.unused.places)))  # fmt: skip
+        self._tell(
+            Caught(
+                was_rebuilt=True,
+                lines=built.lines,
+                adopted=len(built.by_hand),
+                aside=len(built.uncommitted),
+                notes=tuple(built.unused.places),
+            )
+        )
         return built
 
     def _mend(self, uncommitted: Mapping[str, Iterable[int]]) -> Cut:
@@ -357,8 +391,15 @@ class Folder:
         stamp = stamp_of(self.path / name)
         return Followed(stamp, prefix_sum(self.path / name, stamp.size) or 0)
 
-    def _adopt_rows(self, connection: apsw.Connection, loose: Sequence[Loose], states: Sequence[RowState],
-                    unused: Unused, *, now: int) -> None:  # fmt: skip
+    def _adopt_rows(
+        self,
+        connection: apsw.Connection,
+        loose: Sequence[Loose],
+        states: Sequence[RowState],
+        unused: Unused,
+        *,
+        now: int,
+    ) -> None:
         """Apply what hands did, at once if that can be, else row by row: a wrong line shall not hold up the others."""
         adoption = Adoption(connection, self.journal.shapes, now=now)
         rows = (*states, *adoption.states(loose))
@@ -370,8 +411,9 @@ class Folder:
         except _IMPOSSIBLE:
             self._adopt_one_by_one(connection, rows, adoption, unused, now=now)
 
-    def _adopt_one_by_one(self, connection: apsw.Connection, rows: Sequence[RowState], adoption: Adoption,
-                          unused: Unused, *, now: int) -> None:  # fmt: skip
+    def _adopt_one_by_one(
+        self, connection: apsw.Connection, rows: Sequence[RowState], adoption: Adoption, unused: Unused, *, now: int
+    ) -> None:
         """A line counts as adopted with the last of its rows, if all of them can be."""
         last, idle = {id(loose): row for row, loose in adoption.lines.items()}, adoption.idle
         for row in rows:

@@ -91,10 +91,17 @@ def commit_row(line: Line, keys: KnownKeys) -> Row:
         raise Unfit("no commit: run_id is no text")
     try:
         return (
-            int(line["commit"]), keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
-            milliseconds(line["at"]), line["actor"], line["origin"], line["reason"], line.get("run_id"),
-            bytes.fromhex(line["seal"]), bytes.fromhex(line["digest"]), bytes.fromhex(line["hash"]),
-        )  # fmt: skip
+            int(line["commit"]),
+            keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
+            milliseconds(line["at"]),
+            line["actor"],
+            line["origin"],
+            line["reason"],
+            line.get("run_id"),
+            bytes.fromhex(line["seal"]),
+            bytes.fromhex(line["digest"]),
+            bytes.fromhex(line["hash"]),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise Unfit(f"no commit: {error}") from None
 
@@ -149,8 +156,13 @@ def _are_vectors_of(pieces: Any, words: bytes) -> bool:
     return count > 0 and len(words) >= count and len(words) % count == 0
 
 
-def put_vector(connection: apsw.Connection, line: Line, *, models: Mapping[tuple[Any, Any], int],
-               made_from: Mapping[str, tuple[int, str]]) -> None:  # fmt: skip
+def put_vector(
+    connection: apsw.Connection,
+    line: Line,
+    *,
+    models: Mapping[tuple[Any, Any], int],
+    made_from: Mapping[str, tuple[int, str]],
+) -> None:
     """Write the vector of a line, if it was made from what the memory says now, and by a model still in use; or take
     it out again, where the line says so.
 

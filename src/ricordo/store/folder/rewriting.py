@@ -192,7 +192,7 @@ def _lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[b
         COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
         VECTORS: lambda: (line for pair in _pairs(connection) for _, line in vector_lines(connection, *pair)),
         STORE: lambda: _kept(connection, shapes),
-    }  # fmt: skip
+    }
     return sources.get(name, lambda: _rows(connection, shapes, name))()
 
 

@@ -45,10 +45,12 @@ class Unused:
 
     def after(self, cut: Mapping[str, Sequence[tuple[int, int]]]) -> Unused:
         """Where they stand once lines (offset, bytes) were taken out before them, by file."""
-        return Unused({
-            (file, offset - sum(size for at, size in cut.get(file, ()) if at < offset)): why
-            for (file, offset), why in self.lines.items()
-        })  # fmt: skip
+        return Unused(
+            {
+                (file, offset - sum(size for at, size in cut.get(file, ()) if at < offset)): why
+                for (file, offset), why in self.lines.items()
+            }
+        )
 
     @property
     def places(self) -> list[str]:

@@ -11,20 +11,7 @@ import apsw
 
 from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
-from ricordo.model import (
-    Change,
-    Closing,
-    Edge,
-    Entity,
-    NameMove,
-    Node,
-    Reason,
-    Relation,
-    Review,
-    Run,
-    Scope,
-    Session,
-)
+from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason, Relation, Review, Run, Scope, Session
 from ricordo.store.sqlite import faults, withholding
 from ricordo.store.sqlite.connection import all_terms, stored_terms
 from ricordo.store.sqlite.inserting import insert_all
@@ -71,13 +58,29 @@ class Rows:
     grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     by_statement: dict[str, list[Row]] = field(
         default_factory=lambda: {
-            "session_insert": [], "entity_insert": [], "entity_update": [], "alias_delete": [], "alias_insert": [],
-            "node_insert": [], "node_index": [], "node_index_closed": [], "node_traits": [], "node_slot": [],
-            "node_update": [], "session_update": [],
-            "relation_insert": [], "relation_update": [], "subject_delete": [], "subject_insert": [],
-            "edge_put": [], "edge_close": [], "review_put": [], "associate_put": [], "run_put": [],
+            "session_insert": [],
+            "entity_insert": [],
+            "entity_update": [],
+            "alias_delete": [],
+            "alias_insert": [],
+            "node_insert": [],
+            "node_index": [],
+            "node_index_closed": [],
+            "node_traits": [],
+            "node_slot": [],
+            "node_update": [],
+            "session_update": [],
+            "relation_insert": [],
+            "relation_update": [],
+            "subject_delete": [],
+            "subject_insert": [],
+            "edge_put": [],
+            "edge_close": [],
+            "review_put": [],
+            "associate_put": [],
+            "run_put": [],
         }
-    )  # fmt: skip
+    )
 
     def add(self, statement: str, row: Row) -> None:
         self.by_statement[statement].append(row)
@@ -175,8 +178,9 @@ CommitValues = tuple[Any, ...]
 """What a commit's hash is over, the digest last."""
 
 
-def put_commit(snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime,
-               hashes: Sequence[bytes]) -> CommitValues:  # fmt: skip
+def put_commit(
+    snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime, hashes: Sequence[bytes]
+) -> CommitValues:
     """Write the row of a commit, to which its rows refer.
 
     Args:

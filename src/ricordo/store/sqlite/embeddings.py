@@ -72,8 +72,17 @@ class VectorShelves:
         self._erasure = 0
         self._lock = threading.Lock()
 
-    def nearest(self, snapshot: Snapshot, vector: NDArray[np.float32], *, model: int, spaces: Sequence[int],
-                shelves: Sequence[str], limit: int, among: Keys | None) -> tuple[Keys, Scores]:  # fmt: skip
+    def nearest(
+        self,
+        snapshot: Snapshot,
+        vector: NDArray[np.float32],
+        *,
+        model: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+        limit: int,
+        among: Keys | None,
+    ) -> tuple[Keys, Scores]:
         """The live nodes nearest to a vector, over several spaces and shelves, best first.
 
         Args:
@@ -121,14 +130,30 @@ class VectorShelves:
                         return True
         return False
 
-    def vectors(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
-                shelves: Sequence[str]) -> NDArray[np.float32]:  # fmt: skip
+    def vectors(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        *,
+        model: int,
+        dimension: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> NDArray[np.float32]:
         """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
         codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
         return codes * scales[:, np.newaxis]
 
-    def cosines(self, snapshot: Snapshot, keys: Keys, vector: NDArray[np.float32], *, model: int,
-                spaces: Sequence[int], shelves: Sequence[str]) -> Scores:  # fmt: skip
+    def cosines(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        vector: NDArray[np.float32],
+        *,
+        model: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> Scores:
         """Cosines of live nodes with a vector after the mean of what a caller sees is taken from both, float32[n]; NaN
         where a node has no vector.
         """
@@ -138,8 +163,16 @@ class VectorShelves:
             codes, scales, vector, _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
         )
 
-    def rows(self, snapshot: Snapshot, keys: Keys, *, model: int, dimension: int, spaces: Sequence[int],
-             shelves: Sequence[str]) -> tuple[NDArray[np.int8], Scores]:  # fmt: skip
+    def rows(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        *,
+        model: int,
+        dimension: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> tuple[NDArray[np.int8], Scores]:
         """The vectors of live nodes as they are kept: int8[n, dimension] and the scale of each, float32[n], NaN where
         there is none. Multiplied they are the vectors; who asks for products alone has fewer numbers to multiply.
         """
@@ -182,8 +215,9 @@ def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]
     return keys[order], scores[order]
 
 
-def _search(snapshot: Snapshot, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int,
-            among: Keys | None) -> tuple[Keys, Scores]:  # fmt: skip
+def _search(
+    snapshot: Snapshot, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
+) -> tuple[Keys, Scores]:
     """Search a shelf; while some of it is unread, the vectors to be scored come from the store."""
     if not held.unread:
         return held.index.search(vector, limit, among=among)
@@ -300,21 +334,12 @@ def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[
     left: int | None = None
     faults.reached("vectors: before storing")
     for new in found:
-        values = {
-            "node": new.key,
-            "content": new.content,
-            "model": model,
-            "vector": encode(new.vector, dimension),
-        }
+        values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
         embedding = snapshot.value("embedding_insert", values)
         if embedding is None:
             left = new.key if left is None else left
         elif new.words is not None:
-            words = {
-                "embedding": embedding,
-                "pieces": " ".join(new.pieces),
-                "vectors": encode_words(new.words),
-            }
+            words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
             snapshot.rows("word_vectors_insert", words)
     return left
 
@@ -324,9 +349,9 @@ def encode_words(words: NDArray[np.float32]) -> bytes:
     return bytes(np.rint(words * 127).astype(np.int8).tobytes())
 
 
-def word_vectors(snapshot: Snapshot, model: int, keys: Sequence[int], *, width: int) -> tuple[
-    Keys, NDArray[np.intp], NDArray[np.int8]
-]:  # fmt: skip
+def word_vectors(
+    snapshot: Snapshot, model: int, keys: Sequence[int], *, width: int
+) -> tuple[Keys, NDArray[np.intp], NDArray[np.int8]]:
     """The vectors of the words of some nodes, one below the other.
 
     Returns:

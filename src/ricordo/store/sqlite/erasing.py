@@ -30,16 +30,42 @@ STEP_ROWS = 500
 REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
 """Tables that refer to a space and stay: what they hold is nobody's content."""
 
-BY_HAND = frozenset((
-    "traits", "nodes_fts", "archive_fts", "history", "packs", "centres", "to_link", "relations_to_link", "off_record",
-    "floors", "proposals",
-))  # fmt: skip
+BY_HAND = frozenset(
+    (
+        "traits",
+        "nodes_fts",
+        "archive_fts",
+        "history",
+        "packs",
+        "centres",
+        "to_link",
+        "relations_to_link",
+        "off_record",
+        "floors",
+        "proposals",
+    )
+)
 """Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
 
-WITHOUT_CONTENT = frozenset((
-    "meta", "spaces", "commits", "models", "removals", "leases", "erasures", "erased", "erased_ids", "erasing",
-    "to_erase", "runs", "failures", "model_use", "sums",
-))  # fmt: skip
+WITHOUT_CONTENT = frozenset(
+    (
+        "meta",
+        "spaces",
+        "commits",
+        "models",
+        "removals",
+        "leases",
+        "erasures",
+        "erased",
+        "erased_ids",
+        "erasing",
+        "to_erase",
+        "runs",
+        "failures",
+        "model_use",
+        "sums",
+    )
+)
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
 
 
@@ -131,9 +157,11 @@ def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, 
 
 
 _GO_ALONG = {
-    ("entities", "memory"): "erase_entities_needed", ("entities", "session"): "erase_entities_needed",
-    ("sessions", "memory"): "erase_sessions_needed", ("sessions", "entity"): "erase_sessions_needed",
-}  # fmt: skip
+    ("entities", "memory"): "erase_entities_needed",
+    ("entities", "session"): "erase_entities_needed",
+    ("sessions", "memory"): "erase_sessions_needed",
+    ("sessions", "entity"): "erase_sessions_needed",
+}
 """By (table, what is erased): which of the rows that nobody named something else refers to by now."""
 
 
@@ -247,8 +275,10 @@ class _Erasing:
         that replaced them.
         """
         self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
-        rows = [(replaced, "former", former_hash(table.name, row, before), None, self._erasing)
-                for _, row, replaced, before in images]  # fmt: skip
+        rows = [
+            (replaced, "former", former_hash(table.name, row, before), None, self._erasing)
+            for _, row, replaced, before in images
+        ]
         self._connection.executemany(sql("erased_put"), rows)
 
     def _forget_image(self, table: Table, image: tuple[int, str, int, str]) -> None:

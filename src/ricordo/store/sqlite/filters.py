@@ -32,9 +32,15 @@ class Filter:
     def narrows(self) -> bool:
         """Whether more is asked than the indexes already divide by (space, shelf, live or archived)."""
         return bool(
-            self.types or self.categories or self.entity is not None or self.tags or self.where
-            or self.session is not None or self.after is not None or self.before is not None
-        )  # fmt: skip
+            self.types
+            or self.categories
+            or self.entity is not None
+            or self.tags
+            or self.where
+            or self.session is not None
+            or self.after is not None
+            or self.before is not None
+        )
 
 
 # What is held in quarantine is closed, and no part of the archive.

@@ -46,11 +46,16 @@ def waiting(snapshot: Snapshot, scope: Scope) -> list[Waiting]:
     rows = snapshot.rows("sessions_waiting", _seen(snapshot, scope))
     return [
         Waiting(
-            owner=owner, chat=chat, session=session, messages=count, last_said_at=from_ms(said),
-            last_added_at=from_ms(added), ended_at=None if ended is None else from_ms(ended),
+            owner=owner,
+            chat=chat,
+            session=session,
+            messages=count,
+            last_said_at=from_ms(said),
+            last_added_at=from_ms(added),
+            ended_at=None if ended is None else from_ms(ended),
         )
         for owner, chat, session, count, said, added, ended in rows
-    ]  # fmt: skip
+    ]
 
 
 def latest_waiting(snapshot: Snapshot) -> list[tuple[tuple[str, str], str | None]]:
@@ -69,8 +74,9 @@ def session_episodes(snapshot: Snapshot, scope: Scope, place: tuple[str, str], s
     return _episodes(snapshot, scope, "episodes_of", place, session)
 
 
-def _episodes(snapshot: Snapshot, scope: Scope, statement: str, place: tuple[str, str],
-              session: str | None) -> list[Node]:  # fmt: skip
+def _episodes(
+    snapshot: Snapshot, scope: Scope, statement: str, place: tuple[str, str], session: str | None
+) -> list[Node]:
     values = {"space": snapshot.space(*place), "session": session}
     keys = [key for (key,) in snapshot.rows(statement, values)]
     found = snapshot.nodes(scope, keys)

@@ -88,8 +88,7 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
         raise StoreError(f"{path} is a database of another program", hint="choose another path")
     if version > newest:
         raise StoreError(
-            f"{path} has schema {version}, this Ricordo knows {newest}",
-            hint="upgrade with pip install -U ricordo",
+            f"{path} has schema {version}, this Ricordo knows {newest}", hint="upgrade with pip install -U ricordo"
         )
     return version
 

@@ -84,8 +84,9 @@ class Kept:
 class Snapshot:
     """Questions to the store, all answered from one moment. Lives inside one transaction of one thread."""
 
-    def __init__(self, connection: apsw.Connection, kept: Kept | None = None, *,
-                 unchanged: Unchanged | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, connection: apsw.Connection, kept: Kept | None = None, *, unchanged: Unchanged | None = None
+    ) -> None:
         """Args:
         unchanged: answers from before that still hold, and where further ones are kept; None where the store may
             change within this moment.
@@ -280,9 +281,13 @@ class Snapshot:
             return []
         first = line.partition(" ")[0]
         values = {
-            "space": space, "subjects": ",".join(map(str, sorted(keys))), "line": line, "most": _NEIGHBOURS,
-            "first": first, "after": f"{first}!",  # "!" comes right after a blank
-        }  # fmt: skip
+            "space": space,
+            "subjects": ",".join(map(str, sorted(keys))),
+            "line": line,
+            "most": _NEIGHBOURS,
+            "first": first,
+            "after": f"{first}!",  # "!" comes right after a blank
+        }
         return [(key, content) for key, content in self.rows("slots_near", values)]
 
     def subjects(self, key: int) -> list[str]:
@@ -344,8 +349,9 @@ class Snapshot:
 
     # words
 
-    def postings(self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool,
-                 most: int) -> list[Keys]:  # fmt: skip
+    def postings(
+        self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool, most: int
+    ) -> list[Keys]:
         """For each index term the nodes that hold it, ascending; at most `most` of them."""
         import numpy as np
 

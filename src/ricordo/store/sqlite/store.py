@@ -34,10 +34,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MADE_AGAIN = frozenset((
-    "file", "references", "row seals", "history", "commit chain", "commit rows", "settings and vectors", "erasures",
-    "full text", "slots", "counts",
-))  # fmt: skip
+_MADE_AGAIN = frozenset(
+    (
+        "file",
+        "references",
+        "row seals",
+        "history",
+        "commit chain",
+        "commit rows",
+        "settings and vectors",
+        "erasures",
+        "full text",
+        "slots",
+        "counts",
+    )
+)
 """What `doctor` finds of an index that a new one mends, if the files are well."""
 
 _TIDY_PATIENCE_S = 1.0
@@ -49,8 +60,17 @@ Decide = Callable[[Snapshot], tuple[Change, T]]
 class Store:
     """Commits go in through `write`, questions through `read`. Safe from any thread and any event loop."""
 
-    def __init__(self, path: Path, *, durability: Durability, patience_s: float, queue_limit: int,
-                 reader_threads: int, throw_away: bool, folder: Folder | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability,
+        patience_s: float,
+        queue_limit: int,
+        reader_threads: int,
+        throw_away: bool,
+        folder: Folder | None = None,
+    ) -> None:
         self.path = path
         self.folder = folder
         self._durability: Durability = durability
@@ -64,9 +84,17 @@ class Store:
         _open_stores.add(self)
 
     @classmethod
-    def open(cls, location: str | Path, *, durability: Durability = "disk", patience_s: float = 30.0,
-             queue_limit: int = 10_000, reader_threads: int = 2,
-             steps: tuple[Migration, ...] | None = None, progress: Progress | None = None) -> Store:  # fmt: skip
+    def open(
+        cls,
+        location: str | Path,
+        *,
+        durability: Durability = "disk",
+        patience_s: float = 30.0,
+        queue_limit: int = 10_000,
+        reader_threads: int = 2,
+        steps: tuple[Migration, ...] | None = None,
+        progress: Progress | None = None,
+    ) -> Store:
         """Open the store at a path, making it if there is none.
 
         Args:
@@ -82,8 +110,15 @@ class Store:
         """
         if is_folder(location):
             folder = _opened_folder(location, durability, patience_s, steps or migrations(), progress)
-            return cls(folder.index, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
-                       reader_threads=reader_threads, throw_away=False, folder=folder)  # fmt: skip
+            return cls(
+                folder.index,
+                durability=durability,
+                patience_s=patience_s,
+                queue_limit=queue_limit,
+                reader_threads=reader_threads,
+                throw_away=False,
+                folder=folder,
+            )
         path, throw_away = _place(location)
         _create_private(path)
         with translated(f"cannot open {path}"):
@@ -92,8 +127,14 @@ class Store:
                 prepare(connection, path, steps or migrations())
             finally:
                 connection.close()
-            return cls(path, durability=durability, patience_s=patience_s, queue_limit=queue_limit,
-                       reader_threads=reader_threads, throw_away=throw_away)  # fmt: skip
+            return cls(
+                path,
+                durability=durability,
+                patience_s=patience_s,
+                queue_limit=queue_limit,
+                reader_threads=reader_threads,
+                throw_away=throw_away,
+            )
 
     @property
     def place(self) -> int:
@@ -218,8 +259,10 @@ class Store:
         """
         self._check()
         if self.folder is None:
-            raise InvalidError("this store is a single file: there is nothing to make it anew from",
-                               hint="`ricordo migrate` makes a folder of it, or restore a backup")  # fmt: skip
+            raise InvalidError(
+                "this store is a single file: there is nothing to make it anew from",
+                hint="`ricordo migrate` makes a folder of it, or restore a backup",
+            )
         built = await asyncio.to_thread(self.folder.rebuild, progress)
         return built.lines
 
@@ -352,9 +395,12 @@ def is_folder(location: str | Path) -> bool:
 
 
 def _opened_folder(
-    location: str | Path, durability: Durability, patience_s: float, steps: tuple[Migration, ...],
+    location: str | Path,
+    durability: Durability,
+    patience_s: float,
+    steps: tuple[Migration, ...],
     progress: Progress | None = None,
-) -> Folder:  # fmt: skip
+) -> Folder:
     from ricordo.store.folder.filling import (  # not needed for a single file, and built upon this package
         take_in_single_file,
         turn_into_folder,

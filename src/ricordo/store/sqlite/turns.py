@@ -51,10 +51,18 @@ _NOBODY = 0
 # As far around a turn as anybody could ask.
 _ALL_AROUND = np.iinfo(np.int8).max
 
-_ROW = np.dtype([
-    ("space", "i8"), ("session", "i8"), ("event_time", "i8"), ("start", "i8"), ("size", "i4"), ("speaker", "i4"),
-    ("flags", "u4"), ("length", "f4"),
-])  # fmt: skip
+_ROW = np.dtype(
+    [
+        ("space", "i8"),
+        ("session", "i8"),
+        ("event_time", "i8"),
+        ("start", "i8"),
+        ("size", "i4"),
+        ("speaker", "i4"),
+        ("flags", "u4"),
+        ("length", "f4"),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,10 +274,15 @@ class TurnTable:
         self._make_room(end)
         rows = self._rows[begin:end]
         for name, values in (
-            ("space", fetched.spaces), ("session", np.where(sessions == 0, -keys, sessions)),
-            ("event_time", event_times), ("speaker", self._named(speakers)), ("flags", codes[heads]),
-            ("length", codes[heads + 1]), ("size", sizes - HEADER), ("start", self._codes_count + heads + HEADER),
-        ):  # fmt: skip
+            ("space", fetched.spaces),
+            ("session", np.where(sessions == 0, -keys, sessions)),
+            ("event_time", event_times),
+            ("speaker", self._named(speakers)),
+            ("flags", codes[heads]),
+            ("length", codes[heads + 1]),
+            ("size", sizes - HEADER),
+            ("start", self._codes_count + heads + HEADER),
+        ):
             rows[name] = values.take(new)
         self._keys[begin:end] = keys.take(new)
         self._keep_codes(codes)
@@ -366,8 +379,17 @@ class TurnTable:
         self._held_later = _Held(held.spaces, self._last, later)
         return later
 
-    def around(self, snapshot: Snapshot, chosen: Keys, best: Keys, *, reach: int, allowed: Keys | None,
-               spaces: Sequence[int], shelves: Sequence[str] | None = None) -> tuple[Turns, int]:  # fmt: skip
+    def around(
+        self,
+        snapshot: Snapshot,
+        chosen: Keys,
+        best: Keys,
+        *,
+        reach: int,
+        allowed: Keys | None,
+        spaces: Sequence[int],
+        shelves: Sequence[str] | None = None,
+    ) -> tuple[Turns, int]:
         """The candidates of a search, then the turns within `reach` steps of these; and how many candidates there are.
 
         Args:
@@ -410,10 +432,18 @@ class TurnTable:
         places[at] = -1
         rows = self._rows.take(at)  # an eighth of what `[at]` takes, with rows of many fields
         return Turns(
-            keys=self._keys.take(at), sessions=rows["session"], event_times=rows["event_time"],
-            speakers=rows["speaker"], names=self._names, flags=rows["flags"], lengths=rows["length"],
-            codes=self._codes, starts=rows["start"], sizes=rows["size"].astype(np.intp), nearby=nearby,
-        )  # fmt: skip
+            keys=self._keys.take(at),
+            sessions=rows["session"],
+            event_times=rows["event_time"],
+            speakers=rows["speaker"],
+            names=self._names,
+            flags=rows["flags"],
+            lengths=rows["length"],
+            codes=self._codes,
+            starts=rows["start"],
+            sizes=rows["size"].astype(np.intp),
+            nearby=nearby,
+        )
 
     def _near(self, at: Places, within: int) -> Places:
         """The turns one to so many steps before given ones, then those after, repeats and nobody included."""

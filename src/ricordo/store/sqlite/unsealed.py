@@ -15,9 +15,23 @@ from ricordo.store.sqlite.queries import sql
 from ricordo.store.sqlite.snapshot import FINGERPRINT_KEY
 
 UNSEALED: Final = (
-    "spaces", "models", "off_record", "associates", "erased", "erased_ids", "erasing", "to_erase", "model_use",
-    "failures", "withheld", "withheld_prints", "withheld_spans", "meta", "embeddings", "word_vectors",
-)  # fmt: skip
+    "spaces",
+    "models",
+    "off_record",
+    "associates",
+    "erased",
+    "erased_ids",
+    "erasing",
+    "to_erase",
+    "model_use",
+    "failures",
+    "withheld",
+    "withheld_prints",
+    "withheld_spans",
+    "meta",
+    "embeddings",
+    "word_vectors",
+)
 """What a folder keeps in `store.jsonl` and `vectors.jsonl`."""
 
 SUM_MASK: Final = (1 << 62) - 1

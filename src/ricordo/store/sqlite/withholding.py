@@ -56,12 +56,16 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
     is_fact = node.type != "episodic"
     return [
         Withhold(
-            cause=node.key, words=each.words, session=node.session,
-            is_bound=not is_fact and len(each.words) < _LEAST_OF_ITS_OWN, is_erased=is_erased, is_shared=is_fact,
+            cause=node.key,
+            words=each.words,
+            session=node.session,
+            is_bound=not is_fact and len(each.words) < _LEAST_OF_ITS_OWN,
+            is_erased=is_erased,
+            is_shared=is_fact,
             spans=((node.key, each.start, len(each.text)),) if spans else (),
         )
         for each in sentences(node.content)
-    ]  # fmt: skip
+    ]
 
 
 def withhold(snapshot: Snapshot, node: Node, *, at: int) -> None:
@@ -77,9 +81,14 @@ def put(snapshot: Snapshot, space: int, withhold: Iterable[Withhold], *, at: int
     key = fingerprint_key(snapshot)
     for each in withhold:
         values = {
-            "space": space, "node": each.cause, "at": at, "session": _session_print(key, each.session),
-            "is_bound": int(each.is_bound), "is_erased": int(each.is_erased), "is_shared": int(each.is_shared),
-        }  # fmt: skip
+            "space": space,
+            "node": each.cause,
+            "at": at,
+            "session": _session_print(key, each.session),
+            "is_bound": int(each.is_bound),
+            "is_erased": int(each.is_erased),
+            "is_shared": int(each.is_shared),
+        }
         number = snapshot.value("withheld_put", values)
         whole, less = _prints(key, each.words)
         rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
@@ -119,9 +128,12 @@ def matches(snapshot: Snapshot, space: int, text: str, *, session: str | None, s
     for sentence in sentences(text):
         whole, less = _prints(key, sentence.words)
         values = {
-            "space": space, "whole": whole, "less": json.dumps([one.hex() for one in less]), "session": where,
+            "space": space,
+            "whole": whole,
+            "less": json.dumps([one.hex() for one in less]),
+            "session": where,
             "said_at": said_at,
-        }  # fmt: skip
+        }
         rows = snapshot.rows("withheld_matching", values)
         if rows:
             found.append(Match(sentence, rows[0][0], bool(rows[0][1])))
@@ -141,8 +153,9 @@ def said_anew(snapshot: Snapshot, space: int, text: str) -> list[int]:
     return found
 
 
-def is_withheld(snapshot: Snapshot, owner: str, chat: str, text: str, *, session: str | None = None,
-                said_at: int | None = None) -> bool:  # fmt: skip
+def is_withheld(
+    snapshot: Snapshot, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
+) -> bool:
     """Whether a statement may not be learnt, since it was forgotten or erased. For whatever turns episodes into
     knowledge; the arguments are those of `matches`.
     """
@@ -181,13 +194,18 @@ def sources(snapshot: Snapshot, node: Node, space: int) -> list[Withhold]:
     texts = snapshot.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | _saying(snapshot, space, wanted)))})
     return [
         Withhold(
-            cause=node.key, words=each.words, session=session, is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
-            is_erased=False, is_shared=True, spans=((key, each.start, len(each.text)),),
+            cause=node.key,
+            words=each.words,
+            session=session,
+            is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
+            is_erased=False,
+            is_shared=True,
+            spans=((key, each.start, len(each.text)),),
         )
         for key, content, session in texts
         for each in sentences(content)
         if _says(each.words, wanted, is_source=key in derived)
-    ]  # fmt: skip
+    ]
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:

@@ -56,12 +56,7 @@ class VectorIndex:
     """
 
     def __init__(
-        self,
-        dimension: int,
-        *,
-        kernel: Kernel = fastest,
-        block_rows: int = BLOCK_ROWS,
-        sketch_from: int = SKETCH_FROM,
+        self, dimension: int, *, kernel: Kernel = fastest, block_rows: int = BLOCK_ROWS, sketch_from: int = SKETCH_FROM
     ) -> None:
         """An empty index.
 
