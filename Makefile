@@ -73,16 +73,16 @@ crash: $(READY)
 
 # Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
 lives: $(READY)
-	@$(BIN)/python -m tests.store.lives --runs 500 --steps 50
+	@$(BIN)/python -m tests.storage.lives --runs 500 --steps 50
 
 # Generated requests on every HTTP route, two hundred each way; some minutes.
 fuzz-http: $(READY)
 	@RICORDO_HTTP_EXAMPLES=200 RICORDO_HTTP_OUT=benchmarks/results/openapi.json \
-	  $(BIN)/python -m pytest tests/doors/test_openapi.py
+	  $(BIN)/python -m pytest tests/interfaces/test_openapi.py
 
 # The public conformance suite of MCP, which npm installs in a temporary folder; some minutes.
 conformance: $(READY)
-	@$(BIN)/python -m tests.doors.conformance --out benchmarks/results/conformance.json
+	@$(BIN)/python -m tests.interfaces.conformance --out benchmarks/results/conformance.json
 
 # The HTTP and MCP doors under load with a store of 100,000: about ten minutes.
 load: $(READY)
@@ -91,7 +91,7 @@ load: $(READY)
 # Adapters against the libraries they are for, which are installed first: about 160 MB.
 adapters: $(READY)
 	@$(BIN)/python -m pip install --quiet --group adapters
-	@$(BIN)/python -m pytest -p no:langsmith_plugin -n auto --dist loadfile tests/adapters
+	@$(BIN)/python -m pytest -p no:langsmith_plugin -n auto --dist loadfile tests/integrations
 
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000

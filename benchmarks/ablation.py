@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 from quality import DEPTHS, Answered, answers, interval, machine, message, summary
 from ricordo import Memory, Settings
-from ricordo.embedding import resolve
 from ricordo.model import SignalName
+from ricordo.models.embedding import resolve
 from ricordo.ports import Embedder
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import apsw
 
 from ricordo import Memory, Message
-from ricordo.embedding import resolve
+from ricordo.models.embedding import resolve
 from speed import FAST, questions, talk
 
 
@@ -52,7 +52,7 @@ async def embedding_rate(repeats: int = 4) -> float:
     """Messages a second that get vectors of the default embedder, on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    lines = (files("ricordo.demo") / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("ricordo.interfaces.demo") / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines] * repeats
     async with Memory.open(":memory:", settings=FAST) as memory:
         await memory.add("the model is loaded by this")

@@ -32,9 +32,9 @@ from ricordo import Fact, Memory, Settings
 from ricordo.consolidation.pages import Page, pages
 from ricordo.consolidation.prompts import extraction
 from ricordo.consolidation.proposal import Proposal
-from ricordo.demo import conversation
-from ricordo.language import ScriptedModel
-from ricordo.language.asking import as_text, schema_of
+from ricordo.interfaces.demo import conversation
+from ricordo.models.language import ScriptedModel
+from ricordo.models.language.asking import as_text, schema_of
 from ricordo.ports import Completion, Turn
 from ricordo.retrieval.context import EstimatedTokens
 

@@ -36,7 +36,7 @@ from benchmarks.speed import questions, talk
 
 from ricordo import Memory, Message, Settings
 
-RUN = "import sys; from ricordo.doors.cli import run; sys.exit(run())"
+RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 HELLO = {
     "jsonrpc": "2.0",
     "id": 0,

@@ -15,15 +15,15 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-import ricordo.embedding
-from ricordo.embedding import default
-from ricordo.embedding.local import Worded
-from ricordo.embedding.minilm import WORD_DIMENSION
+import ricordo.models.embedding
+from ricordo.models.embedding import default
+from ricordo.models.embedding.local import Worded
+from ricordo.models.embedding.minilm import WORD_DIMENSION
 from ricordo.ports import Kind
 
 Floats = NDArray[np.float32]
 
-_VOCABULARY = Path(ricordo.embedding.__file__).parent / "data/bert_uncased_vocab.txt"
+_VOCABULARY = Path(ricordo.models.embedding.__file__).parent / "data/bert_uncased_vocab.txt"
 
 
 def english() -> list[str]:

@@ -28,7 +28,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ricordo import Fact, Memory, Settings
-from ricordo.consolidation.arrivals import Arrived
+from ricordo.consolidation.resolve import Arrived
 
 FAST = Settings(durability="process")
 FACTS = 10_000
@@ -60,8 +60,8 @@ def main() -> None:
 def without_evolution() -> Iterator[None]:
     """Facts are added and nothing else; a benchmark may reach inside, to have something to compare with."""
     with (
-        patch("ricordo.consolidation.arrivals.arrive", lambda tx, change, **_: Arrived(change=change, kept={})),
-        patch("ricordo.store.sqlite.connection.statement_line", lambda text: ""),
+        patch("ricordo.consolidation.resolve.arrive", lambda tx, change, **_: Arrived(change=change, kept={})),
+        patch("ricordo.storage.sqlite.connection.statement_line", lambda text: ""),
     ):
         yield
 

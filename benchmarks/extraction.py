@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory
-from ricordo.consolidation.named import plainly_named
-from ricordo.consolidation.plain import Plain, plainly_said
-from ricordo.consolidation.plain_cues import Kind
+from ricordo.consolidation.plain_rules import Plain, plainly_said
 from ricordo.model import Node, Run
 from ricordo.settings import load
-from ricordo.words import function_words, index_terms
-from ricordo.words.names import folded_name
+from ricordo.text import function_words, index_terms
+from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.names import folded_name
+from ricordo.text.plain_cues import Kind
 
 ROOT = Path(__file__).parent
 _SHARED = 1 / 3

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.embedding import hashing
+from ricordo.models.embedding import hashing
 from ricordo.ports import Kind
 
 Floats = NDArray[np.float32]

@@ -157,7 +157,7 @@ def earlier_rows(out: Path, report: dict[str, Any]) -> dict[str, Any]:
 
 
 def quality_embedder() -> str:
-    from ricordo.embedding.default import NAME
+    from ricordo.models.embedding.default import NAME
 
     return NAME
 
@@ -224,7 +224,7 @@ async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[fl
     """The default embedder's vector of each text and, of texts without a date, its word pieces and their vectors; also
     of the questions that Ricordo compares others with.
     """
-    from ricordo.embedding.default import embedder
+    from ricordo.models.embedding.default import embedder
     from ricordo.retrieval.exemplars import EXEMPLARS
 
     default = embedder()

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.quality import machine, message
 
 from ricordo import Fact, Memory, Message, Settings
-from ricordo.demo import TIME_ZONE, MorningAfter, conversation, questions
+from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, conversation, questions
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
 SETS = ("first", "second", "third", "fourth")

@@ -11,7 +11,7 @@ import httpx2
 from anthropic import AsyncAnthropic
 
 from ricordo import Memory
-from ricordo.doors.anthropic_memory import RicordoMemoryTool
+from ricordo.integrations.anthropic_memory import RicordoMemoryTool
 
 NOTE = "/memories/ann.md"
 SCRIPT: list[dict[str, Any]] = [

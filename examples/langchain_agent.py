@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from ricordo import Memory
-from ricordo.doors.langchain import memory_tools
+from ricordo.integrations.langchain import memory_tools
 
 
 class Stub(BaseChatModel):

@@ -5,7 +5,7 @@ from typing import TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from ricordo.doors.langgraph import RicordoStore
+from ricordo.integrations.langgraph import RicordoStore
 
 
 class State(TypedDict):

@@ -1,6 +1,6 @@
 """A program as one writes it for mem0; only the import is another, and a stub answers in OpenAI's place."""
 
-from ricordo.doors.mem0 import Memory
+from ricordo.integrations.mem0 import Memory
 
 memory = Memory()
 

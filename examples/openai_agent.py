@@ -9,7 +9,7 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from ricordo import Memory
-from ricordo.doors.openai_agents import RicordoSession, memory_filter, memory_tools
+from ricordo.integrations.openai_agents import RicordoSession, memory_filter, memory_tools
 
 
 class Stub(Model):

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from ricordo import Memory
-from ricordo.doors.pydantic_ai import memory_instructions, memory_toolset
+from ricordo.integrations.pydantic_ai import memory_instructions, memory_toolset
 
 
 def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

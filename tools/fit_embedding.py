@@ -1,4 +1,4 @@
-"""Fits the small matrices of the default embedder, and writes them to src/ricordo/embedding/data/fitted.npz.
+"""Fits the small matrices of the default embedder, and writes them to src/ricordo/models/embedding/data/fitted.npz.
 
 The text is chatterbot-corpus (BSD licence): 13,700 different lines of chat in 28 languages, 1,900 of them
 English. That is few for a map between two models, so made-up text is added: English lines with a third of
@@ -26,8 +26,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from ricordo.embedding.minilm import WORD_DIMENSION, MiniLM, unit
-from ricordo.embedding.sentence_encoder import SentenceEncoder
+from ricordo.models.embedding.minilm import WORD_DIMENSION, MiniLM, unit
+from ricordo.models.embedding.sentence_encoder import SentenceEncoder
 
 Floats = NDArray[np.float32]
 
@@ -37,7 +37,7 @@ MOST_CHARACTERS = 400
 TRIPLES, SWAPPED = 3_000, 4_000
 FIRST_CONTENT_WORD = 2_100  # the vocabulary is in order of frequency; signs, letters and function words come before
 E5_LINES = 300
-TARGET = Path(__file__).parents[1] / "src/ricordo/embedding/data/fitted.npz"
+TARGET = Path(__file__).parents[1] / "src/ricordo/models/embedding/data/fitted.npz"
 
 
 def main() -> None:
@@ -86,7 +86,7 @@ def fit_e5(lines: dict[str, list[str]]) -> dict[str, Floats]:
 def made_up(english: list[str]) -> list[str]:
     """Lines that hold words which the corpus lacks; the same ones each time."""
     chance = random.Random(7)
-    vocabulary = files("ricordo.embedding").joinpath("data/bert_uncased_vocab.txt").read_text(encoding="utf-8")
+    vocabulary = files("ricordo.models.embedding").joinpath("data/bert_uncased_vocab.txt").read_text(encoding="utf-8")
     # The vocabulary is in order of frequency; whole words begin at 1,996.
     words = [w for w in vocabulary.splitlines()[1996:16000] if w.isascii() and w.isalpha() and len(w) > 2]
     triples = [" ".join(chance.choices(words, k=3)) for _ in range(TRIPLES)]

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo import Fact, Memory, Settings
-from ricordo.retrieval import relevance, stated
+from ricordo.retrieval import answerability, relevance
 from ricordo.retrieval.calibration import generic_prompts
 
 Floats = NDArray[np.float64]
@@ -38,8 +38,8 @@ OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss"
 PROMPT = 0.3
 RIDGE = 3.0
 NAMES = {
-    True: tuple(name for name in stated.NAMED if name != "constant"),
-    False: tuple(name for name in stated.UNNAMED if name != "constant"),
+    True: tuple(name for name in answerability.NAMED if name != "constant"),
+    False: tuple(name for name in answerability.UNNAMED if name != "constant"),
 }
 THEIR_OWN = frozenset(("my", "our", "мой", "моя", "наш"))
 
@@ -166,13 +166,13 @@ def fit(asked: Sequence[Asked], *, named: bool, without: str | None) -> dict[str
 
 def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], name: str) -> tuple[float, float]:
     """Mean precision over a set's questions and recall over those with an answer, weighted by form."""
-    stated.NAMED, stated.UNNAMED = learnt[True], learnt[False]
+    answerability.NAMED, answerability.UNNAMED = learnt[True], learnt[False]
     precisions: dict[str, list[float]] = {form: [] for form in OF_SIXTY}
     recalls: dict[str, list[float]] = {}
     for each in asked:
         if each.of != name or each.row is None:
             continue
-        odds = stated.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
+        odds = answerability.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
         odds = np.where(each.weighed.is_of_others, -np.inf, odds - relevance._FACT_ABOVE)
         weighed = replace(each.weighed, relevance=odds)
         clears = max(odds.max(), weighed.as_turns[~weighed.is_of_others].max(initial=-np.inf)) >= 0

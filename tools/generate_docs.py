@@ -15,10 +15,10 @@ from typing import Any
 from typer.main import get_command
 
 from ricordo import errors
-from ricordo.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
-from ricordo.doors.arguments import Parameter, parameters
-from ricordo.doors.cli.app import app
-from ricordo.doors.cli.door import PANEL
+from ricordo.interfaces.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
+from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.cli.door import PANEL
+from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
 from ricordo.settings import PREFIX, Settings
 

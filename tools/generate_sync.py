@@ -23,7 +23,7 @@ from types import TracebackType
 
 {imports}
 from ricordo.memory import Memory as AsyncMemory
-from ricordo.portal import Portal, in_a_loop
+from ricordo.loop_thread import Portal, in_a_loop
 
 
 class Memory:
@@ -46,7 +46,7 @@ class Memory:
         self.close()
 '''
 
-_INSIDE = ("ricordo.engine", "ricordo.encoding", "ricordo.consolidation", "ricordo.retrieval", "ricordo.store")
+_INSIDE = ("ricordo.engine", "ricordo.encoding", "ricordo.consolidation", "ricordo.retrieval", "ricordo.storage")
 
 _BODIES = {
     "open": """        portal = Portal()

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from ricordo import Memory
-from ricordo.porting.complete_export import VERSION
-from ricordo.store.sqlite.schema import migrations
+from ricordo.portability.exporters.complete import VERSION
+from ricordo.storage.sqlite.schema import migrations
 
 TARGET = Path(__file__).parents[1] / "tests/fixtures/stores"
 _START = 1_767_261_600_000  # 2026-01-01T10:00Z

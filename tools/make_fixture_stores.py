@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from make_fixture_export import Clock, live  # noqa: E402
 from ricordo import Memory  # noqa: E402
-from ricordo.store.sqlite.schema import migrations  # noqa: E402
+from ricordo.storage.sqlite.schema import migrations  # noqa: E402
 
 TARGET = ROOT / "tests/fixtures/stores"
 
@@ -43,7 +43,7 @@ def main() -> None:
         shutil.copyfile(file, TARGET / f"{name}.db")
         shutil.rmtree(TARGET / name, ignore_errors=True)
         shutil.copytree(folder, TARGET / name, ignore=shutil.ignore_patterns("index.db*", ".lock"))
-        dump = importlib.import_module("tests.store.canonical").canonical(file)
+        dump = importlib.import_module("tests.storage.canonical").canonical(file)
         held = {table: [list(row) for row in rows] for table, rows in dump.items()}
         (TARGET / f"{name}.json").write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from ricordo.doors.cli import run
+from ricordo.interfaces.cli import run
 
 sys.exit(run())

@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock
-from ricordo.embedding import resolve
-from ricordo.embedding.words import Embedded, embed_question
-from ricordo.encoding.backlog import Backlog
+from ricordo.consolidation.debounce import Conversation, Exchanges
 from ricordo.encoding.linker import links
-from ricordo.encoding.text import TextRules
+from ricordo.encoding.validation import TextRules
+from ricordo.encoding.worker import Backlog
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.exchanges import Conversation, Exchanges
 from ricordo.forgetting.erase import resume
-from ricordo.forgetting.keeping import Concluded, Conclusion, Keeping, Rules, single_scopes
+from ricordo.forgetting.upkeep import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
+from ricordo.models.embedding import resolve
+from ricordo.models.embedding.words import Embedded, embed_question
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval.ask import Asking, Question
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.pace import Pace
 from ricordo.retrieval.plan import Weighing
-from ricordo.retrieval.quoting import Told
+from ricordo.retrieval.prefetch import Warming
+from ricordo.retrieval.quotes import Told
+from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
-from ricordo.retrieval.warming import Warming
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import lives, models, runs
-from ricordo.times import parse_expiry, parse_instant, stated_expiry
+from ricordo.storage import Snapshot, Store
+from ricordo.storage.sqlite import embedding_models, lifecycle, runs
+from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
-    from ricordo.consolidation.house import House
+    from ricordo.consolidation.context import House
     from ricordo.retrieval.exemplars import Exemplars
-    from ricordo.store.sqlite.embeddings import VectorShelves
+    from ricordo.storage.sqlite.embeddings import VectorShelves
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Engine:
         store: Store,
         *,
         embedder: Embedder | None,
-        model: models.Model | None,
+        model: embedding_models.Model | None,
         language: LanguageModel | None,
         settings: Settings,
         clock: Clock,
@@ -74,7 +74,7 @@ class Engine:
         self.language = language
         self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
         self._earlier: dict[int, Embedder] = {}
-        self._models: list[models.Model] | None = None
+        self._models: list[embedding_models.Model] | None = None
         self._vectors: tuple[int, VectorShelves] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
@@ -109,7 +109,7 @@ class Engine:
         """
         place = self.store.place
         if self._vectors is None or self._vectors[0] != place:
-            from ricordo.store.sqlite.embeddings import VectorShelves
+            from ricordo.storage.sqlite.embeddings import VectorShelves
 
             self._vectors = place, VectorShelves()
         return self._vectors[1]
@@ -218,7 +218,7 @@ class Engine:
         Raises:
             InvalidError: there is no such model.
         """
-        from ricordo.consolidating import house_of
+        from ricordo.wiring import house_of
 
         return house_of(self, scope, model=_language_of(model, self.settings))
 
@@ -247,7 +247,7 @@ class Engine:
             max_entries=settings.max_entries,
             max_size=settings.max_size,
         )
-        scopes = await self.store.read(lives.scopes) if scope is None else single_scopes(scope)
+        scopes = await self.store.read(lifecycle.scopes) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
         return Keeping(
             store=self.store,
@@ -309,7 +309,7 @@ class Engine:
 
     async def _conclude(self, kind: Conclusion, scope: Scope, dry_run: bool) -> Concluded:
         """Draw conclusions of a kind from what is known to a scope."""
-        from ricordo.consolidating import conclude
+        from ricordo.wiring import conclude
 
         return await conclude(self, kind, scope, dry_run)
 
@@ -349,7 +349,7 @@ class Engine:
         self.backlog.hurry()
         found: dict[int, Embedded] = {}
         if anew or self._models is None:
-            self._models = await self.store.read(models.known_models)
+            self._models = await self.store.read(embedding_models.known_models)
         known = self._models
         for model in sorted(known, key=lambda model: model.state):
             embedder = self._embedder_of(model)
@@ -379,7 +379,7 @@ class Engine:
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
 
-    def _embedder_of(self, model: models.Model) -> Embedder | None:
+    def _embedder_of(self, model: embedding_models.Model) -> Embedder | None:
         """The embedder of a model: ours, or the earlier one while its vectors still answer."""
         mine = self.backlog.model
         if mine is not None and model.key == mine.key:
@@ -396,7 +396,7 @@ class Engine:
 
 async def _stored_spec(store: Store) -> str | None:
     """What the store was last opened with; the default for a new one. None where the caller brought an object."""
-    known = await store.read(models.known_models)
+    known = await store.read(embedding_models.known_models)
     latest = next((model for model in known if model.state == "coming"), None)
     latest = latest or next((model for model in known if model.state == "active"), None)
     return "default" if latest is None else latest.spec or None
@@ -411,17 +411,17 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
 def _language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
     if model is None:
         return None
-    from ricordo.language.chosen import chosen  # pydantic takes a tenth of a second to import
+    from ricordo.models.language.chosen import chosen  # pydantic takes a tenth of a second to import
 
     return chosen(model, settings)
 
 
-async def _adopted(store: Store, embedder: Embedder, spec: str) -> models.Model:
+async def _adopted(store: Store, embedder: Embedder, spec: str) -> embedding_models.Model:
     name, dimension = embedder.name, embedder.dimension
     if not isinstance(name, str) or not name or not isinstance(dimension, int) or not 1 <= dimension <= 16_384:
         raise InvalidError("embedder: it needs a `name` and a `dimension` from 1 to 16,384")
-    known = await store.read(models.known_models)
+    known = await store.read(embedding_models.known_models)
     active = next((model for model in known if model.state == "active"), None)
     if active is not None and (active.name, active.dimension) == (name, dimension) and len(known) == 1:
         return active
-    return await store.derive(lambda tx: models.adopt(tx, name=name, dimension=dimension, spec=spec))
+    return await store.derive(lambda tx: embedding_models.adopt(tx, name=name, dimension=dimension, spec=spec))

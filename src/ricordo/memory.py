@@ -12,15 +12,17 @@ from types import TracebackType
 from typing import TypeVar, get_args
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.consolidation import arrivals, changes, past_runs, quarantine, reviews
-from ricordo.encoding import episodes, facts, merging, people, sessions
+from ricordo.consolidation import evolution, quarantine, reviews, run_history
+from ricordo.consolidation import resolve as arrivals
+from ricordo.encoding import entities, episodes, facts, sessions
+from ricordo.encoding import merge as merging
 from ricordo.encoding.attributes import checked_attributes, checked_tags
-from ricordo.encoding.text import TextRules, check_choice, check_encodable, storable
+from ricordo.encoding.validation import TextRules, check_choice, check_encodable, storable
 from ricordo.engine import Engine
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc, maintain, prune, undo, weak
-from ricordo.forgetting.keeping import Keeping
+from ricordo.forgetting.upkeep import Keeping
 from ricordo.ids import new_id
 from ricordo.model import (
     Archive,
@@ -62,13 +64,15 @@ from ricordo.model import (
     Weak,
 )
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval import ask, briefing, listing, observing, past, profile
-from ricordo.retrieval.request import Request, checked_limit, checked_name, checked_position
+from ricordo.retrieval import as_of as past
+from ricordo.retrieval import listing, profile, sections, service
+from ricordo.retrieval import timeline as observing
+from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
-from ricordo.store import Snapshot
-from ricordo.store.backups import back_up, restore_backup, verify_backup
-from ricordo.store.sqlite import graph
-from ricordo.store.sqlite import runs as listed_runs
+from ricordo.storage import Snapshot
+from ricordo.storage.backup import back_up, restore_backup, verify_backup
+from ricordo.storage.sqlite import graph
+from ricordo.storage.sqlite import runs as listed_runs
 from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")
@@ -396,8 +400,8 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             old = self._living(tx, id)
-            shown = [changes.evidence_for(old, forget.found(tx, self._scope, each)).id for each in evidence]
-            return changes.correct(
+            shown = [evolution.evidence_for(old, forget.found(tx, self._scope, each)).id for each in evidence]
+            return evolution.correct(
                 old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
             )
 
@@ -419,7 +423,7 @@ class Memory:
         values = None if attributes is None else checked_attributes(attributes)
         return await self._noted(
             "update",
-            lambda tx: changes.update(
+            lambda tx: evolution.update(
                 self._living(tx, id), content=text, tags=labels, attributes=values, caller=self._scope.trust
             ),
         )
@@ -427,7 +431,7 @@ class Memory:
     async def confirm(self, id: str) -> Node:
         """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
         at = from_ms(self._opened.now())
-        return await self._write("confirm", lambda tx: changes.confirm(self._living(tx, id), at=at))
+        return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
         """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
@@ -443,7 +447,7 @@ class Memory:
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             node = self._living(tx, id)
             together = graph.reinforced_with(tx, node.owner, node.chat, node.id, at=at)
-            return changes.reinforce(node, amount, at=from_ms(at), together=together)
+            return evolution.reinforce(node, amount, at=from_ms(at), together=together)
 
         return await self._write("reinforce", decide)
 
@@ -453,7 +457,7 @@ class Memory:
         Raises as `reinforce` does.
         """
         amount = self._opened.settings.demote_amount
-        return await self._write("demote", lambda tx: changes.demote(self._living(tx, id), amount))
+        return await self._write("demote", lambda tx: evolution.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
@@ -470,7 +474,7 @@ class Memory:
         reviews.check_kind(kind)
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
-            stuck = past_runs.stuck(tx, self._scope) if kind in (None, "session") else []
+            stuck = run_history.stuck(tx, self._scope) if kind in (None, "session") else []
             return [*stuck, *tx.reviews(self._scope, most=most, kind=kind)][:most]
 
         return await self._opened.store.read(ask_store)
@@ -495,8 +499,8 @@ class Memory:
         wanted = item.id if isinstance(item, Review) else item
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
-            if isinstance(wanted, str) and wanted.startswith(past_runs.SESSION):
-                return past_runs.try_again(tx, self._scope, wanted, chosen)
+            if isinstance(wanted, str) and wanted.startswith(run_history.SESSION):
+                return run_history.try_again(tx, self._scope, wanted, chosen)
             review = reviews.found(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 return reviews.resolve(review, chosen, at=from_ms(now))
@@ -572,7 +576,7 @@ class Memory:
             asked,
             scope=self._scope,
             now=engine.now(),
-            sought=people.sought,
+            sought=entities.sought,
             dry_run=dry_run,
             progress=progress,
         )
@@ -593,9 +597,9 @@ class Memory:
             ConflictError: one of that name and type is known already.
         """
         now = self._opened.now()
-        entity = people.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
+        entity = entities.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
         added = await self._write(
-            "add entity", lambda tx: people.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
+            "add entity", lambda tx: entities.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
         )
         self._opened.backlog.note(1)
         return added
@@ -628,7 +632,7 @@ class Memory:
         now, scope = engine.now(), self._scope
         await self._write(
             "relate",
-            lambda tx: people.relate(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
+            lambda tx: entities.relate(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
         )
         engine.backlog.note(1)
 
@@ -720,11 +724,11 @@ class Memory:
             trace=trace or why_not is not None,
             why_not=why_not,
         )
-        return await ask.search(self._asking, request)
+        return await service.search(self._asking, request)
 
     async def query(self, keywords: str, *, limit: int = 5) -> Results:
         """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
-        return await ask.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
+        return await service.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
 
     async def context(
         self,
@@ -763,7 +767,7 @@ class Memory:
         Raises:
             InvalidError: an argument does not fit.
         """
-        return await briefing.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+        return await sections.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
@@ -945,13 +949,13 @@ class Memory:
             UnavailableError: no model is chosen.
             DeniedError: the caller speaks for a tool or a page.
         """
-        from ricordo.consolidation import reflecting
+        from ricordo.consolidation import reflection
 
         check_may_alter(self._scope.trust)
         engine = self._opened
         start = engine.instant(after, "after")
         end = engine.now() + 1 if before is None else engine.instant(before, "before")
-        run = await reflecting.reflect(engine.house(self._scope), after=start, before=end, dry_run=dry_run)
+        run = await reflection.reflect(engine.house(self._scope), after=start, before=end, dry_run=dry_run)
         engine.backlog.note(len(run.items))
         return run
 
@@ -960,10 +964,10 @@ class Memory:
         memories and have no summary yet. It is a memory of its own, too. `maintain` does so every night; arguments and
         errors are those of `reflect`.
         """
-        from ricordo.consolidation import enriching
+        from ricordo.consolidation import enrichment
 
         check_may_alter(self._scope.trust)
-        run = await enriching.enrich(self._opened.house(self._scope), dry_run=dry_run)
+        run = await enrichment.enrich(self._opened.house(self._scope), dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 
@@ -972,10 +976,10 @@ class Memory:
         says so in words: at most 50 pairs, the next run goes on. `maintain` does so every night; arguments and errors
         are those of `reflect`.
         """
-        from ricordo.consolidation import causes
+        from ricordo.consolidation import causal
 
         check_may_alter(self._scope.trust)
-        return await causes.infer_causes(self._opened.house(self._scope), dry_run=dry_run)
+        return await causal.infer_causes(self._opened.house(self._scope), dry_run=dry_run)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Runs, the latest first, without the texts of what they did; `run` brings those.
@@ -992,7 +996,7 @@ class Memory:
         Raises:
             NotFoundError: there is none of that id, or it was undone.
         """
-        return await self._opened.store.read(lambda tx: past_runs.found(tx, self._scope, id))
+        return await self._opened.store.read(lambda tx: run_history.found(tx, self._scope, id))
 
     # time and figures
 
@@ -1239,8 +1243,8 @@ class Memory:
         Raises:
             InvalidError: it cannot be read, or is of no known format.
         """
-        from ricordo.porting.arriving import Hands, bring
-        from ricordo.porting.bringing_in import Importing
+        from ricordo.portability.import_path import Hands, bring
+        from ricordo.portability.pipeline import Importing
 
         engine = self._opened
         store = engine.store
@@ -1277,7 +1281,7 @@ class Memory:
             InvalidError: there is something at `path`, or there is no such format.
             StoreError: it cannot be written; nothing is left of it.
         """
-        from ricordo.porting import leaving
+        from ricordo.portability import export as leaving
 
         engine = self._opened
         leave = leaving.Leaving(path=Path(path), scope=self._scope, now=engine.now(), zone=engine.zone)
@@ -1292,7 +1296,7 @@ class Memory:
         return self._engine
 
     @property
-    def _asking(self) -> ask.Asking:
+    def _asking(self) -> service.Asking:
         return self._opened.asking(self._scope)
 
     @property
@@ -1304,7 +1308,7 @@ class Memory:
         return storable(content, name="content", rules=self._opened.rules)
 
     def _living(self, tx: Snapshot, id: str) -> Node:
-        return changes.living(tx, self._scope, forget.found(tx, self._scope, id))
+        return evolution.living(tx, self._scope, forget.found(tx, self._scope, id))
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
         """Write what may need a new vector."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from ricordo.loop_thread import Portal, in_a_loop
 from ricordo.memory import Memory as AsyncMemory
 from ricordo.model import (
     Archive,
@@ -44,7 +45,6 @@ from ricordo.model import (
     Version,
     Weak,
 )
-from ricordo.portal import Portal, in_a_loop
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.settings import Settings
 

@@ -25,11 +25,11 @@ from typing import Any
 
 from ricordo import Memory, Settings
 from ricordo.errors import RicordoError
-from ricordo.store import Store
-from ricordo.store.folder.layout import FILES
+from ricordo.storage import Store
+from ricordo.storage.folder.layout import FILES
 from tests.crash.kills import ROOT, machine
-from tests.store.folders import everything, everything_of
-from tests.store.histories import HandClock, History
+from tests.storage.folders import everything, everything_of
+from tests.storage.histories import HandClock, History
 
 BY_HAND = "SELECT count(*) FROM commits WHERE origin = 'hand'"
 RESULT = ROOT / "benchmarks" / "results" / "flips.json"

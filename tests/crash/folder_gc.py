@@ -19,7 +19,7 @@ from typing import Any
 
 from ricordo.memory import Memory
 from tests.crash.kills import ROOT, machine
-from tests.store.folders import everything, without_index
+from tests.storage.folders import everything, without_index
 
 RESULT = ROOT / "benchmarks" / "results" / "folder_gc.json"
 WRITERS = 2

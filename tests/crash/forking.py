@@ -18,17 +18,17 @@ FORKED.set_forkserver_preload(
     [
         "tests.crash.workload",
         "pydantic_core",
-        "ricordo.embedding.hashing",
+        "ricordo.models.embedding.hashing",
         "ricordo.retrieval.search",
-        "ricordo.store.folder.filling",
-        "ricordo.store.folder.copying",
-        "ricordo.store.backups.restoring",
-        "ricordo.store.sqlite.proposals",
+        "ricordo.storage.folder.convert",
+        "ricordo.storage.folder.copy",
+        "ricordo.storage.backup.restore",
+        "ricordo.storage.sqlite.proposals",
         "ricordo.consolidation.run",
-        "ricordo.consolidation.accepting",
-        "ricordo.language.chosen",
-        "ricordo.porting.bringing_in",
-        "ricordo.porting.memories_sqlite",
+        "ricordo.consolidation.accept",
+        "ricordo.models.language.chosen",
+        "ricordo.portability.pipeline",
+        "ricordo.portability.importers.memories_sqlite",
     ]
 )
 

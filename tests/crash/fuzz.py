@@ -17,11 +17,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ricordo.encoding.text import TextRules, storable
+from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import RicordoError, StoreError
 from ricordo.memory import Memory
 from ricordo.settings import Settings
-from ricordo.words import statement_line
+from ricordo.text import statement_line
 from tests.crash.kills import ROOT, machine
 from tests.logic.strange import huge_text, strange_text
 

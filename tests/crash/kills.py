@@ -28,11 +28,11 @@ from pathlib import Path
 import apsw
 
 from ricordo.memory import Memory
-from ricordo.store.sqlite.faults import POINTS
+from ricordo.storage.faults import POINTS
 from tests.crash import workload
 from tests.crash.forking import FORKED
 from tests.crash.verify import Acknowledged, Verdict, verify, verify_upgrade
-from tests.store.folders import without_index
+from tests.storage.folders import without_index
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "kills.json"

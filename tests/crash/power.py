@@ -32,7 +32,7 @@ import apsw
 
 from ricordo import Memory, Message, Settings
 from ricordo.errors import RicordoError
-from ricordo.store import Store
+from ricordo.storage import Store
 from tests.crash.kills import ROOT, machine
 
 RESULT = ROOT / "benchmarks" / "results" / "power.json"

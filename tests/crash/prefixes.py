@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory, Settings
-from ricordo.store.folder.layout import COMMITS, FILES
+from ricordo.storage.folder.layout import COMMITS, FILES
 from tests.crash.kills import ROOT, machine
-from tests.store.folders import without_index
-from tests.store.making import failing
+from tests.storage.folders import without_index
+from tests.storage.making import failing
 
 RESULT = ROOT / "benchmarks" / "results" / "prefixes.json"
 FIRST, LAST = "Anna likes tea", "Boris sold the red bicycle"

@@ -15,8 +15,8 @@ from tests.crash.test_consolidation_kills import dump
 CHILD = """
 import asyncio, os, sys
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
-from ricordo.store.sqlite import faults
+from ricordo.models.language import ScriptedModel
+from ricordo.storage.sqlite import faults
 
 path, where = sys.argv[1], sys.argv[2]
 NOW = 1_767_261_600_000

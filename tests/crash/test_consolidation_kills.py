@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.crash.forking import run_forked
-from tests.store.canonical import canonical
-from tests.store.making import rows
+from tests.storage.canonical import canonical
+from tests.storage.making import rows
 
 CHILD = """
 import asyncio, os, sys
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
-from ricordo.store.sqlite import faults
+from ricordo.models.language import ScriptedModel
+from ricordo.storage.sqlite import faults
 
 path, where = sys.argv[1], sys.argv[2]
 NOW = 1_767_261_600_000

@@ -16,7 +16,7 @@ from ricordo.memory import Memory
 from ricordo.model import Message
 from tests.crash.kills import ROOT
 from tests.crash.verify import HALF_DONE
-from tests.store.making import failing, rows
+from tests.storage.making import failing, rows
 
 LONG = "a long message about tea " * 200  # 5 kB
 

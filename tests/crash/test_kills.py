@@ -9,12 +9,12 @@ import time
 import pytest
 
 from ricordo.memory import Memory
-from ricordo.store.sqlite.faults import POINTS
+from ricordo.storage.faults import POINTS
 from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
 from tests.crash.kills import ELSEWHERE, kill_once
 from tests.crash.verify import Acknowledged
-from tests.store.making import rows
+from tests.storage.making import rows
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in ELSEWHERE])
@@ -69,9 +69,9 @@ CHANGE = """
 import asyncio, sys
 from ricordo.memory import Memory
 from ricordo.model import Message
-from ricordo.store.sqlite import models
+from ricordo.storage.sqlite import models
 from tests.crash.workload import die_at
-from tests.store.making import rows
+from tests.storage.making import rows
 
 async def main(path, point):
     models._DROP_ROWS = 10
@@ -86,7 +86,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 HOLDER = """
 import asyncio, os, signal, sys
 from ricordo.memory import Memory
-from ricordo.store.sqlite import faults
+from ricordo.storage.sqlite import faults
 
 async def main(path):
     async with Memory.open(path, embedder="hashing") as memory:
@@ -117,7 +117,7 @@ def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_ru
 
 
 def test_a_hook_is_all_that_a_fault_point_costs():
-    from ricordo.store.sqlite import faults
+    from ricordo.storage import faults
 
     started = time.perf_counter()
     for _ in range(100_000):

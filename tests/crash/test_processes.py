@@ -10,7 +10,7 @@ import time
 from ricordo.memory import Memory
 from tests.crash.kills import ROOT
 from tests.crash.processes import WRITERS, quantiles, together
-from tests.store.making import rows
+from tests.storage.making import rows
 
 WRITES = 150
 
@@ -138,7 +138,7 @@ def test_an_index_in_memory_follows_what_another_process_writes(tmp_path):
 
 def test_a_long_reader_elsewhere_does_not_keep_a_store_from_closing(tmp_path):
     """The log cannot be shortened then; that is no reason to wait for it."""
-    from tests.store.making import raw
+    from tests.storage.making import raw
 
     path = tmp_path / "m.db"
 

@@ -16,13 +16,13 @@ import apsw
 import numpy as np
 
 from ricordo.memory import Memory
-from ricordo.store import Store
-from ricordo.store.sqlite import linking
-from ricordo.store.sqlite.embeddings import VectorShelves
-from ricordo.store.sqlite.schema import migrations
+from ricordo.storage import Store
+from ricordo.storage.sqlite import mentions
+from ricordo.storage.sqlite.embeddings import VectorShelves
+from ricordo.storage.sqlite.schema import migrations
 from tests.crash.workload import UPGRADED
-from tests.store.folders import everything, without_index
-from tests.store.making import raw
+from tests.storage.folders import everything, without_index
+from tests.storage.making import raw
 
 # Each answers with what is wrong, so all of them must answer with nothing.
 HALF_DONE = {
@@ -235,7 +235,7 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
 def _half_done(tx) -> list[str]:
     found = {name: tx.connection.execute(text).fetchall() for name, text in HALF_DONE.items()}
     wrong = [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
-    if any(linking.unlinked(tx, space, 1) for space in linking.spaces_with_names(tx)) or linking.new_names(tx):
+    if any(mentions.unlinked(tx, space, 1) for space in mentions.spaces_with_names(tx)) or mentions.new_names(tx):
         wrong.append("names are not linked")
     return wrong
 

@@ -21,9 +21,9 @@ from ricordo.forgetting import erase
 from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
-from ricordo.store import Store
-from ricordo.store.sqlite import embeddings, faults, models
-from ricordo.store.sqlite.schema import Migration, migrations
+from ricordo.storage import Store, faults
+from ricordo.storage.sqlite import embedding_models, embeddings
+from ricordo.storage.sqlite.schema import Migration, migrations
 from tests.crash.embedders import Letters
 
 CALLERS = 4
@@ -296,7 +296,7 @@ def main(arguments=None):
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
-    models._DROP_ROWS = 10
+    embedding_models._DROP_ROWS = 10
     erase.AT_ONCE_ROWS = 0
     trouble = given.point == "writer: replay"
     if given.point:

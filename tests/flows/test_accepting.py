@@ -8,11 +8,11 @@ import pytest
 
 import ricordo
 from ricordo import Memory
-from ricordo.language import ScriptedModel
+from ricordo.models.language import ScriptedModel
 from tests.flows.conftest import Place
 from tests.flows.test_consolidation import contents, fact, opened, person, proposal  # noqa: F401 - a fixture
-from tests.store.canonical import canonical
-from tests.store.making import rows
+from tests.storage.canonical import canonical
+from tests.storage.making import rows
 
 CELLO, ROME, FLUTE = "Anna plays the cello", "Anna lives in Rome", "Boris plays the flute"
 TEA = "Anna drinks green tea"

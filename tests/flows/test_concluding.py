@@ -11,11 +11,11 @@ import pytest
 import ricordo
 from ricordo import Memory, Scope, Settings
 from ricordo.errors import UnavailableError
-from ricordo.language import ScriptedModel
+from ricordo.models.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.flows.conftest import DAY
 from tests.flows.test_consolidation import fact, opened, proposal  # noqa: F401  # a fixture
-from tests.store.canonical import canonical
+from tests.storage.canonical import canonical
 
 RUNS = ["Sarah ran five kilometres", "Sarah ran ten kilometres", "Sarah signed up for a marathon"]
 

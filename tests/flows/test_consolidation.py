@@ -10,7 +10,7 @@ import pytest
 
 import ricordo
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
+from ricordo.models.language import ScriptedModel
 from tests.flows.conftest import HandClock, Place
 
 
@@ -248,7 +248,7 @@ async def test_a_dry_run_says_what_it_would_do_and_leaves_everything(opened):
 
 
 async def test_undo_of_a_run_leaves_the_store_as_it_was(opened, place):
-    from tests.store.canonical import canonical
+    from tests.storage.canonical import canonical
 
     memory = await opened(
         proposal(
@@ -468,7 +468,7 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
 
 def test_the_schema_holds_what_the_prompt_asks_for():
     from ricordo.consolidation.proposal import Proposal
-    from ricordo.language.asking import schema_of
+    from ricordo.models.language.asking import schema_of
 
     assert "evidence" in json.dumps(schema_of(Proposal))
 

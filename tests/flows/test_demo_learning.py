@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo import Memory, Settings
-from ricordo.demo import TIME_ZONE, MorningAfter, learning
+from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, learning
 
 
 async def test_two_evenings_become_knowledge_and_change_what_an_agent_gets():

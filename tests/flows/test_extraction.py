@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
+from ricordo.models.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.flows.test_consolidation import contents, fact, opened, proposal, refusals, verdict  # noqa: F401  # a fixture
-from tests.store.canonical import canonical
+from tests.storage.canonical import canonical
 
 ROME = proposal(fact("Anna lives in Rome", "e1", about=["Anna"]))
 TEA = proposal(fact("Anna prefers tea", "e1", about=["Anna"], kind="preference"))

@@ -9,7 +9,7 @@ import pytest
 
 from ricordo import Fact, Memory, Settings
 
-DATA = json.loads((Path(__file__).parents[1] / "embedding/pairs.json").read_text(encoding="utf-8"))
+DATA = json.loads((Path(__file__).parents[1] / "models/embedding/pairs.json").read_text(encoding="utf-8"))
 PAIRS = DATA["pairs"][:20]
 ENGLISH_FACT, RUSSIAN_FACT, ENGLISH, RUSSIAN = range(4)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.catalog import CATALOG
-from ricordo.doors.write_tools import NAMES, write_tools
+from ricordo.interfaces.catalog import CATALOG
+from ricordo.interfaces.write_tools import NAMES, write_tools
 from tests.flows.test_consolidation import fact, person
-from tests.store.canonical import canonical
+from tests.storage.canonical import canonical
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_each_says_what_it_takes(memory):
 
 async def test_the_openai_agents_sdk_gets_all_nine(memory):
     pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
-    from ricordo.doors.openai_agents import memory_tools, write_path_tools
+    from ricordo.integrations.openai_agents import memory_tools, write_path_tools
 
     assert [each.name for each in write_path_tools(memory)] == list(NAMES)
     assert not {each.name for each in memory_tools(memory)} & set(NAMES)

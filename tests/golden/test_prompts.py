@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.store.making import said
+from tests.storage.making import said
 
 from ricordo.consolidation.pages import pages
 from ricordo.consolidation.prompts import causation, enrichment, extraction, instructions, reflection, verification

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope, Settings
-from ricordo.doors.tools import offered
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.host import (
     Around,
@@ -25,7 +24,8 @@ from ricordo.host import (
     Said,
 )
 from ricordo.host.extension import in_order
-from ricordo.language import ScriptedModel
+from ricordo.interfaces.tools import offered
+from ricordo.models.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.host.conftest import MINUTE, HandClock
 

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 from ricordo import Memory, Scope, Settings
-from ricordo.doors.calling import Calls, Place
-from ricordo.doors.housekeeping import keeping_house
 from ricordo.host.journal import Journal, journal_path
+from ricordo.interfaces.call import Calls, Place
+from ricordo.interfaces.nightly import keeping_house
 
 
 async def _store(path: Path) -> None:

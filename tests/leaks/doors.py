@@ -31,18 +31,18 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 from ricordo import Memory, Settings
-from ricordo.catalog import Capability, routes, tools
-from ricordo.doors.arguments import parameters
-from ricordo.doors.calling import Caller, Calls
-from ricordo.doors.cli.app import main as command_line
-from ricordo.doors.http.app import build
-from ricordo.doors.http.guard import Limits
-from ricordo.doors.http.serve import Address, listening
-from ricordo.doors.http.tokens import Tokens, tokens_file
-from ricordo.language import ScriptedModel
-from tests.doors.conftest import RUN, clean_environment
-from tests.doors.test_owners import CALLERS as OPTIONS
-from tests.doors.test_owners import LINES
+from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.catalog import Capability, routes, tools
+from ricordo.interfaces.cli.app import main as command_line
+from ricordo.interfaces.http.app import build
+from ricordo.interfaces.http.guard import Limits
+from ricordo.interfaces.http.serve import Address, listening
+from ricordo.interfaces.http.tokens import Tokens, tokens_file
+from ricordo.interfaces.schema import parameters
+from ricordo.models.language import ScriptedModel
+from tests.interfaces.conftest import RUN, clean_environment
+from tests.interfaces.test_owners import CALLERS as OPTIONS
+from tests.interfaces.test_owners import LINES
 from tests.leaks.calls import ABSENT, leaks
 from tests.leaks.world import World, extracted, group, others, private
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ricordo.catalog import routes, tools
-from ricordo.doors.arguments import parameters
+from ricordo.interfaces.catalog import routes, tools
+from ricordo.interfaces.schema import parameters
 from tests.leaks import doors
 
 

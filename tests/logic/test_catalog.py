@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from tests.doors.conftest import ROUTED_BY_OTHER_VERBS
+from tests.interfaces.conftest import ROUTED_BY_OTHER_VERBS
 from typer.main import get_command
 
 from ricordo import InvalidError, Memory
-from ricordo.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
-from ricordo.doors.arguments import checked, input_schema, output_schema, parameters, work_of
-from ricordo.doors.cli.app import app
+from ricordo.interfaces.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
+from ricordo.interfaces.cli.app import app
+from ricordo.interfaces.schema import checked, input_schema, output_schema, parameters, work_of
 
 PUBLIC = {name for name, _ in inspect.getmembers(Memory, inspect.isroutine) if not name.startswith("_")}
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidError
-from ricordo.times import parse_expiry, stated_expiry
+from ricordo.text.dates import parse_expiry, stated_expiry
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime(2026, 6, 30, 12, tzinfo=BERLIN)  # a Tuesday

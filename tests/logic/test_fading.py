@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.fading import DAY_MS, FADED, LIFETIME_DAYS, Vital, due, ending, fades_at, fate, left, standing, used, worth
+from ricordo.decay import DAY_MS, FADED, LIFETIME_DAYS, Vital, due, ending, fades_at, fate, left, standing, used, worth
 from ricordo.forgetting.prune import lowest
 
 NOW = 1_767_261_600_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.consolidation.named import plainly_named
-from ricordo.words.lists import is_deed, is_ordinary
+from ricordo.text.entity_recognition import plainly_named
+from ricordo.text.word_lists import is_deed, is_ordinary
 
 
 @pytest.mark.parametrize(

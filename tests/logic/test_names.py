@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.encoding.speech import is_owners_word
-from ricordo.encoding.stated import plain_subjects, stated_relations
-from ricordo.words import same_name_key
-from ricordo.words.kinship import predicate_of, relation_named, relations_in
-from ricordo.words.names import likeness, look_up_keys, nominatives, sound_keys
-from ricordo.words.naming import runs_in
+from ricordo.encoding.relations import plain_subjects, stated_relations
+from ricordo.encoding.speakers import is_owners_word
+from ricordo.text import same_name_key
+from ricordo.text.kinship import predicate_of, relation_named, relations_in
+from ricordo.text.name_matching import runs_in
+from ricordo.text.names import likeness, look_up_keys, nominatives, sound_keys
 
 ONE_NAME = [
     "Йонас Jonas Yonas",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.consolidation.plain import plainly_said
+from ricordo.consolidation.plain_rules import plainly_said
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.encoding.secrets import KINDS, Finding, find_secrets, redact
-from ricordo.encoding.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES
-from ricordo.encoding.secrets.patterns import FORMS
-from ricordo.encoding.secrets.shapes import DIGIT_SHAPES, SHAPES
+from ricordo.text.secrets import KINDS, Finding, find_secrets, redact
+from ricordo.text.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES
+from ricordo.text.secrets.patterns import FORMS
+from ricordo.text.secrets.shapes import DIGIT_SHAPES, SHAPES
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "secrets"
 

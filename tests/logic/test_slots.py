@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.slots import compare
-from ricordo.words import statement_line
+from ricordo.text import statement_line
+from ricordo.text.slots import compare
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/evolution"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ricordo.retrieval.asked import asked_for, asks_of_themselves, parts_of
-from ricordo.retrieval.stated import EVERYTHING, features, stated
-from ricordo.words import index_terms
-from ricordo.words.names import nominatives
+from ricordo.retrieval.answerability import EVERYTHING, features, stated
+from ricordo.retrieval.query_features import asked_for, asks_of_themselves, parts_of
+from ricordo.text import index_terms
+from ricordo.text.names import nominatives
 
 
 def found(

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.logic.strange import strange_text
 
-from ricordo.encoding.secrets import redact
-from ricordo.encoding.text import TextRules, storable
+from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.retrieval.hits import excerpt
-from ricordo.store.sqlite.connection import all_terms, stored_terms
-from ricordo.times import find_interval
-from ricordo.words import index_terms, name_key, question_terms, same_name_key
-from ricordo.words.naming import runs_in
+from ricordo.storage.sqlite.connection import all_terms, stored_terms
+from ricordo.text import index_terms, name_key, question_terms, same_name_key
+from ricordo.text.dates import find_interval
+from ricordo.text.name_matching import runs_in
+from ricordo.text.secrets import redact
 
 DICE = random.Random(20)
 TEXTS = [strange_text(DICE) for _ in range(400)]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ricordo import Memory, Message, Settings
 from ricordo.clock import to_ms
-from ricordo.demo import TIME_ZONE, MorningAfter, conversation
+from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, conversation
 from ricordo.model import Trace
 from ricordo.ports import Clock
 

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.drafting import Talk, drafted, talk
-from ricordo.consolidation.house import House, Spent, check_budget, name_of, new_run, note_use, paid, why_failed
+from ricordo.consolidation.apply import Draft, learn
+from ricordo.consolidation.context import House, Spent, check_budget, name_of, new_run, note_use, paid, why_failed
+from ricordo.consolidation.draft import Talk, drafted, talk
 from ricordo.consolidation.judge import Judged, Refused
-from ricordo.consolidation.learning import Draft, learn
 from ricordo.consolidation.lease import leased
 from ricordo.consolidation.prompts import VERSION
-from ricordo.consolidation.withheld import as_shown
+from ricordo.consolidation.suppression import as_shown
 from ricordo.errors import NotFoundError, RicordoError
-from ricordo.language.asking import AnswerError
 from ricordo.model import Change, Node, Run, RunItem, Scope
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import runs
+from ricordo.models.language.asking import AnswerError
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import runs
 
 MOMENTARY = frozenset(("context", "observation"))
 """Categories of what holds for the moment only: nothing to be kept while the moment lasts."""

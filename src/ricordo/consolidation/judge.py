@@ -13,9 +13,9 @@ from typing import get_args
 
 from ricordo.consolidation.pages import Page, own_words
 from ricordo.consolidation.proposal import Proposal, ProposedEntity, ProposedFact, ProposedRelation
-from ricordo.fading import STATED
+from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
-from ricordo.words import index_terms, name_terms, question_terms, statement_line
+from ricordo.text import index_terms, name_terms, question_terms, statement_line
 
 _TYPES: Mapping[str, NodeType] = {
     "fact": "semantic",

@@ -13,21 +13,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.causes import edge_between, is_linked
-from ricordo.consolidation.drafting import Talk, talk
-from ricordo.consolidation.enriching import judged as judged_summary
-from ricordo.consolidation.enriching import may_rest_on, summary_change
-from ricordo.consolidation.house import House
+from ricordo.consolidation.apply import Draft, learn_again, replacing
+from ricordo.consolidation.causal import edge_between, is_linked
+from ricordo.consolidation.context import House
+from ricordo.consolidation.draft import Talk, talk
+from ricordo.consolidation.enrichment import judged as judged_summary
+from ricordo.consolidation.enrichment import may_rest_on, summary_change
 from ricordo.consolidation.judge import Judged, Refused, judge, says_why
-from ricordo.consolidation.learning import Draft, learn_again, replacing
 from ricordo.consolidation.pages import PAGE, Page, own_words, who
 from ricordo.consolidation.prompts import one_line
 from ricordo.consolidation.proposal import Proposal, ProposedSummary
-from ricordo.consolidation.withheld import as_shown
+from ricordo.consolidation.suppression import as_shown
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Edge, Node, Run, RunItem
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import people, runs
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import entities as people
+from ricordo.storage.sqlite import runs
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ricordo.consolidation.prompts import one_line
 from ricordo.model import Node
 from ricordo.ports import TokenCounter
-from ricordo.recalled import PLACE, without_recalled
+from ricordo.text.recalled import PLACE, without_recalled
 
 PAGE = 30
 """How many messages a page has at most."""

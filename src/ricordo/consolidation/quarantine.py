@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.arrivals import Arrived, arrive
+from ricordo.consolidation.resolve import Arrived, arrive
 from ricordo.errors import ConflictError, DeniedError, InvalidError
 from ricordo.ids import new_id
 from ricordo.model import Change, Decision, Node, Review, Scope, Trust
-from ricordo.store import Snapshot
-from ricordo.suspicion import hides_text, reasons
+from ricordo.storage import Snapshot
+from ricordo.text.injection import hides_text, reasons
 from ricordo.trust import awaits_a_word, is_untrusted, may_decide, trust_of
 
 UNCONFIRMED = "unconfirmed source"

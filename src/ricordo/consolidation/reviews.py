@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
-from ricordo.consolidation.changes import superseded, supersedes
+from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Scope
-from ricordo.store import Snapshot
+from ricordo.storage import Snapshot
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)
 _OF_ONE: tuple[Decision, ...] = ("approve", "refuse")

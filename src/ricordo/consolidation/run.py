@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.clock import from_ms
-from ricordo.consolidation import accepting
-from ricordo.consolidation.drafting import Talk, drafted, pages_of, talk, waiting_talk
-from ricordo.consolidation.house import (
+from ricordo.consolidation import accept as accepting
+from ricordo.consolidation.apply import Draft, learn
+from ricordo.consolidation.context import (
     BudgetError,
     House,
     Spent,
@@ -27,18 +27,18 @@ from ricordo.consolidation.house import (
     spending,
     why_failed,
 )
-from ricordo.consolidation.learning import Draft, learn
+from ricordo.consolidation.draft import Talk, drafted, pages_of, talk, waiting_talk
 from ricordo.consolidation.lease import leased
-from ricordo.consolidation.past_runs import MOST_TRIES
 from ricordo.consolidation.prompts import VERSION, extraction
 from ricordo.consolidation.proposal import Summary
-from ricordo.consolidation.withheld import is_much_the_same
+from ricordo.consolidation.run_history import MOST_TRIES
+from ricordo.consolidation.suppression import is_much_the_same
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.ids import new_id
-from ricordo.language.asking import AnswerError
 from ricordo.model import Change, Reason, Run, RunItem, RunItemKind, Scope
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import runs
+from ricordo.models.language.asking import AnswerError
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import runs
 
 _MOST_SUMMARY_CHARS = 2_000
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.encoding.text import check_encodable, short_name
+from ricordo.encoding.validation import check_encodable, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import Json
 

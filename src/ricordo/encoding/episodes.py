@@ -9,13 +9,13 @@ from typing import get_args
 
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes
-from ricordo.encoding.people import overhear
+from ricordo.encoding.entities import overhear
 from ricordo.encoding.screening import Screened, all_screened
-from ricordo.encoding.text import TextRules, check_choice, short_name, storable
+from ricordo.encoding.validation import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
-from ricordo.store import Snapshot
+from ricordo.storage import Snapshot
 from ricordo.trust import capped
 
 Instant = Callable[[datetime | str, str], int]

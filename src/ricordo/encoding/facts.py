@@ -8,19 +8,19 @@ from datetime import datetime
 from math import isfinite
 from typing import get_args
 
-from ricordo.categories import infer_category
 from ricordo.clock import from_ms
 from ricordo.encoding.attributes import checked_attributes, checked_tags
+from ricordo.encoding.entities import People, names_of, scope_of
 from ricordo.encoding.episodes import Instant, check_same, is_silent
-from ricordo.encoding.people import People, names_of, scope_of
 from ricordo.encoding.screening import may_learn, said_again
-from ricordo.encoding.text import TextRules, check_choice, short_name, storable
+from ricordo.encoding.validation import TextRules, check_choice, short_name, storable
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
-from ricordo.store import Snapshot
+from ricordo.storage import Snapshot
+from ricordo.text.categories import infer_category
+from ricordo.text.names import folded_name
 from ricordo.trust import capped
-from ricordo.words.names import folded_name
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
 _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}

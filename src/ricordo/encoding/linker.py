@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ricordo.encoding.mentions import mentions
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import linking
-from ricordo.words.naming import candidates
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import mentions as linking
+from ricordo.text.name_matching import candidates
 
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ricordo.encoding.speech import is_owners_word
-from ricordo.store.sqlite.linking import Holder, Text
-from ricordo.words.kinship import relations_in
-from ricordo.words.naming import MAX_CHARS, Known, meant, runs_in
+from ricordo.encoding.speakers import is_owners_word
+from ricordo.storage.sqlite.mentions import Holder, Text
+from ricordo.text.kinship import relations_in
+from ricordo.text.name_matching import MAX_CHARS, Known, meant, runs_in
 
 
 def mentions(texts: Sequence[Text], known: Known, *, holders: Sequence[Holder], owner: str) -> list[tuple[int, int]]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ricordo.clock import to_ms
-from ricordo.encoding.speech import is_persons_word
+from ricordo.encoding.speakers import is_persons_word
 from ricordo.model import Node
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import withholding
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import suppression
 
 Span = tuple[str, int, int, int]
 """A piece of a message that answers leave out: node id, start, length, and what it is withheld by."""
@@ -31,7 +31,7 @@ class Screened(NamedTuple):  # not a dataclass: each message of an import makes 
 def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
     """The messages of one caller, in order. Usually nothing is withheld from them, and nothing more is asked."""
     space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
-    if space is None or not withholding.withholds(snapshot, space):
+    if space is None or not suppression.withholds(snapshot, space):
         return [Screened(node, node.content) for node in nodes]
     return [screened(snapshot, node) for node in nodes]
 
@@ -43,19 +43,19 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
         return Screened(node=node, heard=node.content)
     said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
     text = node.content
-    found = withholding.matches(snapshot, space, text, session=node.session, said_at=said_at)
+    found = suppression.matches(snapshot, space, text, session=node.session, said_at=said_at)
     if erased := [each.sentence for each in found if each.is_erased]:
-        text = withholding.without(text, [(each.start, len(each.text)) for each in erased])
+        text = suppression.without(text, [(each.start, len(each.text)) for each in erased])
         if not text:
             return Screened(node=None, heard="")
-        found = withholding.matches(snapshot, space, text, session=node.session, said_at=said_at)
+        found = suppression.matches(snapshot, space, text, session=node.session, said_at=said_at)
     pieces = [(each.sentence.start, len(each.sentence.text), each.withheld) for each in found]
-    heard = withholding.without(text, [piece[:2] for piece in pieces]) if pieces else text
+    heard = suppression.without(text, [piece[:2] for piece in pieces]) if pieces else text
     return Screened(
         node=node if text == node.content else replace(node, content=text),
         heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
-        anew=() if said_at is None or not heard else tuple(withholding.said_anew(snapshot, space, heard)),
+        anew=() if said_at is None or not heard else tuple(suppression.said_anew(snapshot, space, heard)),
     )
 
 
@@ -63,7 +63,7 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     """Whether a fact may be kept: what somebody tells us to remember may, what is worked out again may not."""
     if fact.origin not in _SECOND_HAND:
         return True
-    return not withholding.is_withheld(snapshot, fact.owner, fact.chat, fact.content, session=fact.session)
+    return not suppression.is_withheld(snapshot, fact.owner, fact.chat, fact.content, session=fact.session)
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
@@ -72,5 +72,5 @@ def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)
         if space is not None:
-            found.update(dict.fromkeys(withholding.said_anew(snapshot, space, fact.content)))
+            found.update(dict.fromkeys(suppression.said_anew(snapshot, space, fact.content)))
     return tuple(found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from ricordo.encoding.text import short_name
+from ricordo.encoding.validation import short_name
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Scope
-from ricordo.store import Snapshot
+from ricordo.storage import Snapshot
 
 
 def end(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime) -> Change:

@@ -14,10 +14,11 @@ from ricordo.errors import DeniedError, InvalidError, NotFoundError, Unavailable
 from ricordo.forgetting.forget import found
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
-from ricordo.store import Snapshot, Store
-from ricordo.store.sqlite import erasing, faults, withholding
-from ricordo.store.sqlite.cleaning import Cleaned
-from ricordo.store.sqlite.erasing import Targets
+from ricordo.storage import Snapshot, Store, faults
+from ricordo.storage.sqlite import erase as erasing
+from ricordo.storage.sqlite import suppression
+from ricordo.storage.sqlite.erase import Targets
+from ricordo.storage.sqlite.vacuum import Cleaned
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
 """Finds the entity of a name or an id, or raises."""
@@ -111,11 +112,11 @@ def _withhold(snapshot: Snapshot, targets: Targets, scope: Scope, *, at: int) ->
     for node in snapshot.nodes(scope, targets.nodes[:_WITHHELD_MOST]).values():
         space = snapshot.space(node.owner, node.chat)
         assert space is not None
-        found = withholding.of_text(node, is_erased=True, spans=False)
+        found = suppression.of_text(node, is_erased=True, spans=False)
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
-            sources = withholding.sources(snapshot, node, space)
+            sources = suppression.sources(snapshot, node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
-        withholding.put(snapshot, space, found, at=at)
+        suppression.put(snapshot, space, found, at=at)
 
 
 async def resume(store: Store) -> None:

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from ricordo.errors import ConflictError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import people
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import entities as people
 
 _BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nsmallest
 
-from ricordo.fading import Vital, due, ending, left, lifetime_days, worth
-from ricordo.forgetting.keeping import BATCH, Keeping, Parting, Tally, new_run, pages
+from ricordo.decay import Vital, due, ending, left, lifetime_days, worth
+from ricordo.forgetting.upkeep import BATCH, Keeping, Parting, Tally, new_run, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import lives
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import lifecycle
 
 
 async def gc(keeping: Keeping) -> ArchiveReport:
@@ -42,7 +42,7 @@ async def _collect(keeping: Keeping, scope: Scope, tally: Tally) -> None:
         )
     await tally.look(scope, going=[each.vital for each in (*over, *evicted)])
     if not keeping.dry_run:
-        await keeping.store.derive(lambda tx: lives.note_decay(tx, scope, at=keeping.now))
+        await keeping.store.derive(lambda tx: lifecycle.note_decay(tx, scope, at=keeping.now))
 
 
 def _least(keeping: Keeping, known: Sequence[Vital], *, gone: set[int]) -> list[Parting]:
@@ -73,6 +73,6 @@ def _still_due(keeping: Keeping, fresh: Sequence[Vital]) -> list[Vital]:
 
 def _still_too_many(keeping: Keeping, snapshot: Snapshot, scope: Scope, fresh: Sequence[Vital]) -> list[Vital]:
     """Another process may have made room since."""
-    count, _ = lives.size(snapshot, scope)
+    count, _ = lifecycle.size(snapshot, scope)
     least = sorted(fresh, key=lambda vital: (worth(vital, now=keeping.now), vital.key))
     return least[: max(0, count - keeping.rules.max_entries)]

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc
-from ricordo.forgetting.keeping import Conclusion, Keeping
 from ricordo.forgetting.prune import prune
+from ricordo.forgetting.upkeep import Conclusion, Keeping
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
-from ricordo.store.sqlite.models import drop_removals
+from ricordo.storage.sqlite.embedding_models import drop_removals
 
 Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
 """A step: what came of it in words, and its report where it has one."""

@@ -8,10 +8,10 @@ from functools import partial
 from heapq import nsmallest
 
 from ricordo.clock import from_ms
-from ricordo.fading import DAY_MS, FADED, Vital, ending, fades_at, fate, left, lifetime_days
-from ricordo.forgetting.keeping import Keeping
+from ricordo.decay import DAY_MS, FADED, Vital, ending, fades_at, fate, left, lifetime_days
+from ricordo.forgetting.upkeep import Keeping
 from ricordo.model import Node, Scope, Weak
-from ricordo.store import Snapshot
+from ricordo.storage import Snapshot
 
 _UNSURE = 0.5
 _SOON_DAYS = 14

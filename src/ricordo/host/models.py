@@ -49,7 +49,7 @@ class Models:
             UnavailableError: its packages are not installed.
         """
         if self._made is None and self._chat is not None:
-            from ricordo.language.chosen import chosen_for_chat  # pydantic takes a tenth of a second to import
+            from ricordo.models.language.chosen import chosen_for_chat  # pydantic takes a tenth of a second to import
 
             self._made = chosen_for_chat(self._chat, self._settings)
         return self._made

@@ -16,16 +16,16 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from ricordo.embedding.words import Embedded, embed_with_words
 from ricordo.errors import RicordoError
 from ricordo.model import Scope
+from ricordo.models.embedding.words import Embedded, embed_with_words
 from ricordo.retrieval.plan import DEFAULT_SHELVES, Query, make_plan
-from ricordo.store import Snapshot, Store
+from ricordo.storage import Snapshot, Store
 
 if TYPE_CHECKING:
     from ricordo.ports import Embedder
     from ricordo.retrieval.relevance import Floats, Floor
-    from ricordo.store.sqlite.embeddings import VectorShelves
+    from ricordo.storage.sqlite.embeddings import VectorShelves
 
 _log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Scope
-from ricordo.retrieval.linked import Naming, entity
+from ricordo.retrieval.graph import Naming, entity
 from ricordo.retrieval.plan import Plan
-from ricordo.store import Snapshot
-from ricordo.store.sqlite.embeddings import VectorShelves
-from ricordo.store.sqlite.vectors.keys import runs_of
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite.embeddings import VectorShelves
+from ricordo.storage.sqlite.vectors.keys import runs_of
 
 if TYPE_CHECKING:
     Keys = NDArray[np.int64]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Hit
 from ricordo.ports import TokenCounter
-from ricordo.recalled import BEGIN, END, NOTE, TAG
-from ricordo.retrieval.marking import mark, visible
+from ricordo.retrieval.provenance import mark, visible
+from ricordo.text.recalled import BEGIN, END, NOTE, TAG
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ricordo.embedding import checked_batch
+from ricordo.models.embedding import checked_batch
 from ricordo.retrieval.intent import INTENTS, Intent
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from ricordo.clock import to_ms
 from ricordo.ids import handle_of
 from ricordo.making import Maker
 from ricordo.model import Hit, Node, Share
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import withholding
-from ricordo.suspicion import reasons
-from ricordo.times import format_times
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import suppression
+from ricordo.text.dates import format_times
+from ricordo.text.injection import reasons
 from ricordo.trust import is_untrusted, trust_of
 
 EXCERPT_CHARS = 1_000
@@ -40,7 +40,7 @@ def told(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
     """Memories as answers tell them: without the sentences that were forgotten, and those that say nothing else not at
     all.
     """
-    cut = withholding.shown(snapshot, nodes)
+    cut = suppression.shown(snapshot, nodes)
     if not cut:
         return dict(nodes)
     return {

@@ -7,14 +7,14 @@ from dataclasses import replace
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Archive, ClosedReason, Page, Scope, Stats, Version
-from ricordo.retrieval import past
-from ricordo.retrieval.ask import Asking
+from ricordo.retrieval import as_of
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.request import Request, query_of
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import lives
-from ricordo.store.sqlite.models import known_models
+from ricordo.retrieval.query import Request, query_of
+from ricordo.retrieval.service import Asking
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import lifecycle
+from ricordo.storage.sqlite.embedding_models import known_models
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -39,7 +39,7 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         more = len(nodes) > query.limit
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
-    return await past.read(asking, read, request.as_of)
+    return await as_of.read(asking, read, request.as_of)
 
 
 def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:
@@ -90,7 +90,7 @@ def stats(snapshot: Snapshot, scope: Scope, *, is_whole: bool) -> Stats:
     oldest, newest = snapshot.counts(scope, "event_span")[0]
     edges = {kind: count for kind, count in snapshot.counts(scope, "count_edges") if count}
     consolidated = snapshot.counts(scope, "last_consolidated")[0][0]
-    decayed = lives.last_decay(snapshot, scope)
+    decayed = lifecycle.last_decay(snapshot, scope)
     return Stats(
         nodes=nodes,
         categories=dict(snapshot.counts(scope, "count_categories")),

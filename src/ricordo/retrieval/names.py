@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Entity, Scope
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import people
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import entities
 
 
 def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
@@ -20,9 +20,9 @@ def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     """Like `entity_key`, with all that is known of it. Raises as it does."""
-    found = people.named(snapshot, scope, name)
+    found = entities.named(snapshot, scope, name)
     if not found.entities:
-        entity = people.by_id(snapshot, scope, name)
+        entity = entities.by_id(snapshot, scope, name)
         if entity is None:
             raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
         return entity

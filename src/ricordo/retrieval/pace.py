@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 from ricordo.errors import UnavailableError
-from ricordo.store import Snapshot, Store
+from ricordo.storage import Snapshot, Store
 
 T = TypeVar("T")
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ricordo.embedding.words import Embedded
 from ricordo.model import Category, Fusion, Json, NodeType
+from ricordo.models.embedding.words import Embedded
 from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
-from ricordo.store.sqlite.filters import Filter
-from ricordo.times import Interval
-from ricordo.words import index_terms, question_terms
+from ricordo.storage.sqlite.filters import Filter
+from ricordo.text import index_terms, question_terms
+from ricordo.text.dates import Interval
 
 if TYPE_CHECKING:
     from ricordo.retrieval.relevance import Floor

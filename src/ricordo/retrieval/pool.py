@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.embedding.blas import one_thread
-from ricordo.embedding.words import Embedded
+from ricordo.models.embedding.blas import one_thread
+from ricordo.models.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
-from ricordo.retrieval.linked import FOLLOWING
+from ricordo.retrieval.graph import FOLLOWING
 from ricordo.retrieval.plan import CONSOLIDATED
-from ricordo.store.sqlite.embeddings import centre, word_vectors
-from ricordo.store.sqlite.graph import linked_to
-from ricordo.store.sqlite.turns import Turns
-from ricordo.words import index_terms, name_key, name_terms
+from ricordo.storage.sqlite.embeddings import centre, word_vectors
+from ricordo.storage.sqlite.graph import linked_to
+from ricordo.storage.sqlite.turns import Turns
+from ricordo.text import index_terms, name_key, name_terms
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]

@@ -7,8 +7,8 @@ from math import exp
 from ricordo.model import SUMMARY_MEMORY, Entity, Profile, Scope
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import people
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import entities
 
 # The best of so many of the latest facts are shown.
 _FACTS_READ = 200
@@ -24,21 +24,21 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         InvalidError: it may be one of several.
     """
     entity = entity_meant(snapshot, scope, name)
-    about = people.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
-    named = people.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    about = entities.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
+    named = entities.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
     summary = _summary(snapshot, scope, entity)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
     nodes = told(snapshot, snapshot.nodes(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
-    first, last = people.span(snapshot, entity)
+    first, last = entities.span(snapshot, entity)
     return Profile(
         id=entity.id,
         type=entity.type,
         name=entity.name,
         aliases=entity.aliases,
         relation=entity.relation,
-        relations=people.relations(snapshot, entity.key),
+        relations=entities.relations(snapshot, entity.key),
         summary=summary,
         protected=entity.protected,
         attributes=entity.attributes,
@@ -47,7 +47,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         mention_count=entity.mention_count,
         facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
-        related=people.named_together(snapshot, entity.key, both, most=_RELATED),
+        related=entities.named_together(snapshot, entity.key, both, most=_RELATED),
     )
 
 
@@ -64,11 +64,11 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
     return node.content
 
 
-def _worth(fact: people.Sketch) -> float:
+def _worth(fact: entities.Sketch) -> float:
     """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
     return fact.confidence * exp(0.2 * fact.score)
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
     """People, those who are named most often first."""
-    return tuple(people.listed(snapshot, scope, most=most))
+    return tuple(entities.listed(snapshot, scope, most=most))

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.asked import asked_of
+from ricordo.retrieval.answerability import features, stated
 from ricordo.retrieval.candidates import Lookup
 from ricordo.retrieval.pool import Pool
+from ricordo.retrieval.query_features import asked_of
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.signals import around, met_in_context
-from ricordo.retrieval.stated import features, stated
-from ricordo.traits import begins_with_oneself, speaks_of_themselves
-from ricordo.words import index_terms, raw_words
+from ricordo.text import index_terms, raw_words
+from ricordo.text.features import begins_with_oneself, speaks_of_themselves
 
 if TYPE_CHECKING:
     from ricordo.model import Node

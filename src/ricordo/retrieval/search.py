@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Absence, Hit, Results, Scope, Trace
-from ricordo.retrieval.absence import absence_of
 from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
+from ricordo.retrieval.explain_missing import absence_of
 from ricordo.retrieval.fusion import fuse
+from ricordo.retrieval.graph import FOLLOWING, Naming, namings
 from ricordo.retrieval.hits import hit_of, told, warnings_of
-from ricordo.retrieval.linked import FOLLOWING, Naming, namings
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, gather, likeness
@@ -27,10 +27,10 @@ from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, totals_
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
-from ricordo.store import Snapshot
-from ricordo.store.sqlite import graph, runs
-from ricordo.store.sqlite.embeddings import VectorShelves
-from ricordo.store.sqlite.snapshot import Weights
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import graph, runs
+from ricordo.storage.sqlite.embeddings import VectorShelves
+from ricordo.storage.sqlite.reader import Weights
 from ricordo.trust import awaits_a_word
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, terms_of
-from ricordo.store.sqlite.vectors.keys import runs_of
-from ricordo.traits import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
-from ricordo.words import index_terms
+from ricordo.storage.sqlite.vectors.keys import runs_of
+from ricordo.text import index_terms
+from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]

@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterable
 
 from ricordo.errors import RicordoError
-from ricordo.store import Store
-from ricordo.store.sqlite.graph import Usage, put_usage
+from ricordo.storage import Store
+from ricordo.storage.sqlite.graph import Usage, put_usage
 
 _WRITTEN_AFTER_S = 2.0
 _CLOSING_S = 0.5

@@ -13,9 +13,9 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
-from ricordo.store.sqlite.connection import patient, transaction, translated
-from ricordo.store.sqlite.queries import statements
-from ricordo.store.sqlite.schema import use_wal
+from ricordo.storage.sqlite.connection import patient, transaction, translated
+from ricordo.storage.sqlite.queries import statements
+from ricordo.storage.sqlite.schema import use_wal
 
 T = TypeVar("T")
 

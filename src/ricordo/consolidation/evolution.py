@@ -1,0 +1,144 @@
+"""What somebody does to a memory on purpose: correct, update, confirm, reinforce, demote. Pure, but for `living`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.errors import ConflictError, InvalidError
+from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
+from ricordo.storage import Snapshot
+from ricordo.trust import capped, trust_of
+
+_MOST_SCORE = 10.0
+
+
+def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
+    """The node, if it lives.
+
+    Raises:
+        ConflictError: it is closed; the hint names what took its place, or the way back.
+    """
+    if node.is_live:
+        return node
+    hint = "`restore` brings it back"
+    if node.closed_reason == "quarantined":
+        hint = "`review` lists it, `resolve` approves it"
+    if node.closed_reason in ("superseded", "merged"):
+        key = snapshot.successor(node.key)
+        successor = None if key is None else snapshot.nodes(scope, [key]).get(key)
+        hint = f"its present version is {successor.id}" if successor else "`history` shows what became of it"
+    raise ConflictError(f"{node.id} was {node.closed_reason}", hint=hint)
+
+
+def correct(
+    old: Node,
+    content: str,
+    *,
+    subjects: Sequence[str],
+    at: datetime,
+    new_id: str,
+    origin: Origin,
+    evidence: Sequence[str],
+) -> tuple[Change, Node]:
+    """A new version takes a live node's place and all that is known of it but its words.
+
+    Args:
+        subjects: ids of the entities it is about.
+        evidence: ids of memories that show the correction is right; the new version itself where there are none.
+
+    Raises:
+        InvalidError: the words are the same.
+    """
+    if content == old.content:
+        raise InvalidError("content is what it was", hint="there is nothing to correct; `confirm` says it is right")
+    new = replace(
+        old,
+        id=new_id,
+        key=0,
+        content=content,
+        created_at=at,
+        valid_from=at,
+        confidence=1.0,
+        origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
+    )
+    change = Change(
+        add=(new,),
+        put=(superseded(old, by=None, at=at),),
+        link=(supersedes(new, old, evidence),),
+        subjects=tuple((new_id, each) for each in subjects),
+    )
+    return change, new
+
+
+def evidence_for(node: Node, shown: Node) -> Node:
+    """A memory that shows another is right, if all who see that one may see it.
+
+    Raises:
+        InvalidError: it is private, and what it is to show belongs to a group.
+    """
+    if node.chat and shown.owner:
+        raise InvalidError(f"evidence: {shown.id} is private", hint="a group's memory rests on what it knows")
+    return shown
+
+
+def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
+    """The old version, closed. What a newer fact replaced was true until then; what was wrong never was."""
+    until = old.valid_until
+    if by is not None:
+        until = by.valid_from if until is None else min(until, by.valid_from)
+    return replace(old, closed_at=at, closed_reason="superseded", valid_until=until)
+
+
+def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
+    """The edge from a version to the one it replaced."""
+    return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
+
+
+def update(
+    node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None, caller: Trust = "user"
+) -> tuple[Change, Node]:
+    """Alter a live node in place; its history keeps what it was. Whoever gives it other words answers for them: it is
+    believed no more than they are.
+
+    Raises:
+        InvalidError: nothing is given.
+    """
+    if content is None and tags is None and attributes is None:
+        raise InvalidError("nothing to change is given", hint="give content, tags or attributes")
+    altered = replace(
+        node,
+        content=node.content if content is None else content,
+        tags=node.tags if tags is None else tags,
+        attributes=node.attributes if attributes is None else attributes,
+        origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
+    )
+    return _put(node, altered)
+
+
+def confirm(node: Node, *, at: datetime) -> tuple[Change, Node]:
+    """Sure from now on, and it never fades; its age counts from now. Confirming it again changes nothing."""
+    if (node.confidence, node.decay_rate) == (1.0, 0.0):
+        return Change(), node
+    return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at))
+
+
+def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:
+    """It proved useful: it counts for more, its age counts from now, and what proved useful with it is tied to it.
+
+    Args:
+        together: ids of the memories that were reinforced with it (`graph.reinforced_with`).
+    """
+    change, node = _put(node, replace(node, score=min(_MOST_SCORE, node.score + amount), reinforced_at=at))
+    return replace(change, associates=tuple((node.id, other) for other in together)), node
+
+
+def demote(node: Node, amount: float) -> tuple[Change, Node]:
+    """It was of no use: it counts for less. It is never closed by that."""
+    return _put(node, replace(node, score=max(-_MOST_SCORE, node.score - amount)))
+
+
+def _put(node: Node, altered: Node) -> tuple[Change, Node]:
+    """What is as it was needs no commit."""
+    return (Change(), node) if altered == node else (Change(put=(altered,)), altered)

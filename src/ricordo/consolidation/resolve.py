@@ -1,0 +1,206 @@
+"""What facts that arrive do to the facts that are there: repeat, replace, or stand beside them under review."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ricordo.clock import from_ms
+from ricordo.consolidation.evolution import superseded, supersedes
+from ricordo.ids import new_id
+from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
+from ricordo.storage import Snapshot
+from ricordo.text import statement_line
+from ricordo.text.slots import Verdict, compare
+from ricordo.trust import lower, may_override, trust_of
+
+_REPEATED = 1.0
+"""What being said once more adds to the score of a fact: less than `reinforce`, which somebody means."""
+
+_SURE_ENOUGH = 0.5
+# With more values than this, several at a time are plainly normal for a slot, and nobody needs to be asked.
+_MOST_SEVERAL = 2
+_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """The change that stores what arrived, and each fact as it is kept, by the id it came with.
+
+    What repeats a fact that was there is kept as that one.
+    """
+
+    change: Change
+    kept: Mapping[str, Node]
+
+
+def arrive(
+    snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str], may_close: bool = True
+) -> Arrived:
+    """Look at each fact a change adds against those before it, those of the same change included.
+
+    Args:
+        now: Unix milliseconds, UTC; closes what is replaced.
+        claimed: ids the caller gave: such a fact is kept under its id even where it repeats another.
+        may_close: whether a rule may close a fact; else somebody is asked.
+    """
+    arriving = _Arriving(snapshot, scope, now, may_close=may_close)
+    subjects: dict[str, tuple[str, ...]] = {}
+    for node_id, entity_id in change.subjects:
+        subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
+    for node in change.add:
+        if not node.is_live:  # held back: it has to do with nothing
+            arriving.added[node.id] = node
+            continue
+        about = tuple(sorted(subjects.get(node.id, ())))
+        arriving.take(node, about, may_merge=node.id not in claimed)
+    kept = tuple(pair for pair in change.subjects if pair[0] in arriving.added)
+    return Arrived(
+        change=replace(
+            change,
+            add=tuple(arriving.added.values()),
+            put=(*change.put, *arriving.put.values()),
+            link=(*change.link, *arriving.links),
+            reviews=(*change.reviews, *arriving.reviews),
+            subjects=kept,
+        ),
+        kept={node.id: arriving.kept(node.id) for node in change.add},
+    )
+
+
+class _Arriving:
+    """The facts of one change as they are taken in, one after the other."""
+
+    def __init__(self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool) -> None:
+        self._may_close = may_close
+        self._snapshot = snapshot
+        self._scope = scope
+        self._now = now
+        self._at: datetime = from_ms(now)
+        self._lines: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        self._order: dict[str, int] = {}
+        self.added: dict[str, Node] = {}
+        self.put: dict[str, Node] = {}
+        self.links: list[Edge] = []
+        self.reviews: list[Review] = []
+        self.instead: dict[str, str] = {}
+
+    def kept(self, given: str) -> Node:
+        """What stands for a fact that arrived, as this change leaves it."""
+        node_id = self.instead.get(given, given)
+        return self.added.get(node_id) or self.put[node_id]
+
+    def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
+        line = statement_line(node.content)
+        found = self._related(node, about, line) if line else []
+        if may_merge and (same := next((old for verdict, old in found if verdict == "same"), None)):
+            if _may_override(node, same):
+                self._alter(repeated(same, node, at=self._at))
+            else:
+                self._alter(same)
+            self.instead[node.id] = same.id
+            return
+        self._order[node.id] = len(self._order)
+        self.added[node.id] = node
+        insort(self._lines.setdefault(about, []), (line, node.id))
+        self._settle(node, found)
+
+    def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
+        """The live facts a new one has to do with, the latest first."""
+        near = self._snapshot.statements_near(node.owner, node.chat, about, line)
+        verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
+        if len(verdicts) > _MOST_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
+            return []  # as is usual for such a slot: they need not even be read
+        stored = self._snapshot.nodes(self._scope, verdicts) if verdicts else {}
+        found = [(verdicts[key], self.put.get(old.id, old)) for key, old in stored.items()]
+        beside = ((compare(each.content, node.content), each) for each in self._beside(about, line))
+        found.extend((verdict, each) for verdict, each in beside if verdict)
+        live = [(verdict, old) for verdict, old in found if _is_rival(old, node, now=self._at)]
+        return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
+
+    def _recency(self, node: Node) -> tuple[datetime, int, int]:
+        """By what the latest of several facts is told: when they hold from, then in what order they came."""
+        return node.valid_from, self._order.get(node.id, -1), node.key
+
+    def _beside(self, about: tuple[str, ...], line: str) -> list[Node]:
+        """What this change itself has added about the same subjects next to a line."""
+        lines = self._lines.get(about, [])
+        place = bisect_left(lines, (line, ""))
+        return [self.added[each] for _, each in lines[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]]
+
+    def _settle(self, node: Node, found: list[tuple[Verdict, Node]]) -> None:
+        replaced = [
+            old for verdict, old in found if verdict == "replaced" and self._may_close and may_replace(node, old)
+        ]
+        for old in replaced:
+            self._alter(superseded(old, by=node, at=self._at))
+            self.links.append(supersedes(node, old))
+            self._ask("replaced", node, old)
+        if replaced:
+            return
+        rivals = [old for verdict, old in found if verdict in ("conflict", "replaced")]
+        if rivals:
+            self._ask("conflict", node, rivals[0])
+        elif same := [old for verdict, old in found if verdict == "same"]:
+            self._ask("same", node, same[0])
+        elif 0 < len(several := [old for verdict, old in found if verdict == "several"]) <= _MOST_SEVERAL:
+            self._ask("several", node, several[0])
+
+    def _alter(self, node: Node) -> None:
+        (self.added if node.id in self.added else self.put)[node.id] = node
+
+    def _ask(self, kind: ReviewKind, node: Node, old: Node) -> None:
+        """The one that is to stand first comes first: not always the one that arrived last."""
+        newer, older = (node, old) if comes_after(node, old) else (old, node)
+        review = Review(
+            id=new_id(self._now),
+            kind=kind,
+            newer=newer,
+            older=older,
+            created_at=self._at,
+            owner=node.owner,
+            chat=node.chat,
+        )
+        self.reviews.append(review)
+
+
+def _is_rival(old: Node, new: Node, *, now: datetime) -> bool:
+    """Whether an older fact can be repeated or replaced by a new one: of its kind, live, and not past its time."""
+    is_over = old.expires_at is not None and old.expires_at <= now
+    return old.type == new.type and old.is_live and not is_over
+
+
+def comes_after(new: Node, old: Node) -> bool:
+    """Whether a fact may stand before an older one: not if it is of an earlier time or a less trusted source. Pure."""
+    return new.valid_from >= old.valid_from and _may_override(new, old)
+
+
+def _may_override(new: Node, old: Node) -> bool:
+    return may_override(trust_of(new.origin, new.role), trust_of(old.origin, old.role))
+
+
+def may_replace(new: Node, old: Node) -> bool:
+    """Whether a fact may close an older one without anybody being asked. Pure."""
+    return comes_after(new, old) and new.confidence >= min(_SURE_ENOUGH, old.confidence)
+
+
+def repeated(old: Node, new: Node, *, at: datetime) -> Node:
+    """A fact that was said again: it counts for more, and takes what the repetition brings; from somebody who is
+    believed more, it is theirs now. Pure.
+    """
+    tiers = trust_of(old.origin, old.role), trust_of(new.origin, new.role)
+    whose = old if lower(*tiers) == tiers[1] else new
+    until = max(old.expires_at, new.expires_at) if old.expires_at and new.expires_at else None
+    return replace(
+        old,
+        score=min(10.0, old.score + _REPEATED),
+        reinforced_at=at,
+        confidence=max(old.confidence, new.confidence),
+        tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
+        attributes={**old.attributes, **new.attributes},
+        expires_at=until,
+        origin=whose.origin,
+        role=whose.role,
+    )

@@ -1,0 +1,164 @@
+"""Two entities turn out to be one, or one turns out to be two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.clock import from_ms
+from ricordo.encoding.entities import names_of, new_entity, sought
+from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.model import Change, Entity, NameMove, Scope
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import entities
+from ricordo.storage.sqlite import mentions as linking
+from ricordo.text.name_matching import runs_in
+from ricordo.text.names import folded_name
+
+
+def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) -> tuple[Change, Entity]:
+    """Close `other` as merged into `keep`. Its names, memories and relations stay with it and count as those of
+    `keep`, so that nothing is rewritten, and undoing or splitting gives everything back.
+
+    Raises:
+        NotFoundError: one of them is not known.
+        ConflictError: they are one already, or belong to different memories.
+    """
+    kept, gone = sought(snapshot, scope, keep), sought(snapshot, scope, other)
+    if kept.id == gone.id:
+        raise ConflictError(
+            f"{keep!r} and {other!r} are one already: {kept.name}", hint="where two share a name, give ids"
+        )
+    if (kept.owner, kept.chat) != (gone.owner, gone.chat):
+        raise ConflictError(f"{kept.name} and {gone.name} belong to different memories", hint="merge within one")
+    at = from_ms(now)
+    result = replace(
+        kept,
+        summary=kept.summary or gone.summary,
+        protected=kept.protected or gone.protected,
+        attributes={**gone.attributes, **kept.attributes},
+        first_seen=min(kept.first_seen, gone.first_seen),
+        last_updated=at,
+    )
+    merged = tuple(
+        replace(each, aliases=(), closed_at=each.closed_at or at, merged_into=kept.id, last_updated=at)
+        for each in entities.members(snapshot, scope, gone.key)
+    )
+    change = Change(put_entities=(replace(result, aliases=()), *merged))
+    names = dict.fromkeys((*kept.aliases, gone.name, *gone.aliases))
+    names.pop(kept.name, None)
+    relations = dict.fromkeys(each for each in (kept.relation, gone.relation) if each)
+    count = kept.mention_count + gone.mention_count
+    return change, replace(result, aliases=tuple(names), relation=", ".join(relations) or None, mention_count=count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Both entities, and the mentions found by rule that are the other's now: (node key, former entity key)."""
+
+    kept: Entity
+    other: Entity
+    mentions: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parting:
+    """The names that go and those that stay, folded."""
+
+    go: frozenset[str]
+    stay: frozenset[str]
+
+    def takes(self, used: str, text: str) -> bool:
+        """Whether a memory follows the names that go: by the name it used, else by the names in its text."""
+        if used:
+            return used in self.go
+        runs = {run.written for run in runs_in(text)}
+        return bool(runs & self.go) and not runs & self.stay
+
+
+def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope, now: int) -> tuple[Change, Split]:
+    """Take names, and the memories that used them, from an entity and give them to another one: to whoever bore all
+    of them before a merge, else to a new entity.
+
+    Raises:
+        NotFoundError: the entity, or one of the names for it, is not known.
+        InvalidError: no name is given, or none would be left.
+    """
+    kept = sought(snapshot, scope, entity)
+    given = names_of(names)
+    members = entities.members(snapshot, scope, kept.key)
+    borne = {member.id: entities.own_names(snapshot, member.key) for member in members}
+    go = frozenset(folded_name(name) for name in given)
+    _check_names(snapshot, kept, given, borne, members)
+    back = [each for each in members if each.id != kept.id and all(folded_name(name) in go for name in borne[each.id])]
+    staying = [each for each in members if each not in back]
+    moving = [(each, name) for each in staying for name in borne[each.id] if folded_name(name) in go]
+    other = _other(kept, given, back, [name for _, name in moving], scope=scope, now=now)
+    parting = _Parting(go=go, stay=frozenset(folded_name(name) for each in staying for name in borne[each.id]) - go)
+    change = Change(
+        entities=() if back else (other,),
+        put_entities=tuple(_reopened(each, other, now=now) for each in back),
+        moved_names=tuple(NameMove(alias=name, source=each.id, target=other.id) for each, name in moving),
+        moved_subjects=tuple(
+            (node_id, each.id, other.id)
+            for each in staying
+            for node_id, used, text in snapshot.rows("subjects_of_entity", {"entity": each.key})
+            if parting.takes(used, text)
+        ),
+    )
+    mentions = tuple(
+        (key, each.key)
+        for each in staying
+        for key, text in linking.mentions_of(snapshot, each.key)
+        if parting.takes("", text)
+    )
+    left = tuple(name for name in kept.aliases if folded_name(name) not in go)
+    return change, Split(kept=replace(kept, aliases=left), other=other, mentions=mentions)
+
+
+def _check_names(
+    snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: dict[str, list[str]], members: Sequence[Entity]
+) -> None:
+    if not given:
+        raise InvalidError("names: none is given", hint="say which names are somebody else's")
+    used = {used for each in members for _, used, _ in snapshot.rows("subjects_of_entity", {"entity": each.key})} | {
+        folded_name(name) for each in borne.values() for name in each
+    }
+    for name in given:
+        if folded_name(name) == folded_name(kept.name):
+            raise InvalidError(f"names: {kept.name} keeps its own name", hint="split off the other names instead")
+        if folded_name(name) not in used:
+            raise NotFoundError(f"names: {kept.name} is not known as {name!r}")
+
+
+def _other(
+    kept: Entity, given: Sequence[str], back: Sequence[Entity], moving: Sequence[str], *, scope: Scope, now: int
+) -> Entity:
+    """Who takes the names: whoever comes back first, else somebody new of the same type."""
+    if back:
+        return replace(back[0], closed_at=None, merged_into=None)
+    fresh = new_entity(given[0], scope=scope, now=now, type=kept.type)
+    aliases = tuple(dict.fromkeys(name for name in (*moving, *given) if name != fresh.name))
+    return replace(fresh, aliases=aliases, owner=kept.owner, chat=kept.chat)
+
+
+def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
+    """A merged entity comes back; a second one becomes a part of the first."""
+    is_first = member.id == other.id
+    return replace(
+        member,
+        aliases=(),
+        last_updated=from_ms(now),
+        closed_at=None if is_first else member.closed_at,
+        merged_into=None if is_first else other.id,
+    )
+
+
+def hand_over(snapshot: Snapshot, split: Split) -> None:
+    """Give the mentions found by rule to whom they belong now, as far as that can be told at once; each text is read
+    again soon. Derived rows: no part of the commit.
+    """
+    other = snapshot.value("entity_place", {"id": split.other.id})
+    linking.drop_links(snapshot, split.mentions)
+    linking.put_links(snapshot, [(node, other) for node, _ in split.mentions])
+    linking.look_again(snapshot, [node for node, _ in split.mentions])

@@ -1,0 +1,27 @@
+"""Whose words they are: what decides whether "my wife" is the owner's."""
+
+from __future__ import annotations
+
+from ricordo.model import Origin, Role
+from ricordo.text import same_name_key
+from ricordo.trust import trust_of
+
+_SELF = frozenset(("me", "user", "i", "human", "я", "owner"))
+
+
+def is_persons_word(role: Role | None, origin: Origin) -> bool:
+    """Whether a person said this, and neither an assistant nor a tool nor a page."""
+    return role == "user" and trust_of(origin, role) == "user"
+
+
+def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, owner: str) -> bool:
+    """Whether the owner of a memory said this: a user's turn or statement that names no other speaker.
+
+    Args:
+        owner: whose memory it is; "" for a group's, where nobody's word is the owner's.
+    """
+    if not owner or not is_persons_word(role, origin):
+        return False
+    if speaker is None or speaker.casefold() in _SELF:
+        return True
+    return same_name_key(speaker) == same_name_key(owner) != ""

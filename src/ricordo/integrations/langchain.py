@@ -1,0 +1,29 @@
+"""Ricordo's tools for LangChain and for LangGraph agents. `ricordo.integrations.langgraph` is the store of a graph.
+
+Source: python.langchain.com, reference of `langchain_core.tools.StructuredTool`: `args_schema` may be a JSON schema.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools import StructuredTool
+
+from ricordo.interfaces.tools import Tool, offered
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+__all__ = ["memory_tools"]
+
+
+def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
+    """Tools for an agent that is awaited (`ainvoke`), in the loop in which `memory` was opened."""
+    return [_tool(each) for each in offered(memory, profile)]
+
+
+def _tool(tool: Tool) -> Any:
+    async def invoke(**arguments: Any) -> str:
+        return await tool(arguments)
+
+    return StructuredTool(name=tool.name, description=tool.description, args_schema=tool.parameters, coroutine=invoke)

@@ -1,0 +1,264 @@
+"""A store for LangGraph, `BaseStore`, kept in Ricordo: durable, in one file, searched by words and meaning.
+
+    from ricordo.integrations.langgraph import RicordoStore
+
+Source: langchain-ai.github.io/langgraph, "Memory" and the reference of `langgraph.store.base` 4.3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+from langgraph.store.base.embed import get_text_at_path
+
+from ricordo.clock import from_ms
+from ricordo.integrations import items as kept
+from ricordo.integrations.items import Items
+from ricordo.loop_thread import Portal
+from ricordo.memory import Memory
+from ricordo.model import Json, Node, Scope
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ricordo.ports import Clock, Embedder
+
+__all__ = ["RicordoStore"]
+
+Namespace = tuple[str, ...]
+
+_MOST = 1_000
+_MOST_CHARS = 20_000
+
+
+class RicordoStore(BaseStore):
+    """LangGraph's long-term memory. Its methods are those of `BaseStore`, with and without `await`, from any thread or
+    loop. Close it, or use it in a `with` block.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        location: str | Path,
+        *,
+        scope: Scope = Scope(owner="me"),
+        embedder: str | Embedder | None = "default",
+        fields: Sequence[str] | None = None,
+        ttl: TTLConfig | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Args:
+        location: the store's file, made if there is none.
+        scope: whose memory it is; what is another's is not seen.
+        embedder: as in `ricordo.Memory.open`.
+        fields: paths of what an item is found by ("content", "chapters[*].title"); all its texts when None.
+        ttl: defaults of LangGraph's kind; `sweep_interval_minutes` is not needed: what is over is never shown.
+        """
+        self.ttl_config = ttl
+        self._fields = fields
+        self._portal = Portal()
+        try:
+            self._memory = self._portal.call(
+                Memory.open(location, embedder=embedder, scope=scope, clock=clock).__aenter__()
+            )
+        except BaseException:
+            self._portal.close()
+            raise
+        self._items = Items(self._memory, kind="langgraph")
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Reads see what was there before; of several writes to one key, the last counts."""
+        return self._portal.call(self._done(list(ops)))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As `batch`."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        if self._portal.is_open:
+            self._portal.call(self._memory.close())
+            self._portal.close()
+
+    def __enter__(self) -> RicordoStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # inside
+
+    async def _done(self, ops: Sequence[Op]) -> list[Result]:
+        results: list[Result] = []
+        puts: dict[tuple[Namespace, str], PutOp] = {}
+        for op in ops:
+            validate_op_namespace(op)
+            if isinstance(op, PutOp):
+                puts[op.namespace, op.key] = op
+                results.append(None)
+            elif isinstance(op, GetOp):
+                results.append(await self._get(op))
+            elif isinstance(op, SearchOp):
+                results.append(await self._search(op))
+            elif isinstance(op, ListNamespacesOp):
+                results.append(await self._namespaces(op))
+            else:
+                raise ValueError(f"Unknown operation type: {type(op)}")
+        await self._put(list(puts.values()))
+        return results
+
+    async def _put(self, puts: Sequence[PutOp]) -> None:
+        gone = [[*op.namespace, op.key] for op in puts if op.value is None]
+        await self._items.delete([node for node in await self._items.get(gone) if node is not None])
+        await self._items.put([self._item(op) for op in puts if op.value is not None])
+
+    def _item(self, op: PutOp) -> kept.Item:
+        now = self._now()
+        fields: dict[str, Any] = {
+            "namespace": list(op.namespace),
+            "key": op.key,
+            "value": dict(op.value or {}),
+            "updated_at": now.isoformat(),
+            "indexed": op.index is not False,
+            **{f"label {depth}": label for depth, label in enumerate(op.namespace)},
+        }
+        if op.ttl is not None:
+            fields |= {"ttl": op.ttl, "until": (now + timedelta(minutes=op.ttl)).isoformat()}
+        text = op.key if op.index is False else self._text(op)
+        return kept.Item(name=[*op.namespace, op.key], text=text, fields=fields)
+
+    def _text(self, op: PutOp) -> str:
+        """What it is found by."""
+        paths = op.index or self._fields
+        found = [each for path in paths for each in get_text_at_path(op.value, path)] if paths else _texts(op.value)
+        text = "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
+        return text[:_MOST_CHARS]
+
+    async def _get(self, op: GetOp) -> Item | None:
+        found = await self._live(await self._items.get([[*op.namespace, op.key]]), refresh=op.refresh_ttl)
+        return Item(**_shown(found[0])) if found else None
+
+    async def _search(self, op: SearchOp) -> list[SearchItem]:
+        where = {f"label {depth}": label for depth, label in enumerate(op.namespace_prefix)}
+        last = op.offset + op.limit
+        scored: list[tuple[Node, float | None]]
+        if op.query:
+            most = _MOST if op.filter else max(60, 4 * last)
+            hits = await self._items.search(op.query, where, limit=most)
+            scored = [(node, score) for node, score in hits if node.attributes["indexed"]]
+            if len(scored) < last:
+                rest = await self._items.all({**where, "indexed": False})
+                scored += [(node, None) for node in rest]
+        else:
+            scored = [(node, None) for node in await self._items.all(where)]
+        fitting = [(node, score) for node, score in scored if _fits(node.attributes["value"], op.filter or {})]
+        live = {node.id for node in await self._live([node for node, _ in fitting], refresh=False)}
+        page = [(node, score) for node, score in fitting if node.id in live][op.offset : last]
+        await self._live([node for node, _ in page], refresh=op.refresh_ttl)
+        return [SearchItem(**_shown(node), score=score) for node, score in page]
+
+    async def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        nodes = await self._live(await self._items.all({}), refresh=False)
+        found = {tuple(node.attributes["namespace"]) for node in nodes}
+        met = [each for each in found if all(_meets(each, condition) for condition in op.match_conditions or ())]
+        cut = sorted({each[: op.max_depth] for each in met})
+        return cut[op.offset : op.offset + op.limit]
+
+    async def _live(self, nodes: Sequence[Node | None], *, refresh: bool) -> list[Node]:
+        """Those whose time is not over; the others are taken away. With `refresh`, their time begins anew."""
+        now = self._now()
+        there = [node for node in nodes if node is not None]
+        over = [node for node in there if "until" in node.attributes and _until(node) <= now]
+        await self._items.delete(over)
+        live = [node for node in there if node not in over]
+        for node in live if refresh else ():
+            if "ttl" in node.attributes:
+                until = now + timedelta(minutes=node.attributes["ttl"])
+                await self._items.touch(node, {"until": until.isoformat()})
+        return live
+
+    def _now(self) -> datetime:
+        return from_ms(self._memory._opened.now())
+
+
+def _until(node: Node) -> datetime:
+    return datetime.fromisoformat(node.attributes["until"])
+
+
+def _shown(node: Node) -> dict[str, Any]:
+    kept = node.attributes
+    return {
+        "namespace": tuple(kept["namespace"]),
+        "key": kept["key"],
+        "value": kept["value"],
+        "created_at": node.created_at,
+        "updated_at": datetime.fromisoformat(kept["updated_at"]),
+    }
+
+
+def _texts(value: object) -> list[str]:
+    """All texts in a JSON value, in order."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [text for each in inner for text in _texts(each)]
+
+
+def _meets(namespace: Namespace, condition: Any) -> bool:
+    path = tuple(condition.path)
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+
+
+def _fits(value: Json, wanted: Mapping[str, Any]) -> bool:
+    return all(_is(value.get(name), condition) for name, condition in wanted.items())
+
+
+def _is(value: Any, condition: Any) -> bool:
+    if isinstance(condition, Mapping):
+        if any(name.startswith("$") for name in condition):
+            return all(_compares(value, name, operand) for name, operand in condition.items())
+        return isinstance(value, Mapping) and all(_is(value.get(name), each) for name, each in condition.items())
+    if isinstance(condition, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(condition)
+            and all(_is(each, wanted) for each, wanted in zip(value, condition, strict=True))
+        )
+    return bool(value == condition)
+
+
+def _compares(value: Any, operator: str, operand: Any) -> bool:
+    """Numbers are compared as such, as LangGraph's stores do; what is no number is in no order."""
+    if operator in ("$eq", "$ne"):
+        return (value == operand) is (operator == "$eq")
+    if operator not in ("$gt", "$gte", "$lt", "$lte"):
+        raise ValueError(f"Unsupported operator: {operator}")
+    try:
+        ours, other = float(value), float(operand)
+    except (TypeError, ValueError):
+        return False
+    return {"$gt": ours > other, "$gte": ours >= other, "$lt": ours < other, "$lte": ours <= other}[operator]

@@ -1,0 +1,142 @@
+"""Ricordo in OpenAI's Agents SDK: tools, what is known before each run, and sessions that are remembered.
+
+Source: openai.github.io/openai-agents-python, "Tools", "Running agents" (`call_model_input_filter`) and "Sessions".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from agents import FunctionTool
+from agents.run import CallModelData, ModelInputData
+
+from ricordo.interfaces.tools import Tool, offered, told
+from ricordo.interfaces.write_tools import WriteTool, write_tools
+from ricordo.model import Message, Node, Role
+
+if TYPE_CHECKING:
+    from agents.items import TResponseInputItem
+    from agents.memory.session_settings import SessionSettings
+    from agents.tool_context import ToolContext
+
+    from ricordo.memory import Memory
+
+__all__ = ["RicordoSession", "memory_filter", "memory_tools", "write_path_tools"]
+
+_KIND = "agents session"
+_PAGE = 500
+
+
+def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
+    """Tools for `Agent(tools=...)`: look up, keep, put right, confirm, ask of a person, ask what happened when."""
+    return [_function(each) for each in offered(memory, profile)]
+
+
+def _function(tool: Tool | WriteTool) -> FunctionTool:
+    async def invoke(_: ToolContext[Any], arguments: str) -> str:
+        return await tool(arguments)
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.parameters,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
+    """Return the nine operations of the write path, for a background agent that turns conversations into knowledge.
+
+    Do not give them to the agent that talks to the user. `ricordo.interfaces.write_tools.INSTRUCTIONS` is its prompt.
+
+    Args:
+        name: of the agent's model, as it is to stand in the run.
+    """
+    return [_function(each) for each in write_tools(memory, name=name)]
+
+
+def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
+    """For `RunConfig(call_model_input_filter=...)`: before the model is asked, its instructions get what the memory
+    knows of the user's latest message.
+    """
+
+    async def known(data: CallModelData[Any]) -> ModelInputData:
+        given = data.model_data
+        said = next((_text(each) for each in reversed(given.input) if _role(each) == "user"), "")
+        parts = [given.instructions, await told(memory, said, profile)]
+        return ModelInputData(input=given.input, instructions="\n\n".join(part for part in parts if part))
+
+    return known
+
+
+class RicordoSession:
+    """A conversation, for `Runner.run(..., session=...)`: it is there after a restart, and what is said in it can be
+    found later, from other conversations too. Clearing it takes it out of every answer; `restore` brings it back.
+    """
+
+    session_settings: SessionSettings | None = None
+
+    def __init__(self, session_id: str, memory: Memory) -> None:
+        self.session_id = session_id
+        self._memory = memory
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """What was said, in order; the latest `limit` of it."""
+        nodes = await self._nodes(limit)
+        return [node.attributes["item"] for node in nodes]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Record them, whole, as one commit."""
+        await self._memory.add_many(
+            [
+                Message(
+                    text=_text(each) or json.dumps(each, ensure_ascii=False),
+                    role=_role(each),
+                    session=self.session_id,
+                    attributes={"kind": _KIND, "item": each},
+                )
+                for each in items
+            ]
+        )
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the latest away and return it."""
+        nodes = await self._nodes(1)
+        if not nodes:
+            return None
+        await self._memory.forget(nodes[0].id)
+        item: TResponseInputItem = nodes[0].attributes["item"]
+        return item
+
+    async def clear_session(self) -> None:
+        """Take all of it away."""
+        for node in await self._nodes(None):
+            await self._memory.forget(node.id)
+
+    async def _nodes(self, limit: int | None) -> list[Node]:
+        found: list[Node] = []
+        cursor: str | None = None
+        while limit is None or len(found) < limit:
+            page = await self._memory.list(
+                type="episodic", session=self.session_id, where={"kind": _KIND}, limit=_PAGE, cursor=cursor
+            )
+            found += page.nodes
+            if (cursor := page.cursor) is None:
+                break
+        return found[:limit][::-1]
+
+
+def _role(item: Any) -> Role:
+    role = item.get("role") if isinstance(item, dict) else None
+    return role if role in ("user", "assistant") else "system" if role in ("system", "developer") else "tool"
+
+
+def _text(item: Any) -> str:
+    """What is said in an item; nothing in a call of a tool."""
+    content = item.get("content") if isinstance(item, dict) else None
+    if isinstance(content, list):
+        content = "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and part.get("text"))
+    return content.strip() if isinstance(content, str) else ""

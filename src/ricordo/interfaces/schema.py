@@ -1,0 +1,235 @@
+"""What a capability takes and gives: parameters, JSON schemas, the check of a call; from the method's signature."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+
+from ricordo.errors import InvalidError
+from ricordo.interfaces.catalog import BOUND, Capability
+from ricordo.interfaces.tool_shapes import SHAPED
+from ricordo.memory import Memory
+from ricordo.model import Review, Run
+
+Schema = dict[str, Any]
+
+_HIDDEN = BOUND | {"progress"}
+_LARGEST = 2**53 - 1
+"""JSON's numbers are exact up to here."""
+
+_SPANS: Mapping[str, tuple[float, float]] = {
+    "limit": (1, 1_000),
+    "confidence": (0, 1),
+    "budget": (1, _LARGEST),
+    "before": (0, _LARGEST),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One argument: `name` is the method's, `shown` the name callers give it."""
+
+    name: str
+    shown: str
+    annotation: Any
+    default: Any
+    description: str
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+def work_of(capability: Capability) -> Callable[..., Any]:
+    """What is called: the method of `Memory`, or a tool's own shape of it; the memory is the first argument."""
+    if capability.is_tool_only and capability.tool in SHAPED:
+        return SHAPED[capability.tool]
+    return cast(Callable[..., Any], getattr(Memory, capability.method))
+
+
+@cache
+def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...]:
+    """The parameters a caller sees, in the method's order; a tool may show fewer than a route."""
+    work = work_of(capability)
+    hints = get_type_hints(work)
+    said = _described(inspect.getdoc(work) or "")
+    own = [each for each in inspect.signature(work).parameters.values() if each.name not in ("self", "memory")]
+    shown = capability.shown if as_tool else None
+    return tuple(
+        Parameter(
+            name=each.name,
+            shown=capability.renamed.get(each.name, each.name) if as_tool else each.name.rstrip("_"),
+            annotation=_accepted(hints[each.name], name=each.name),
+            default=each.default,
+            description=capability.notes.get(each.name) or said.get(each.name, ""),
+        )
+        for each in own
+        if each.name not in _HIDDEN and (shown is None or each.name in shown)
+    )
+
+
+@cache
+def accepts(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
+    """The model a call is checked with."""
+    given = parameters(capability, as_tool=as_tool)
+    return _model(capability.tool, {each.shown: _field(each) for each in given})
+
+
+@cache
+def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
+    """The JSON schema of a call's arguments."""
+    schema = _tidy(accepts(capability, as_tool=as_tool).model_json_schema())
+    return cast(Schema, _short(schema) if as_tool else schema)
+
+
+@cache
+def output_schema(capability: Capability) -> Schema:
+    """The JSON schema of an answer."""
+    hints = get_type_hints(work_of(capability))
+    return cast(Schema, _tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
+
+
+def checked(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
+    """The arguments by the method's names, as values it takes.
+
+    Args:
+        given: the caller's object, or its JSON as bytes, which is read strictly: "5" is no number there.
+
+    Raises:
+        InvalidError: something is missing, unknown or of the wrong kind; the message names it.
+    """
+    model = accepts(capability, as_tool=as_tool)
+    try:
+        if isinstance(given, bytes):
+            values = model.model_validate_json(given or b"{}", strict=True)
+        else:
+            values = model.model_validate(given)
+    except ValidationError as error:
+        raise InvalidError(_complaint(error), hint=f"see the parameters of {capability.tool}") from error
+    names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
+    return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
+
+
+def _complaint(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+def _model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
+    made: Any = create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **members)
+    return cast(type[BaseModel], made)
+
+
+def _field(parameter: Parameter) -> Any:
+    default = ... if parameter.is_required else parameter.default
+    said = pydantic.Field(default, description=parameter.description or None)
+    return (parameter.annotation, said)
+
+
+# from Python's types to those of JSON
+
+
+def _accepted(annotation: Any, *, name: str = "") -> Any:
+    """The type a caller may send: times are text, a review or a run is its id, our dataclasses are objects."""
+    if annotation in (datetime, Review, Run):
+        return str
+    if annotation in (int, float):
+        least, most = _SPANS.get(name, (-_LARGEST, _LARGEST))
+        return Annotated[annotation, pydantic.Field(ge=least, le=most)]
+    if is_dataclass(annotation) and isinstance(annotation, type):
+        return _object(annotation)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return Union[tuple(dict.fromkeys(_accepted(each, name=name) for each in inner))]  # noqa: UP007  # made here
+    if origin is not None and origin is not Literal and issubclass(origin, Sequence):
+        return list[_accepted(inner[0], name=name)]  # type: ignore[misc]
+    return annotation
+
+
+@cache
+def _object(kind: type) -> type[BaseModel]:
+    hints = get_type_hints(kind)
+    members = {each.name: (_accepted(hints[each.name], name=each.name), _default(each)) for each in fields(kind)}
+    model = _model(kind.__name__, {name: each for name, each in members.items() if name not in _HIDDEN})
+    _KINDS[model] = kind
+    return model
+
+
+_KINDS: dict[type[BaseModel], type] = {}
+"""The dataclass that a caller's object becomes."""
+
+
+def _default(each: Field[Any]) -> Any:
+    return ... if each.default is MISSING else each.default
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return _KINDS[type(value)](**{name: _plain(getattr(value, name)) for name in value.model_fields_set})
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+# what is said about them
+
+
+def _described(doc: str) -> dict[str, str]:
+    """The `Args:` of a docstring, by name."""
+    found: dict[str, str] = {}
+    _, _, rest = doc.partition("Args:\n")
+    names: list[str] = []
+    for line in rest.splitlines():
+        if line and not line.startswith("    "):
+            break
+        head = re.match(r"    (\w+(?:, \w+)*): (.*)", line)
+        if head:
+            names = head[1].split(", ")
+            found |= dict.fromkeys(names, head[2])
+        elif line.strip():
+            found |= {name: f"{found[name]} {line.strip()}" for name in names}
+    return found
+
+
+def _short(schema: Any) -> Any:
+    """For a model, which reads every word: what may be null may as well be left out, and no number is that large."""
+    if isinstance(schema, list):
+        return [_short(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shorter = {name: _short(each) for name, each in schema.items() if each not in (_LARGEST, -_LARGEST)}
+    choices = [each for each in shorter.get("anyOf", ()) if each != {"type": "null"}]
+    if choices and len(choices) < len(shorter["anyOf"]):
+        shorter = {
+            name: each for name, each in shorter.items() if name != "anyOf" and (name, each) != ("default", None)
+        }
+        shorter |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+    return shorter
+
+
+_INNER = ("anyOf", "items", "additionalProperties", "prefixItems")
+
+
+def _tidy(schema: Any) -> Any:
+    """Without generated titles and without the store's own `key`, which means nothing outside."""
+    if isinstance(schema, list):
+        return [_tidy(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidied = {name: _tidy(each) if name in _INNER else each for name, each in schema.items() if name != "title"}
+    for group in ("properties", "$defs"):
+        if group in tidied:
+            tidied[group] = {name: _tidy(each) for name, each in tidied[group].items() if name != "key"}
+    if "required" in tidied:
+        tidied["required"] = [name for name in tidied["required"] if name != "key"]
+    if isinstance(tidied.get("description"), str) and "type" in tidied and "properties" in tidied:
+        del tidied["description"]  # a class's docstring speaks to readers of the code
+    return tidied

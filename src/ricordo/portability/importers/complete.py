@@ -1,0 +1,260 @@
+"""A complete export of Ricordo comes back: into an empty store exactly as it was, into another as memories of its own.
+
+Source: `complete_export`, which writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ricordo.encoding.validation import TextRules, storable
+from ricordo.errors import InvalidError
+from ricordo.model import Fact, ImportReport, Message, Node, Origin, Scope
+from ricordo.portability.exporters import complete
+from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Said, Tie
+from ricordo.portability.sources import MAX_LINE_BYTES, Material
+from ricordo.ports import Progress
+from ricordo.storage import Snapshot
+from ricordo.storage.folder.layout import FILES, STORE
+from ricordo.storage.folder.scoped_copy import holds_spaces, is_empty, knows_models, looked_into, put_whole
+from ricordo.storage.sqlite.export import Everything, everything
+from ricordo.storage.sqlite.schema import migrations
+from ricordo.trust import capped
+
+NAME = complete.NAME
+
+_START = b'{"ricordo": "export"'
+_NAMES = {name.removesuffix(".jsonl"): name for name in FILES}
+
+
+class NotAsItWasError(Exception):
+    """A file that cannot come back exactly; its memories still can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """The lines of an export in a folder of their own, and whose they are."""
+
+    folder: Path
+    scope: Scope
+    schema: int
+    is_whole: bool
+    lines: int
+
+
+def fits(material: Material) -> bool:
+    """Whether it begins as an export does."""
+    return material.head.startswith(_START)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Unpacked]:
+    """The lines of an export, sorted into their files, in a private folder that goes again.
+
+    Raises:
+        InvalidError: it is cut off, of a later version, or damaged.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ricordo-import-"))
+    try:
+        with path.open("rb") as file:
+            head = _object(file.readline(MAX_LINE_BYTES), path, 1)
+            schema = int(head.get("schema") or 0)
+            if head.get("version") != complete.VERSION or schema > migrations()[-1].version:
+                raise InvalidError(f"{path} is of a later version", hint="upgrade with pip install -U ricordo")
+            (folder / "files").mkdir(mode=0o700)
+            lines = _sort(file, folder / "files", path)
+        scope = Scope(owner=str(head.get("owner_user_id") or ""), chat=head.get("chat_id"))
+        yield Unpacked(folder=folder, scope=scope, schema=schema, is_whole=head.get("is_whole") is True, lines=lines)
+    except OSError as error:
+        raise InvalidError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
+    """Each line into the file it names. Returns how many there are."""
+    with ExitStack() as stack:
+        files = {name: stack.enter_context((folder / name).open("wb")) for name in FILES}
+        number = 1
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            if raw.startswith(b'{"in":"'):
+                name, _, rest = raw[7:].partition(b'",')
+                line = b"{" + rest
+            else:
+                row = _object(raw, path, number)
+                if row.get("ricordo") == "end":
+                    if row.get("lines") == number - 2:
+                        return number - 2
+                    break
+                name = str(row.pop("in", "")).encode("utf-8", "replace")
+                text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+                line = text.encode("utf-8", "surrogatepass") + b"\n"  # half of a pair is refused by who reads it
+            wanted = _NAMES.get(name.decode("utf-8", "replace"))
+            if wanted is None or not line.endswith(b"\n"):
+                raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")
+            files[wanted].write(line)
+    raise InvalidError(f"{path} line {number}: it is cut off there", hint="copy the file again, or export again")
+
+
+def _object(raw: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(raw)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")
+    return row
+
+
+def read(material: Material, reader: Reader) -> Parsed:
+    """What an export holds as memories of their own."""
+    with unpacked(material.path) as export:
+        return parsed(export, reader)
+
+
+Derive = Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
+"""Writes rows as they are, in one transaction."""
+
+
+async def put_back(
+    export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None, derive: Derive
+) -> ImportReport | None:
+    """Fill an empty store of the same owner exactly as it was, in one step, or not at all: None where that cannot be,
+    since the store holds something, the export is another's, or somebody altered a line of it.
+    """
+    is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat) and scope.trust == "user"
+    if not is_theirs or export.schema != migrations()[-1].version:
+        return None
+    try:
+        return await derive(lambda tx: _filled(tx, export, scope=scope, rules=rules, progress=progress))
+    except NotAsItWasError:
+        return None
+
+
+def _filled(
+    tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None
+) -> ImportReport:
+    """Raises:
+    NotAsItWasError: it would not be as it was; what was written is taken back with it.
+    """
+    if not is_empty(tx):
+        raise NotAsItWasError
+    files = export.folder / "files"
+    if knows_models(tx):
+        _leave_models_out(files / STORE)
+    built = put_whole(tx, files, is_whole=export.is_whole, progress=progress)
+    if built.by_hand or built.uncommitted or built.unused.places or not holds_spaces(tx, scope):
+        raise NotAsItWasError
+    held = everything(tx, scope)
+    if any(storable(node.content, name="content", rules=rules) != node.content for node in held.nodes):
+        raise NotAsItWasError
+    messages = sum(node.type == "episodic" for node in held.nodes)
+    return ImportReport(
+        format=NAME,
+        read=len(held.nodes),
+        added=len(held.nodes),
+        messages=messages,
+        facts=len(held.nodes) - messages,
+        people=len(held.entities),
+        relations=len(held.relations),
+        links=len(held.edges),
+    )
+
+
+def _leave_models_out(path: Path) -> None:
+    """A store that has an embedding model keeps it; the vectors of the same one are taken over by its name."""
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join(line for line in lines if not line or json.loads(line).get("kind") != "model"))
+
+
+def parsed(export: Unpacked, reader: Reader) -> Parsed:
+    """What an export holds as memories for a store that holds others; its history stays behind."""
+    with looked_into(export.folder / "files", export.folder / "looked.db") as (tx, built):
+        held = everything(tx, export.scope)
+    names = {entity.id: entity.name for entity in held.entities}
+    own = {target: predicate for source, predicate, target in held.relations if source is None}
+    facts, messages, refused = [], [], list(built.unused.places)
+    for node in held.nodes:
+        place = f"memory {node.id}"
+        if node.chat and node.chat != reader.chat:
+            refused.append(f"{place}: it is of the chat {node.chat}")
+        elif node.type != "episodic":
+            facts.append(_known(node, place))
+        elif node.is_live:
+            messages.append(_said(node, place))
+        else:
+            refused.append(f"{place}: a message that was {node.closed_reason} stays behind")
+    return Parsed(
+        format=NAME,
+        people=tuple(
+            Person(name=each.name, type=each.type, aliases=each.aliases, relation=own.get(each.id), place=each.name)
+            for each in held.entities
+        ),
+        messages=tuple(messages),
+        facts=tuple(facts),
+        ties=_ties(held, names),
+        links=tuple(Link(source=a, target=b, type=kind, place=f"memory {a}") for a, kind, b in held.edges),
+        refused=tuple(refused),
+    )
+
+
+def _ties(held: Everything, names: Mapping[str, str]) -> tuple[Tie, ...]:
+    return tuple(
+        Tie(source=names[source], predicate=predicate, target=names[target], place=names[source])
+        for source, predicate, target in held.relations
+        if source is not None
+    )
+
+
+def _said(node: Node, place: str) -> Said:
+    message = Message(
+        text=node.content,
+        role=node.role or "user",
+        speaker=node.speaker,
+        session=node.session,
+        at=node.event_time,
+        id=node.id,
+        origin=_origin(node),
+        attributes=node.attributes,
+    )
+    return Said(message=message, tags=node.tags, place=place)
+
+
+def _origin(node: Node) -> Origin:
+    """Beside other memories a file's word for where something came from counts for no more than any import."""
+    return capped(node.origin, node.role, caller="import")
+
+
+def _known(node: Node, place: str) -> Known:
+    fact = Fact(
+        content=node.content,
+        type=node.type,
+        category=node.category,
+        about=node.about,
+        tags=node.tags,
+        attributes=node.attributes,
+        expires=node.expires_at,
+        confidence=node.confidence,
+        valid_from=node.valid_from,
+        session=node.session,
+        origin=_origin(node),
+        id=node.id,
+    )
+    return Known(
+        fact=fact,
+        at=node.event_time,
+        closed=node.closed_reason,
+        ended=node.valid_until,
+        score=node.score,
+        decay_rate=node.decay_rate,
+        in_chat=bool(node.chat),
+        place=place,
+    )

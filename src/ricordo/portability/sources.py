@@ -1,0 +1,323 @@
+"""Reading what somebody hands us: files, folders, archives and databases of unknown make, within limits.
+
+Nothing is unpacked to disk, no link is followed out of a folder, and no header is believed about a size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ricordo.errors import InvalidError
+from ricordo.storage.sqlite import foreign
+
+Row = Mapping[str, Any]
+
+MAX_FILE_BYTES = 2_000_000_000
+MAX_LINE_BYTES = 50_000_000
+MAX_FILES = 10_000
+MAX_MEMBER_BYTES = 1_000_000_000
+_MOST_SQUEEZED = 1_000
+"""Text shrinks to a twentieth; what unpacks to a thousand times its size was made to do harm."""
+_SUSPICIOUS_BYTES = 20_000_000
+_PART_BYTES = 1_000_000
+_LOOKED_AT_LINES = 20
+_HEAD_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    """A text by the name a person knows it by."""
+
+    name: str
+    text: str
+
+
+class Material:
+    """What lies at a path, read as far as somebody asks for it."""
+
+    def __init__(self, path: Path, *, store: Path | None = None) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._status = _checked_place(path, store)
+
+    @cached_property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self._status.st_mode)
+
+    @cached_property
+    def is_database(self) -> bool:
+        return not self.is_folder and foreign.is_database(self.path)
+
+    @cached_property
+    def tables(self) -> Mapping[str, frozenset[str]]:
+        """The tables of a database with their columns; none where it is no database."""
+        return foreign.tables(self.path) if self.is_database else {}
+
+    def table(self, name: str) -> list[tuple[int, Row]]:
+        """The rows of a table, numbered."""
+        return list(foreign.rows(self.path, name)) if name in self.tables else []
+
+    @cached_property
+    def is_archive(self) -> bool:
+        return not self.is_folder and not self.is_database and zipfile.is_zipfile(self.path)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The files of a folder or an archive, by their paths in it, in order; a file's own name alone."""
+        if self.is_folder:
+            return tuple(sorted(self._inside))
+        if self.is_archive:
+            return tuple(sorted(_members(self.path, self.notes)))
+        return (self.path.name,)
+
+    @cached_property
+    def _inside(self) -> dict[str, Path]:
+        return _walked(self.path, self.notes)
+
+    def text(self, name: str | None = None) -> TextFile:
+        """A file of a folder or an archive, or the file itself.
+
+        Raises:
+            InvalidError: it is no UTF-8 text, or too large.
+        """
+        if self.is_archive:
+            name = name or self.names[0]
+            return TextFile(name=f"{self.path.name}/{name}", text=decoded(_unpacked(self.path, name), name=name))
+        path = self._inside[name] if self.is_folder and name is not None else self.path
+        return TextFile(name=name or path.name, text=decoded(_bytes(path), name=str(name or path)))
+
+    @cached_property
+    def head(self) -> bytes:
+        """The beginning of a single file; nothing of anything else."""
+        if self.is_folder or self.is_database or self.is_archive:
+            return b""
+        with self.path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+
+    @cached_property
+    def own_text(self) -> str:
+        """The text of a single file; "" of anything else."""
+        return "" if self.is_folder or self.is_database or self.is_archive else self.text().text
+
+    @cached_property
+    def document(self) -> Any:
+        """The one JSON value a single file holds, or None."""
+        return None if self._has_lines else one_document(self.own_text, name=str(self.path))
+
+    @cached_property
+    def _has_lines(self) -> bool:
+        return has_json_lines(self.own_text)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The JSON objects of a single file, one a line; the one object of a file that is one."""
+        if self._has_lines:
+            return json_lines(self.own_text)
+        if isinstance(self.document, dict):
+            return Lines(rows=((1, self.document),), refused=())
+        return Lines(rows=(), refused=())
+
+    def first_row(self) -> Row:
+        """The first JSON object, by which a format is told."""
+        return self.lines.rows[0][1] if self.lines.rows else {}
+
+    def json_file(self, *wanted: Callable[[str], bool]) -> list[tuple[str, Any]]:
+        """(name, value) of the JSON files of a folder or an archive whose names fit; the file's own value."""
+        if not (self.is_folder or self.is_archive):
+            return [] if self.document is None else [(self.path.name, self.document)]
+        found = []
+        for name in self.names:
+            if any(fits(PurePosixPath(name).name) for fits in wanted):
+                file = self.text(name)
+                found.append((file.name, one_document(file.text, name=file.name)))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """JSON objects with the numbers of their lines, and why other lines are none."""
+
+    rows: Sequence[tuple[int, dict[str, Any]]]
+    refused: tuple[str, ...]
+
+
+def _checked_place(path: Path, store: Path | None) -> os.stat_result:
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidError(f"{path} cannot be read: {reason}", hint="check the path and its permissions") from error
+    if path.name.endswith(("-wal", "-shm", "-journal")):  # closing one that is in use would drop SQLite's locks on it
+        raise InvalidError(f"{path} is part of a database", hint="name the database itself")
+    if store is not None and store.exists() and os.path.samestat(status, store.stat()):
+        raise InvalidError(f"{path} is this memory's own store", hint="name the file to bring in")
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise InvalidError(f"{path} is neither a file nor a folder", hint="write it to a file and import that")
+    if stat.S_ISDIR(status.st_mode) and (path / "index.db").exists() and (path / "commits.jsonl").exists():
+        raise InvalidError(f"{path} is a Ricordo store", hint=f"`ricordo --store {path} export all.jsonl`")
+    return status
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InvalidError(f"{path} is larger than 2 GB", hint="split it")
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
+
+
+def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
+    """The files of a folder, by their paths in it. Links that lead out of it are left out, and said to be."""
+    root = folder.resolve()
+    found: dict[str, Path] = {}
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        links = [path for path in (Path(place) / name for name in sorted(folders)) if path.is_symlink()]
+        notes += (f"{path.relative_to(folder)}: a link to a folder is not followed" for path in links)
+        for name in sorted(files):
+            path = Path(place) / name
+            shown = path.relative_to(folder).as_posix()
+            if name.startswith("."):
+                continue
+            if not path.resolve().is_relative_to(root):
+                notes.append(f"{shown}: a link that leads out of the folder is not followed")
+            elif path.is_file():
+                found[shown] = path
+            if len(found) > MAX_FILES:
+                raise InvalidError(f"{folder} holds more than {MAX_FILES:,} files", hint="import parts of it")
+    return found
+
+
+def _members(path: Path, notes: list[str]) -> list[str]:
+    """The files of an archive; those whose names lead out of it are left out, and said to be."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise InvalidError(f"{path} is no whole ZIP archive: {error}", hint="download it again") from error
+    if len(members) > MAX_FILES:
+        raise InvalidError(f"{path} holds more than {MAX_FILES:,} files", hint="unpack what you need")
+    names = []
+    for member in members:
+        parts = PurePosixPath(member.filename.replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or ":" in str(parts)[:2]:
+            notes.append(f"{member.filename[:100]!r}: a name that leads out of the archive is not read")
+        elif not member.is_dir():
+            names.append(member.filename)
+    return names
+
+
+def _unpacked(path: Path, name: str) -> bytes:
+    """A member's bytes, counted while they come: what its header says of its size is not believed."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            most = max(_SUSPICIOUS_BYTES, min(MAX_MEMBER_BYTES, archive.getinfo(name).compress_size * _MOST_SQUEEZED))
+            with archive.open(name) as member:
+                while size <= most and (part := member.read(_PART_BYTES)):
+                    parts.append(part)
+                    size += len(part)
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, zlib.error) as error:
+        hint = "unpack it yourself, without a password, and import what is in it"
+        raise InvalidError(f"{path}: {name} cannot be unpacked: {error}", hint=hint) from error
+    if size > most:
+        raise InvalidError(f"{path}: {name} unpacks to far too much", hint="unpack it yourself, and look at it")
+    return b"".join(parts)
+
+
+def decoded(content: bytes, *, name: str) -> str:
+    """UTF-8 text, with or without a byte order mark.
+
+    Raises:
+        InvalidError: it is in another encoding, or no text at all; the message names the line.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidError(f"{name} line 1: it is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
+    if (zero := content.find(b"\0")) >= 0:
+        line = content.count(b"\n", 0, zero) + 1
+        raise InvalidError(f"{name} line {line}: it is no text", hint="give a text file, or one of the formats known")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidError(
+            f"{name} line {line}: byte 0x{content[error.start]:02x} is not UTF-8",
+            hint="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW, or whatever encoding it has",
+        ) from error
+
+
+def one_document(text: str, *, name: str) -> Any:
+    """The JSON value a text is, or None where it is none.
+
+    Raises:
+        InvalidError: it begins like JSON, and is nested too deeply to be read.
+    """
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InvalidError(f"{name}: nested too deeply", hint="no export looks like that") from error
+    except ValueError:
+        return None
+
+
+def has_json_lines(text: str) -> bool:
+    """Whether one of the first lines is a JSON object of its own, and it is not all there is."""
+    looked = 0
+    for line in _split(text):
+        if not line.strip():
+            continue
+        looked += 1
+        if looked > _LOOKED_AT_LINES:
+            return False
+        if line.lstrip().startswith("{") and _is_object(line):
+            return len(text.strip()) > len(line.strip())
+    return False
+
+
+def _split(text: str) -> list[str]:
+    """At line feeds alone: JSON text may hold the other separators that `splitlines` knows."""
+    return text.split("\n")
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def json_lines(text: str) -> Lines:
+    """The JSON objects of a text, one a line."""
+    rows: list[tuple[int, dict[str, Any]]] = []
+    refused: list[str] = []
+    for number, line in enumerate(_split(text), start=1):
+        if not line.strip():
+            continue
+        if len(line) > MAX_LINE_BYTES:
+            refused.append(f"line {number}: longer than {MAX_LINE_BYTES // 1_000_000} MB")
+            continue
+        try:
+            row = json.loads(line)
+        except RecursionError:
+            refused.append(f"line {number}: nested too deeply")
+        except ValueError as error:
+            refused.append(f"line {number}: not JSON: {error}")
+        else:
+            if isinstance(row, dict):
+                rows.append((number, row))
+            else:
+                refused.append(f"line {number}: not a JSON object")
+    return Lines(rows=tuple(rows), refused=tuple(refused))

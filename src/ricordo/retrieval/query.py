@@ -1,0 +1,152 @@
+"""What a caller asks, as they say it, and its check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import get_args
+from zoneinfo import ZoneInfo
+
+from ricordo.errors import InvalidError
+from ricordo.model import Category, Json, NodeType
+from ricordo.retrieval.plan import Query
+from ricordo.text.dates import parse_instant
+from ricordo.text.recalled import without_recalled
+
+MAX_LIMIT = 1_000
+
+_TYPES: frozenset[str] = frozenset(get_args(NodeType)) | {"any"}
+_CATEGORIES: frozenset[str] = frozenset(get_args(Category))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of `search` and `list`, unchecked."""
+
+    text: str = ""
+    type: str | None = None
+    category: Category | Sequence[Category] | None = None
+    entity: str | None = None
+    tag: str | Sequence[str] | None = None
+    where: Json | None = None
+    session: str | None = None
+    after: datetime | str | None = None
+    before: datetime | str | None = None
+    as_of: datetime | str | int | None = None
+    archived: bool = False
+    limit: int = 10
+    trace: bool = False
+    words_only: bool = False
+    only_relevant: bool = False
+    why_not: str | None = None
+
+
+def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
+    """The request as a query.
+
+    Raises:
+        InvalidError: an argument does not fit; the message names it.
+    """
+    if not isinstance(request.text, str):
+        raise InvalidError(f"text must be text, not {type(request.text).__name__}")
+    if request.type is not None and (not isinstance(request.type, str) or request.type not in _TYPES):
+        raise InvalidError(f"type: {request.type!r} is unknown", hint=f"choose one of {', '.join(sorted(_TYPES))}")
+    after = _instant("after", request.after, now=now, zone=zone)
+    before = _instant("before", request.before, now=now, zone=zone)
+    if after is not None and before is not None and after > before:
+        raise InvalidError(f"after: {request.after} is later than before: {request.before}", hint="swap the two")
+    return Query(
+        # A question with half a character is still a question; what was recalled before asks for nothing.
+        text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
+        type=request.type,
+        categories=_categories(request.category),
+        entity=_text("entity", request.entity),
+        tags=_several(request.tag, name="tag"),
+        where=_where(request.where),
+        session=_text("session", request.session),
+        after=after,
+        before=before,
+        archived=bool(request.archived),
+        limit=checked_limit(request.limit),
+        words_only=request.words_only,
+        only_relevant=bool(request.only_relevant),
+        why_not=_text("why_not", request.why_not),
+    )
+
+
+def checked_limit(limit: int) -> int:
+    """Raises:
+    InvalidError: it is not a whole number from 1 to 1,000.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidError(f"limit: {limit!r} is not a whole number from 1 to {MAX_LIMIT:,}")
+    return limit
+
+
+def checked_name(name: str) -> str:
+    """Raises:
+    InvalidError: it is no text, or blank.
+    """
+    checked = _text("name", name)
+    if checked is None:
+        raise InvalidError("name must be text that is not blank")
+    return checked
+
+
+def checked_position(position: int | None, *, name: str) -> int | None:
+    """Raises:
+    InvalidError: it is no whole number from 1 that a store can count to.
+    """
+    if position is None:
+        return None
+    if isinstance(position, bool) or not isinstance(position, int) or not 1 <= position < 1 << 62:
+        raise InvalidError(f"{name}: {position!r} is not a whole number from 1")
+    return position
+
+
+def _instant(name: str, value: datetime | str | None, *, now: int, zone: ZoneInfo) -> int | None:
+    return None if value is None else parse_instant(value, now=now, zone=zone, field=name)
+
+
+def _categories(given: Category | Sequence[Category] | None) -> tuple[Category, ...]:
+    names = _several(given, name="category")
+    for name in names:
+        if name not in _CATEGORIES:
+            raise InvalidError(f"category: {name!r} is unknown", hint=f"choose from {', '.join(get_args(Category))}")
+    return names  # type: ignore[return-value]  # checked just now
+
+
+def _several(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
+    if not isinstance(given, str | Sequence | None):
+        raise InvalidError(f"{name} must be text or a list of texts")
+    values = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    return tuple(_text(name, value) or "" for value in values)
+
+
+def _text(name: str, value: str | None) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidError(f"{name} must be text that is not blank")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(f"{name} has an unpaired surrogate at character {error.start}") from error
+    return value
+
+
+def _where(given: Json | None) -> Json | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise InvalidError("where must be a JSON object", hint="pass a dict with text keys")
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
+            raise InvalidError("where: keys must be text and values text, numbers, true, false or null")
+    try:
+        json.dumps(dict(given), allow_nan=False).encode()
+    except (ValueError, UnicodeEncodeError) as error:
+        raise InvalidError(f"where cannot be written as JSON: {error}") from error
+    return given or None

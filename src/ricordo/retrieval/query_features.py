@@ -1,0 +1,140 @@
+"""What a question asks for: its words without the names in it and without that one wants to know, part by part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.retrieval.candidates import Lookup, inverse_frequency
+from ricordo.retrieval.pool import Pool
+from ricordo.text import index_terms, question_terms
+from ricordo.text.features import speaks_of_themselves
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float32]
+
+_QUESTION_CHARACTERS = 2_000
+
+# Words that ask to be told something and say nothing of what: what is left then is the name alone.
+_ASKING = frozenset(
+    term
+    for word in (
+        "know",
+        "tell",
+        "everything",
+        "anything",
+        "something",
+        "all",
+        "remember",
+        "remind",
+        "say",
+        "said",
+        "describe",
+        "note",
+        "noted",
+        "information",
+        "info",
+        "please",
+        "mind",
+        "keep",
+        "need",
+        "talk",
+        "explain",
+        "give",
+        "list",
+        "знать",
+        "знаешь",
+        "знаем",
+        "известно",
+        "рассказать",
+        "расскажи",
+        "рассказывай",
+        "помнить",
+        "помнишь",
+        "помним",
+        "напомни",
+        "напомнить",
+        "все",
+        "всё",
+        "скажи",
+        "говорили",
+        "пожалуйста",
+        "информация",
+    )
+    for term in index_terms(word)
+)
+
+_PARTS = re.compile(r"[,;:?!]|\b(?:and|or|but|и|или|а|но)\b", re.I)
+
+_SAID_OF_ANYTHING = re.compile(
+    r"\b(?:tell|give|show|remind|help|teach|let|explain to|write|send|read|sing|recommend|suggest|excuse|forgive|thank|"
+    r"save)d? (?:me|us)\b|\b(?:how (?:do|can|could|should|would)|(?:what|which|where|when|who|why)(?: \w+)? "
+    r"(?:can|could|should|would)) (?:i|we)\b|\b(?:расскажи|подскажи|скажи|дай|напиши|напомни|объясни|покажи|помоги|"
+    r"посоветуй|спой|ответь|переведи|пришли)(?:те)? (?:мне|нам)\b",
+    re.I,
+)
+
+
+def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
+    """Which words of a question say what is asked for, bool[words]: not whom it is about, nor that one wants to know.
+    Pieces only the embedder knows are left out: they may be halves of a name.
+    """
+    return np.array([word in terms and word not in names and word not in _ASKING for word in words], np.bool_)
+
+
+def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Which of the words that are asked for stand in each part of a question, where they stand in several: "the car and
+    its tyres" is answered by what says something of either.
+    """
+    texts = _PARTS.split(question[:_QUESTION_CHARACTERS])
+    terms = [frozenset(index_terms(text)) for text in texts] if len(texts) > 1 else []
+    places = [np.array([place for place, word in enumerate(asked) if word in part], np.intp) for part in terms]
+    found = [each for each in places if len(each)]
+    return found if len(found) > 1 else []
+
+
+def asks_of_themselves(question: str) -> bool:
+    """Whether a question is about whoever asks it: "tell me" and "how do I" are said of anything."""
+    return speaks_of_themselves(_SAID_OF_ANYTHING.sub(" ", question[:_QUESTION_CHARACTERS]))
+
+
+class Asked(NamedTuple):
+    """What a question asks for: its words and how much each tells, float32[words]; how well candidates meet each and
+    whether they hold it, both float32[words, size].
+    """
+
+    words: tuple[str, ...]
+    idf: Floats
+    met: Floats
+    held: Floats
+
+    def said(self, question: str) -> Floats:
+        """How well candidates meet all of it and each part of the question, float32[1 + parts, size]."""
+        wanted = [np.arange(len(self.words)), *parts_of(question, self.words)]
+        sums = [(self.idf[rows] @ self.met[rows], float(self.idf[rows].sum())) for rows in wanted]
+        return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
+
+
+def asked_of(look: Lookup, pool: Pool, held: Floats, *, names: frozenset[str]) -> Asked:
+    """What a question asks for. The month or day that it is limited to is no word of the search, but facts state such.
+
+    Args:
+        held: whether candidates hold each word of the pool letter by letter, float32[words, n].
+        names: the terms by which it names somebody.
+    """
+    rows = np.flatnonzero(asked_for(pool.words, terms=look.terms, names=names))
+    words, idf = tuple(pool.words[row] for row in rows), pool.idf[rows]
+    met, held = pool.strengths[rows, : pool.size], held[rows, : pool.size]
+    span = look.plan.interval
+    if span is None or len(dated := question_terms(span.text)) != 1:
+        return Asked(words, idf, met, held)
+    states = (pool.turns.counts(dated)[:, : pool.size] > 0).astype(np.float32)
+    total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    worth = np.array([inverse_frequency(int(states.sum()), total)], np.float32)
+    return Asked(
+        (*words, *dated), np.concatenate([idf, worth]), np.concatenate([met, states]), np.concatenate([held, states])
+    )

@@ -1,0 +1,215 @@
+"""A caller's question, from the checked request to the answer. The only asynchronous part of retrieval."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from zoneinfo import ZoneInfo
+
+from ricordo.model import Hit, Results, Scope
+from ricordo.models.embedding.words import Embedded
+from ricordo.retrieval import as_of as past
+from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
+from ricordo.retrieval.plan import Query, Weighing, make_plan
+from ricordo.retrieval.query import Request, query_of
+from ricordo.storage import Links, Snapshot, Store
+from ricordo.storage.sqlite.embedding_models import Model, known_models
+from ricordo.text.dates import find_interval
+
+if TYPE_CHECKING:
+    from ricordo.retrieval.exemplars import Exemplars
+    from ricordo.retrieval.plan import Plan
+    from ricordo.retrieval.relevance import Floor
+    from ricordo.retrieval.search import Found
+    from ricordo.storage.sqlite.embeddings import VectorShelves
+
+T = TypeVar("T")
+
+# What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
+# busy. Memories are looked up for this long whatever that took.
+_GRACE_S = 1.0
+# By measure: nearly half of the question's words, or a near meaning.
+_TELLING = {"words": 0.45, "meaning": 0.4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question's vector for each model that can answer, the active one first, what it asks for by that (None where
+    its words say so, or nobody knows), and what could not take part.
+
+    `models` are those the store had when it was embedded; None where it does not depend on them.
+    """
+
+    vectors: Mapping[int, Embedded] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+    models: Sequence[Model] | None = None
+    intent: Intent | None = None
+
+    def fits(self, snapshot: Snapshot) -> bool:
+        """Whether the store still has the models this question was embedded for."""
+        return self.models is None or known_models(snapshot) == self.models
+
+
+class Read(Protocol):
+    """Asks the store from one snapshot; `kind` names questions that take about the same time."""
+
+    def __call__(self, ask: Callable[[Snapshot], T], kind: str) -> Awaitable[T]: ...
+
+
+class Embed(Protocol):
+    """Embeds a question; `anew` asks the store first which models it has now."""
+
+    def __call__(self, text: str, *, anew: bool = False) -> Awaitable[Question]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """All a question needs of the house.
+
+    `read` asks the store where that takes least; `warm` begins to read the vectors of memories;
+    `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
+    embedded with, which is done when they are first asked for. `shown` takes the keys of what a
+    search showed, `told` what a context told. `floor` gives what chance reaches by an embedder's key, or by words
+    alone (0).
+    """
+
+    store: Store
+    scope: Scope
+    now: int
+    zone: ZoneInfo
+    vectors: VectorShelves
+    read: Read
+    embed: Embed
+    warm: Callable[[], None]
+    exemplars: Callable[[], Awaitable[tuple[int, Exemplars] | None]]
+    shown: Callable[[Sequence[int]], None]
+    told: Callable[[Sequence[Hit]], None]
+    floor: Callable[[int], Awaitable[Floor]]
+    deadline_s: float
+    context_tokens: int
+    links: Links
+    weighing: Weighing = Weighing()
+
+
+async def search(asking: Asking, request: Request) -> Results:
+    """Raises:
+    InvalidError: an argument does not fit.
+    NotFoundError: the question is limited to an entity nobody knows.
+    """
+    query = query_of(request, now=asking.now, zone=asking.zone)
+    return await answer(asking, query, traced=request.trace, as_of=request.as_of)
+
+
+async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+    """Raises NotFoundError where the question is limited to an entity nobody knows."""
+    if not query.words_only:
+        asking.warm()
+    # numpy takes a tenth of a second to import: the first search pays for it, not `import ricordo`.
+    from ricordo.retrieval.search import results_of
+
+    started = time.monotonic()
+    question = await _embedded(asking, query, anew=as_of is not None)
+    embedding_ms = (time.monotonic() - started) * 1_000
+    until = started + asking.deadline_s
+    got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+    if got is None:  # somebody has just changed the embedder of the store
+        question = replace(await _embedded(asking, query, anew=True), models=None)
+        got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
+        assert got is not None
+    found, plan = got
+    if as_of is None:
+        asking.shown(found.shown)
+    return results_of(found, plan, embedding_ms=embedding_ms, degraded=question.degraded, traced=traced)
+
+
+async def _found(
+    asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: past.AsOf
+) -> tuple[Found, Plan] | None:
+    """What a snapshot gives for a question, and the plan it was asked by; None where the question does not fit it."""
+    from ricordo.retrieval.search import find
+
+    interval = find_interval(query.text, now=asking.now, zone=asking.zone)
+    plan = make_plan(
+        query,
+        now=asking.now,
+        interval=interval,
+        vectors=question.vectors,
+        intent=question.intent,
+        weighing=asking.weighing,
+    )
+    if as_of is not None:
+        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
+        return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
+
+    if query.only_relevant:
+        plan = replace(plan, floor=await _floor(asking, query, question))
+
+    def look(snapshot: Snapshot) -> Found | None:
+        if not question.fits(snapshot):
+            return None
+        return find(
+            snapshot,
+            plan,
+            scope=asking.scope,
+            vectors=asking.vectors,
+            zone=asking.zone,
+            traced=traced,
+            until=max(until, time.monotonic() + _GRACE_S),
+        )
+
+    answer = await asking.read(look, "narrowed search" if plan.filter(None).narrows else "search")
+    return None if answer is None else (answer, plan)
+
+
+async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
+    """What chance reaches by the embedder that answers; by words alone where none does, as in the archive."""
+    answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
+    return await asking.floor(0 if query.archived else next(answering, 0))
+
+
+async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Question:
+    """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
+    if query.words_only or not query.text.strip():
+        return Question()
+    until = asyncio.get_running_loop().time() + asking.deadline_s
+    try:
+        async with asyncio.timeout_at(until):
+            question = await asking.embed(query.text, anew=anew)
+    except TimeoutError:
+        return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
+    if not question.vectors or not _hides_its_intent(query.text):
+        return question
+    try:
+        async with asyncio.timeout_at(until):
+            return replace(question, intent=await _intent_by_meaning(asking, question.vectors))
+    except TimeoutError:
+        return replace(question, degraded=(*question.degraded, "intent: no time left"))
+
+
+def _hides_its_intent(text: str) -> bool:
+    """Whether a question does not say in its words what it asks for, in another language perhaps."""
+    return any(mark in text for mark in QUESTION_MARKS) and intent_of(text) == "general"
+
+
+async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) -> Intent | None:
+    """What a question asks for that does not say so in its words; None if that is not known.
+
+    Only then are exemplars needed: most processes never embed them. A search waits for them, so that every process
+    gives the same answer.
+    """
+    known = await asking.exemplars()
+    question = vectors.get(known[0]) if known else None
+    if known is None or question is None or question.vector is None:
+        return None
+    return known[1].intent_of(question.vector)
+
+
+def _is_telling(hit: Hit) -> bool:
+    """Whether a hit of the past, which has no floor, says anything of its own to the question: shares words with it, or
+    means something near.
+    """
+    return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

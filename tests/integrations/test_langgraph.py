@@ -1,0 +1,182 @@
+"""LangGraph's `BaseStore` on Ricordo, beside LangGraph's own store in memory: the same calls, the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: make adapters")
+
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+from ricordo import Scope
+from ricordo.integrations.langgraph import RicordoStore
+from tests.flows.conftest import DAY, HandClock
+
+MINUTE = DAY // 1_440
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: HandClock) -> Iterator[RicordoStore]:
+    with RicordoStore(tmp_path / "graph.db", embedder="hashing", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["langgraph's", "ricordo's"])
+def either(request: pytest.FixtureRequest, store: RicordoStore) -> Any:
+    return InMemoryStore() if request.param == "langgraph's" else store
+
+
+def keys(items: list[Any]) -> list[str]:
+    return [item.key for item in items]
+
+
+def test_put_get_update_delete(either):
+    space = ("users", "ann")
+    either.put(space, "prefs", {"theme": "dark", "deep": {"list": [1, None, 2.5, "x"]}})
+    item = either.get(space, "prefs")
+    assert (item.namespace, item.key) == (space, "prefs")
+    assert item.value == {"theme": "dark", "deep": {"list": [1, None, 2.5, "x"]}}
+    assert item.created_at.tzinfo is not None and item.updated_at >= item.created_at
+    either.put(space, "prefs", {"theme": "light"})
+    assert either.get(space, "prefs").value == {"theme": "light"}
+    either.delete(space, "prefs")
+    either.delete(space, "prefs")
+    assert either.get(space, "prefs") is None
+    assert either.search(("users",)) == []
+    either.put(space, "prefs", {"theme": "blue"})
+    assert either.get(space, "prefs").value == {"theme": "blue"}
+    assert either.get(("users",), "prefs") is None
+
+
+def test_items_that_say_the_same_stay_apart(either):
+    for name in ("ann", "bob"):
+        either.put(("users", name), "home", {"content": "I live in Rome"})
+    either.put(("users", "ann"), "other", {"content": "I live in Milan"})
+    assert len(either.search(("users",))) == 3
+    either.delete(("users", "ann"), "home")
+    assert keys(either.search(("users", "bob"))) == ["home"]
+    assert either.get(("users", "bob"), "home").value == {"content": "I live in Rome"}
+
+
+def test_search_by_prefix_filter_and_page(either):
+    for number in range(5):
+        either.put(
+            ("docs", "a" if number % 2 else "b"),
+            f"k{number}",
+            {"number": number, "kind": "even" if number % 2 == 0 else "odd", "meta": {"x": number}},
+        )
+    either.put(("docsother",), "k", {"number": 9})
+    assert keys(either.search(("docs", "a"))) == ["k1", "k3"]
+    assert sorted(keys(either.search(("docs",), limit=10))) == ["k0", "k1", "k2", "k3", "k4"]
+    assert len(either.search((), limit=10)) == 6
+    assert len(either.search(("docs",), limit=2)) == 2
+    assert len(either.search(("docs",), limit=10, offset=3)) == 2
+    for filter_, met in [
+        ({"kind": "even"}, ["k0", "k2", "k4"]),
+        ({"number": {"$gt": 2}}, ["k3", "k4"]),
+        ({"number": {"$gte": 1, "$lt": 3}}, ["k1", "k2"]),
+        ({"number": {"$lte": 0}}, ["k0"]),
+        ({"number": {"$ne": 0}, "kind": "even"}, ["k2", "k4"]),
+        ({"number": {"$eq": 3}}, ["k3"]),
+        ({"meta": {"x": 2}}, ["k2"]),
+        ({"kind": "none"}, []),
+    ]:
+        assert sorted(keys(either.search(("docs",), filter=filter_))) == met, filter_
+    with pytest.raises(ValueError):
+        either.search(("docs",), filter={"number": {"$near": 2}})
+
+
+def test_namespaces(either):
+    for space in [
+        ("a", "b", "c"),
+        ("a", "b", "d", "e"),
+        ("a", "b", "d", "i"),
+        ("a", "b", "f"),
+        ("a", "c", "f"),
+        ("z",),
+    ]:
+        either.put(space, "k", {"x": 1})
+    assert either.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]
+    assert either.list_namespaces(suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
+    assert either.list_namespaces(prefix=("a", "*", "f")) == [("a", "b", "f"), ("a", "c", "f")]
+    assert either.list_namespaces(limit=2, offset=1) == [("a", "b", "d", "e"), ("a", "b", "d", "i")]
+    assert len(either.list_namespaces()) == 6
+
+
+def test_a_batch_reads_what_was_before_and_the_last_write_counts(either):
+    either.put(("n",), "k", {"v": 0})
+    ops = [
+        GetOp(("n",), "k"),
+        PutOp(("n",), "k", {"v": 1}),
+        PutOp(("n",), "k", {"v": 2}),
+        SearchOp(("n",)),
+        ListNamespacesOp(),
+        PutOp(("m",), "k", {"v": 3}),
+        GetOp(("m",), "k"),
+    ]
+    got, _, _, found, spaces, _, nothing = either.batch(ops)
+    assert (got.value, [item.value for item in found], spaces, nothing) == ({"v": 0}, [{"v": 0}], [("n",)], None)
+    assert (either.get(("n",), "k").value, either.get(("m",), "k").value) == ({"v": 2}, {"v": 3})
+
+
+async def test_the_same_with_await(either):
+    await either.aput(("n",), "k", {"text": "tea"})
+    assert (await either.aget(("n",), "k")).value == {"text": "tea"}
+    assert keys(await either.asearch(("n",))) == ["k"]
+    assert await either.alist_namespaces() == [("n",)]
+    await either.adelete(("n",), "k")
+    assert await either.aget(("n",), "k") is None
+
+
+@pytest.mark.parametrize("space", [(), ("a.b",), ("",), ("langgraph", "x"), (1,)])
+def test_a_namespace_that_cannot_be_is_refused(either, space):
+    with pytest.raises(InvalidNamespaceError):
+        either.put(space, "k", {"x": 1})
+
+
+def test_what_matters_comes_first(store):
+    store.put(("notes",), "food", {"content": "Ann is allergic to peanuts"})
+    store.put(("notes",), "trip", {"content": "The cabin in Norway is booked for July"})
+    store.put(("notes",), "dark", {"content": "peanuts, kept out of the index"}, index=False)
+    store.put(("notes",), "part", {"title": "peanuts", "body": "wine"}, index=["body"])
+    found = store.search(("notes",), query="peanuts allergy", limit=4)
+    assert found[0].key == "food" and found[0].score is not None
+    assert next(item for item in found if item.key == "dark").score is None
+    assert keys(store.search(("notes",), query="peanuts", filter={"title": "peanuts"})) in (["part"], [])
+
+
+def test_time_to_live(store, clock):
+    store.put(("n",), "short", {"x": 1}, ttl=10)
+    store.put(("n",), "long", {"x": 2})
+    clock.ms += 8 * MINUTE
+    assert store.get(("n",), "short") is not None  # its time begins anew
+    clock.ms += 8 * MINUTE
+    assert store.get(("n",), "short", refresh_ttl=False) is not None
+    clock.ms += 3 * MINUTE
+    assert store.get(("n",), "short") is None
+    assert keys(store.search(("n",))) == ["long"]
+    store.put(("n",), "short", {"x": 3})
+    clock.ms += DAY
+    assert store.get(("n",), "short").value == {"x": 3}
+
+
+def test_it_is_there_after_a_restart_and_nobody_elses(tmp_path, store):
+    store.put(("n",), "k", {"x": 1})
+    store.close()
+    with RicordoStore(tmp_path / "graph.db", embedder="hashing") as again:
+        assert again.get(("n",), "k").value == {"x": 1}
+    with RicordoStore(tmp_path / "graph.db", embedder="hashing", scope=Scope(owner="bob")) as other:
+        assert other.get(("n",), "k") is None and other.search(()) == []
+        other.put(("n",), "k", {"x": 2})
+    with RicordoStore(tmp_path / "graph.db", embedder="hashing") as again:
+        assert again.get(("n",), "k").value == {"x": 1}

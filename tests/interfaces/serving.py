@@ -1,0 +1,133 @@
+"""Servers for tests: the application in this process, and `ricordo serve` as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.interfaces.conftest import RUN, clean_environment
+
+from ricordo import Memory
+from ricordo.interfaces.call import Calls, Trust
+from ricordo.interfaces.http.app import build
+from ricordo.interfaces.http.guard import Limits
+from ricordo.interfaces.http.tokens import Tokens, tokens_file
+
+BASE = "http://127.0.0.1:7411"
+ALL = ("read", "write", "admin", "erase")
+
+
+class House:
+    """An application over one store, and clients of it under any owner."""
+
+    def __init__(self, store: Path, calls: Calls, limits: Limits) -> None:
+        self.tokens = Tokens(tokens_file(store))
+        self.app = build(calls, self.tokens, limits=limits)
+        self._clients: list[httpx.AsyncClient] = []
+
+    def secret(
+        self,
+        name: str,
+        *,
+        owner: str | None = None,
+        chat: str | None = None,
+        access: Iterable[str] = ALL,
+        trust: Trust = "user",
+    ) -> str:
+        return self.tokens.add(name, owner=owner or name, chat=chat, trust=trust, access=access)[1]
+
+    def client(self, token: str | None, base: str = BASE, **headers: str) -> httpx.AsyncClient:
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        # Where a test wants the error itself, the application must not swallow it: it answers 500 all the same.
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        client = httpx.AsyncClient(transport=transport, base_url=base, headers={**given, **headers})
+        self._clients.append(client)
+        return client
+
+    async def close(self) -> None:
+        for each in self._clients:
+            await each.aclose()
+
+
+@asynccontextmanager
+async def house(store: Path, *, limits: Limits | None = None) -> AsyncIterator[House]:
+    async def opened() -> Memory:
+        return await Memory.open(store, embedder="hashing")
+
+    calls = Calls(opened())
+    built = House(store, calls, limits or Limits(rate=1e6, burst=1_000_000))
+    yield built
+    await built.close()
+    await calls.close()
+
+
+@dataclass
+class Served:
+    """A server process."""
+
+    url: str
+    store: Path
+    socket: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def token(self) -> str:
+        return self.store.with_name(self.store.name + ".token").read_text("utf-8").strip()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, headers=self.headers, timeout=30, **options)
+
+
+@contextmanager
+def served(folder: Path, *options: str, embedder: str = "hashing") -> Iterator[Served]:
+    """`ricordo serve` on a free port and a socket, ended with SIGTERM unless it has ended."""
+    store, path = folder / "me.db", folder / "s.sock"
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        RUN,
+        "serve",
+        "--store",
+        str(store),
+        "--embedder",
+        embedder,
+        "--port",
+        "0",
+        "--socket",
+        str(path),
+        *options,
+    ]
+    with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said, url = [], None
+        for line in process.stderr:
+            said.append(line.decode())
+            url = url or ((found := re.search(r"http://\S+", said[-1])) and found[0])
+            if "oken" in said[-1]:
+                break
+        assert url, "".join(said)
+        reader = threading.Thread(target=process.stderr.read, daemon=True)
+        reader.start()
+        try:
+            yield Served(url=url, store=store, socket=path, process=process)
+        finally:
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGTERM)
+            process.wait(timeout=30)
+            reader.join(timeout=10)

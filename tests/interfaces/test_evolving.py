@@ -1,0 +1,79 @@
+"""The verbs by which knowledge changes, as people and programs call them."""
+
+from __future__ import annotations
+
+from tests.interfaces.conftest import Cli
+
+
+def remembered(cli: Cli, *arguments: str) -> str:
+    return str(cli("remember", *arguments, "--json").json["id"])
+
+
+def test_a_correction_takes_the_place_of_what_was_wrong(cli: Cli) -> None:
+    old = remembered(cli, "The train leaves at nine", "--tag", "travel")
+    said = str(cli("add", "no, at ten", "--json").json["id"])
+    new = cli("correct", old[-8:], "The train leaves at ten", "--evidence", said, "--json").json
+    assert (new["content"], new["tags"], new["origin"]) == ("The train leaves at ten", ["travel"], "cli")
+    found = [hit["id"] for hit in cli("search", "train", "--type", "semantic", "--json").json["hits"]]
+    assert found == [new["id"]]
+    versions = cli("history", new["id"], "--json").json["versions"]
+    assert [version["content"] for version in versions][-1] == "The train leaves at ten"
+    assert versions[0]["node"]["id"] == old
+    again = cli("correct", old, "The train leaves at noon", "--json")
+    assert (again.status, new["id"] in again.json["error"]["hint"]) == (4, True)
+    assert "Corrected: The train leaves at noon" in cli("correct", new["id"], "The train leaves at noon").out
+
+
+def test_an_update_replaces_what_is_given_and_leaves_the_rest(cli: Cli) -> None:
+    node = remembered(cli, "The dentist is Dr Alber", "--tag", "health")
+    piped = cli.process("update", node, "--content", "-", "--json", stdin=b"The dentist is Dr Albers\n").json
+    assert (piped["id"], piped["content"], piped["tags"]) == (node, "The dentist is Dr Albers", ["health"])
+    assert cli("update", node, "--tag", "", "--json").json["tags"] == []
+    assert cli("update", node, "--attributes", '{"task_id": 7}', "--json").json["attributes"] == {"task_id": 7}
+    assert cli("update", node, "--attributes", "{", "--json").status == 2
+    assert cli("update", node).status == 2
+
+
+def test_confirming_reinforcing_and_demoting_say_what_came_of_it(cli: Cli) -> None:
+    node = remembered(cli, "Kim is allergic to peanuts", "--confidence", "0.5")
+    sure = cli("confirm", node, "--json").json
+    assert (sure["confidence"], sure["decay_rate"]) == (1.0, 0.0)
+    assert cli("reinforce", node, "--json").json["score"] == 3.0
+    assert cli("demote", node).out.startswith("Score +2: Kim is allergic")
+    card = cli("show", node).out
+    assert "100%, for good" in card
+    assert "+2" in card
+    (cli.folder / "ricordo.toml").write_text("reinforce_amount = 5\n", encoding="utf-8")
+    assert cli("reinforce", node, "--json").json["score"] == 7.0
+
+
+def test_what_is_in_doubt_is_listed_and_decided(cli: Cli) -> None:
+    assert cli("review").out.strip() == "Nothing to decide."
+    remembered(cli, "Tom works as a waiter")
+    remembered(cli, "Tom works as a singer")
+    shown = cli("review").out
+    assert "may conflict" in shown
+    assert shown.index("singer") < shown.index("waiter")
+    (item,) = cli("review", "--json").json["reviews"]
+    assert (item["kind"], item["older"]["content"]) == ("conflict", "Tom works as a waiter")
+    assert cli("resolve", item["id"], "perhaps", "--json").status == 2
+    assert cli("resolve", item["id"][-8:], "keep old").out == "Kept: Tom works as a waiter\n"
+    assert cli("resolve", item["id"], "replace").status == 4
+    assert cli("resolve", "nothing", "replace").status == 3
+    assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["Tom works as a waiter"]
+
+
+def test_who_keeps_a_newer_value_is_told_what_it_replaces_and_can_take_it_back(cli: Cli) -> None:
+    old = remembered(cli, "Anna lives in Paris")
+    assert "It replaces: Anna lives in Paris" in cli("remember", "Anna lives in Rome").out
+    (item,) = cli("review", "--json").json["reviews"]
+    assert cli("resolve", item["id"], "keep both", "--json").json["decision"] == "keep both"
+    assert cli("show", old, "--json").json["closed_reason"] is None
+
+
+def test_what_is_known_already_is_said_to_be(cli: Cli) -> None:
+    first = remembered(cli, "Anna likes tea")
+    again = cli("remember", "anna likes tea!")
+    assert "Known already: Anna likes tea" in again.out
+    assert "credential" not in again.err
+    assert [node["id"] for node in cli("list", "--json").json["nodes"]] == [first]

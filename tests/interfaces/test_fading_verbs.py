@@ -1,0 +1,83 @@
+"""The verbs about what ends, as people and programs call them."""
+
+from __future__ import annotations
+
+from tests.interfaces.conftest import Cli
+
+
+def remembered(cli: Cli, *arguments: str) -> str:
+    return str(cli("remember", *arguments, "--json").json["id"])
+
+
+def test_the_weak_list_shows_how_much_is_left_and_why_it_is_weak(cli: Cli) -> None:
+    assert "Nothing is weak" in cli("weak").out
+    node = remembered(cli, "Kim may move to Riga", "--confidence", "0.3")
+    remembered(cli, "Kim likes tea")
+    told = cli("weak").out
+    assert "███░░░░░░░  30%  Kim may move to Riga" in told
+    assert "only 30% sure, sinks in answers" in told
+    (weak,) = cli("weak", "--json").json["weak"]
+    assert (weak["node"]["id"], weak["fading"], weak["leaves_at"]) == (node, "sinks", None)
+    cli("confirm", node)
+    assert cli("weak", "--json").json["weak"] == []
+    assert cli("weak", "--limit", "0").status == 2
+
+
+def test_what_is_over_goes_to_the_archive_and_comes_back(cli: Cli) -> None:
+    node = remembered(cli, "The permit is in the glove box", "--expires", "2020-01-01")
+    remembered(cli, "Kim likes tea")
+    dry = cli("gc", "--dry-run")
+    assert "1 expired: would go to the archive. 1 memories are left." in dry.out
+    assert cli("show", node, "--json").json["closed_at"] is None
+    done = cli("gc", "--json").json
+    assert (done["archived"], done["live"], len(done["runs"])) == ({"expired": 1}, 1, 1)
+    assert done["items"][0]["why"] == "it was to be kept until 2020-01-01"
+    assert "Nothing to do" in cli("gc").out
+    listed = cli("archive").out
+    assert "expired" in listed
+    assert "In all: 1 expired" in listed
+    assert [each["id"] for each in cli("archive", "glove box", "--json").json["nodes"]] == [node]
+    assert cli("archive", "--reason", "forgotten", "--json").json == {"nodes": [], "counts": {"expired": 1}}
+    assert cli("archive", "--reason", "lost").status == 2
+    assert "Restored" in cli("restore", node).out
+    assert "Nothing in the archive fits" in cli("archive", "glove box").out
+    assert cli("undo", done["runs"][0]).status == 4  # restoring built on it
+
+
+def test_a_night_s_work_is_told_step_by_step(cli: Cli) -> None:
+    remembered(cli, "The permit is in the glove box", "--expires", "2020-01-01")
+    (cli.folder / "ricordo.toml").write_text("max_size = 40\n", encoding="utf-8")
+    remembered(cli, "Kim likes tea")
+    kept = remembered(cli, "Kim likes strong coffee in the morning")
+    cli("reinforce", kept)
+    assert "would do: 1 expired" in cli("maintain", "--dry-run").out
+    told = cli("maintain").out.splitlines()
+    assert told[0].split()[:3] == ["ok", "sessions", "0"]
+    assert told[1].split() == ["ok", "gc", "1", "expired;", "2", "live"]
+    assert told[2].split() == ["ok", "prune", "1", "pruned;", "1", "live"]
+    again = cli("maintain", "--json").json
+    assert (again["ok"], [step["detail"] for step in again["steps"][1:]]) == (True, ["nothing to do"] * 5)
+    assert [node["id"] for node in cli("list", "--json").json["nodes"]] == [kept]
+    assert "2020" not in cli("prune", "--all-owners").out
+
+
+def test_upkeep_of_a_store_there_is_not_is_no_success(cli: Cli) -> None:
+    assert [cli(verb).status for verb in ("gc", "prune", "maintain")] == [3, 3, 3]
+    assert [cli(verb).status for verb in ("weak", "archive")] == [0, 0]
+
+
+def test_how_long_a_memory_is_kept_is_told_when_it_is_made_and_shown(cli: Cli) -> None:
+    told = cli("remember", "Call the plumber", "--category", "task").out
+    assert "It is kept until" in told
+    assert "as a task is, for 14 days" in told
+    assert "kept until" not in cli("remember", "Kim likes tea").out
+    assert "until 20" in cli("remember", "The lift is broken", "--expires", "for 2 weeks").out
+    assert "as was said" in cli("remember", "Запомни до пятницы: ключ у Ани").out
+    assert cli("remember", "The lift works", "--expires", "last week").status == 2
+    stated = cli("remember", "The ticket is in the drawer", "--expires", "2090-01-01")
+    node = cli("list", "--limit", "1", "--json").json["nodes"][0]["id"]
+    assert "It is kept until 2090-01-01 00:00, as was said." in stated.out
+    card = cli("show", node).out
+    assert "still held  100%" in card
+    assert "until 2090-01-01 00:00, as was said" in card
+    assert "still held" not in cli("show", cli("add", "hello", "--json").json["id"]).out

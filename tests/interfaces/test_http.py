@@ -1,0 +1,348 @@
+"""The HTTP door: who is let in, what is refused, and that another owner's memory is out of reach on every path."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.interfaces.serving import BASE, House, house
+
+from ricordo import DeniedError, InvalidError, StoreError
+from ricordo.interfaces.catalog import Capability, routes
+from ricordo.interfaces.http.guard import Limits
+from ricordo.interfaces.http.openapi import path_of
+from ricordo.interfaces.http.rpc import Rpc
+from ricordo.interfaces.http.tokens import Tokens, checked_access, tokens_file
+from ricordo.interfaces.schema import input_schema
+
+CANARY = "zyzzyva-4711"
+JSON = {"Content-Type": "application/json"}
+OTHERS = [("GET", "/health"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("POST", "/rpc"), ("POST", "/v1/import")]
+PATHS = [
+    *(("POST", path_of(each)) for each in routes()),
+    *OTHERS,
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("DELETE", "/mcp"),
+]
+UNKNOWN = ("GET", "/nonsense")
+
+
+@pytest.fixture
+async def at(tmp_path: Path) -> AsyncIterator[House]:
+    async with house(tmp_path / "me.db") as built:
+        yield built
+
+
+async def call(client: httpx.AsyncClient, method: str, **arguments: Any) -> Any:
+    answer = await client.post(f"/v1/{method}", json=arguments)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def rpc(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def filled(capability: Capability, text: str) -> dict[str, Any]:
+    """Arguments of the right kinds that name what is another's."""
+    given: dict[str, Any] = {}
+    schema = input_schema(capability, as_tool=False)
+    for name in schema.get("required", ()):
+        kinds = [schema["properties"][name], *schema["properties"][name].get("anyOf", ())]
+        kind = next(each for each in kinds if "type" in each or "enum" in each)
+        if "enum" in kind:
+            given[name] = kind["enum"][0]
+        elif kind["type"] == "array":
+            given[name] = [] if "$ref" in kind["items"] else [text]
+        else:
+            given[name] = text if kind["type"] == "string" else 1
+    return given
+
+
+async def test_nobody_comes_in_without_a_token_from_elsewhere_or_under_another_name(at: House) -> None:
+    secret = at.secret("ann")
+    for expected, client in (
+        (401, at.client(None)),
+        (401, at.client("ric_wrong")),
+        (401, at.client(None, Authorization=f"Basic {secret}")),
+        (401, at.client(None, Authorization=secret)),
+        (403, at.client(secret, Host="evil.example")),
+        (403, at.client(secret, Host="127.0.0.1.evil.example:7411")),
+        (403, at.client(secret, Host="")),
+        (403, at.client(secret, Origin="https://evil.example")),
+        (403, at.client(secret, Origin="null")),
+        (403, at.client(secret, Origin="http://localhost.evil.example")),
+    ):
+        for method, path in (*PATHS, UNKNOWN):
+            answer = await client.request(method, path, content=b"{}", headers=JSON)
+            assert answer.status_code == expected, (method, path, client.headers)
+            assert set(answer.json()["error"]) == {"code", "message", "hint"}
+    for each in routes():
+        assert (await at.client(None).post("/rpc", json=rpc(f"memory.{each.method}"))).status_code == 401
+    for good in ({}, {"Host": "localhost:7411"}, {"Host": "[::1]:7411"}, {"Origin": "http://127.0.0.1:7411"}):
+        assert (await at.client(secret, **good).get("/health")).json() == {"status": "ok"}
+
+
+async def test_a_socket_is_told_by_its_path_and_not_by_a_missing_port(at: House) -> None:
+    assert (await at.client(None, base="http://127.0.0.1").get("/health")).status_code == 401
+
+
+async def test_a_token_does_no_more_than_it_may(at: House) -> None:
+    clients = {
+        access: at.client(at.secret(access, owner="ann", access=[access])) for access in ("read", "write", "admin")
+    }
+    for capability in routes():
+        given = filled(capability, "nothing")
+        method = f"memory.{capability.method.rstrip('_')}"
+        for access, client in clients.items():
+            plain = await client.post(path_of(capability), json=given)
+            called = await client.post("/rpc", json=rpc(method, **given))
+            allowed = access == capability.access
+            assert (plain.status_code == 403) == (not allowed), (capability.method, access, plain.text)
+            if method not in ("memory.add", "memory.search", "memory.list"):
+                assert (called.status_code == 403) == (not allowed), (capability.method, access, called.text)
+    assert (await clients["read"].get("/metrics")).status_code == 403
+    assert (await clients["read"].post("/v1/import", content=b"x")).status_code == 403
+    assert (await clients["read"].post("/rpc", json=rpc("memory.add", content="x"))).status_code == 403
+    assert (await clients["read"].post("/rpc", json=rpc("memory.delete", memory_id="x"))).status_code == 403
+    assert (await clients["write"].post("/rpc", json=rpc("memory.search", query="x"))).status_code == 403
+
+
+async def test_anothers_memory_is_not_there_on_any_route_or_rpc_method(at: House) -> None:
+    ann, bob = at.client(at.secret("ann")), at.client(at.secret("bob"))
+    node = await call(ann, "remember", content=f"Zenobia's locker is {CANARY}", about=["Zenobia"])
+    await call(ann, "add", text=f"I told you, {CANARY}", session="s1")
+    seen = []
+    for capability in routes():
+        for text in (node["id"], node["id"][-8:], "Zenobia", "s1"):
+            given = filled(capability, text)
+            answers = [
+                await bob.post(path_of(capability), json=given),
+                await bob.post("/rpc", json=rpc(f"memory.{capability.method.rstrip('_')}", **given)),
+            ]
+            if "id" in given:
+                assert [each.status_code for each in answers] == [404, 404], (capability.method, answers[0].text)
+            seen += [each.text for each in answers]
+    for method, params in (
+        ("memory.search", {"query": CANARY}),
+        ("memory.list", {"include_expired": True}),
+        ("memory.add", {"content": "Zenobia sings", "subjects": ["Zenobia"]}),
+    ):
+        seen.append((await bob.post("/rpc", json=rpc(method, **params))).text)
+    assert (await bob.post("/rpc", json=rpc("memory.delete", memory_id=node["id"]))).status_code == 404
+    assert [text for text in seen if CANARY in text] == []
+    assert (await call(ann, "get", id=node["id"]))["closed_at"] is None
+
+
+@pytest.mark.parametrize("param", ["owner", "chat", "scope", "user_id", "origin", "trust", "all_owners", "progress"])
+async def test_no_route_lets_a_caller_say_who_it_is(at: House, param: str) -> None:
+    bob = at.client(at.secret("bob"))
+    for capability in routes():
+        answer = await bob.post(path_of(capability), json={**filled(capability, "x"), param: "ann"})
+        assert answer.status_code == 422, (capability.method, answer.text)
+        assert param in answer.json()["error"]["message"]
+
+
+async def test_a_run_is_named_by_its_id_and_by_nothing_else(at: House) -> None:
+    client = at.client(at.secret("ann"))
+    whole = {"id": "x", "kind": "replay", "state": "proposed", "prompt": "", "started_at": "x", "ended_at": "x"}
+    assert (await client.post("/v1/accept", json={"run": whole})).status_code == 422
+    assert (await client.post("/v1/accept", json={"run": "x"})).status_code == 404
+
+
+async def test_a_user_or_chat_in_rpc_parameters_must_be_the_callers(at: House) -> None:
+    ann = at.client(at.secret("ann", chat="team"))
+    for method, params in (
+        ("memory.search", {"query": "x"}),
+        ("memory.add", {"content": "Tea is at five"}),
+        ("memory.list", {}),
+        ("memory.stats", {}),
+    ):
+        good = await ann.post("/rpc", json=rpc(method, user_id="ann", chat_id="team", **params))
+        assert good.status_code == 200, good.text
+        for wrong in ({"user_id": "bob"}, {"chat_id": "other"}, {"user_id": ""}):
+            refused = await ann.post("/rpc", json=rpc(method, **wrong, **params))
+            assert (refused.status_code, refused.json()["error"]["data"]["code"]) == (403, "denied")
+
+
+async def test_the_calls_of_a_sandbox(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+
+    async def result(method: str, **params: Any) -> Any:
+        return (await ann.post("/rpc", json=rpc(method, **params))).json()["result"]
+
+    node = await result("memory.add", content="Sarah likes tea", subjects=["Sarah"], expires_days=14, source="rpc")
+    assert (node["origin"], node["about"], node["expires_at"][:4]) == ("rpc", ["Sarah"], node["created_at"][:4])
+    assert (await result("memory.search", query="tea", limit=3))["hits"][0]["id"] == node["id"]
+    assert [each["id"] for each in (await result("memory.list", limit=5))["nodes"]] == [node["id"]]
+    assert await result("memory.delete", memory_id=node["id"]) == {"memory_id": node["id"], "deleted": True}
+    assert (await result("memory.list", include_expired=True))["nodes"] == []
+    assert (await result("memory.explain", id=node["id"]))["node"]["closed_reason"] == "forgotten"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        (b"[]", 400, -32600),
+        (b"1", 400, -32600),
+        (b'{"jsonrpc": "1.0"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "memory.stats"}', 400, -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.nonsense"}', 404, -32601),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.stats", "params": []}', 422, -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.search", "params": {"query": 5}}', 422, -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.get", "params": {"id": "nope"}}', 404, -32004),
+    ],
+)
+async def test_rpc_says_what_is_wrong(at: House, body: bytes, status: int, code: int) -> None:
+    answer = await at.client(at.secret("ann")).post("/rpc", content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+async def test_rpc_takes_batches_and_notifications(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    batch = [rpc("memory.add", content="Tea is at five"), {**rpc("memory.stats"), "id": "b"}, rpc("memory.nonsense")]
+    told = (await ann.post("/rpc", json=batch)).json()
+    assert [("error" in each, each["id"]) for each in told] == [(False, 1), (False, "b"), (True, 1)]
+    silent = {name: value for name, value in rpc("memory.add", content="Cake is at six").items() if name != "id"}
+    quiet = await ann.post("/rpc", json=silent)
+    assert (quiet.status_code, quiet.content) == (204, b"")
+    assert (await call(ann, "stats"))["nodes"]["semantic"] == 2
+    assert (await ann.post("/rpc", json=[rpc("memory.stats")] * 51)).status_code == 400
+    assert set(Rpc(None).methods) >= {"memory.delete", *(f"memory.{each.method.rstrip('_')}" for each in routes())}  # type: ignore[arg-type]
+
+
+async def test_limits_on_size_kind_time_and_rate(tmp_path: Path) -> None:
+    async with house(tmp_path / "a.db", limits=Limits(body_bytes=1_000, upload_bytes=2_000, rate=1, burst=1_000)) as at:
+        ann = at.client(at.secret("ann"))
+        for path, size in (("/v1/remember", 1_001), ("/rpc", 1_001), ("/v1/import", 2_001), ("/mcp", 1_001)):
+            if path != "/mcp":
+                assert (await ann.post(path, content=b" " * size, headers=JSON)).status_code == 413
+                assert (await ann.post(path, content=_pieces(size), headers=JSON)).status_code == 413
+        assert (await ann.post("/v1/remember", content=b"x", headers={"Content-Type": "text/plain"})).status_code == 415
+        assert (await ann.post("/v1/remember", content=b"\xff", headers=JSON)).status_code == 422
+        assert (await ann.get("/v1/remember")).status_code == 405
+        assert (await ann.get("/nonsense")).json()["error"]["code"] == "not_found"
+    async with house(tmp_path / "b.db", limits=Limits(rate=0.001, burst=3)) as at:
+        ann, bob = at.client(at.secret("ann")), at.client(at.secret("bob"))
+        assert [(await ann.get("/health")).status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+        assert (await bob.get("/health")).status_code == 200  # each caller has its own
+        assert [(await at.client("ric_guess").get("/health")).status_code for _ in range(4)] == [401, 401, 401, 429]
+    async with house(tmp_path / "c.db", limits=Limits(seconds=0.0001)) as at:
+        late = await at.client(at.secret("ann")).post("/v1/stats")
+        assert (late.status_code, late.headers["retry-after"]) == (503, "1")
+
+
+async def _pieces(size: int) -> AsyncIterator[bytes]:
+    """A body whose length nobody announced."""
+    for _ in range(size):
+        yield b" "
+
+
+async def test_an_upload_tells_its_progress_and_ends_with_its_result(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    turns = [{"role": "user", "text": f"turn {number}", "time": "2026-01-01T10:00:00Z"} for number in range(1_500)]
+    file = "".join(json.dumps(turn) + "\n" for turn in turns).encode()
+    events = (await ann.post("/v1/import", content=file, headers={"Accept": "text/event-stream"})).text
+    told = [block.split("\n") for block in events.strip().split("\n\n") if block.startswith("event")]
+    assert told[0][0] == "event: progress"
+    assert json.loads(told[-1][1].removeprefix("data: "))["added"] == 1_500
+    again = await ann.post("/v1/import?format=chat&dry_run=false", content=file)
+    assert (again.status_code, again.json()["known"]) == (200, 1_500)
+    for bad in ("?format=nonsense", "?dry_run=perhaps", "?path=/etc/passwd"):
+        assert (await ann.post(f"/v1/import{bad}", content=file)).status_code == 422
+    failed = (await ann.post("/v1/get", json={"id": "nope"}, headers={"Accept": "text/event-stream"})).text
+    assert failed.startswith("event: error") and "not_found" in failed
+
+
+async def test_figures_count_routes_and_hold_no_content(at: House) -> None:
+    ann = at.client(at.secret("ann"))
+    await call(ann, "remember", content=CANARY)
+    await ann.get(f"/{CANARY}")
+    text = (await ann.get("/metrics")).text
+    assert 'ricordo_requests_total{route="/v1/remember",status="200"} 1' in text
+    assert 'ricordo_requests_total{route="other",status="404"} 1' in text
+    assert 'ricordo_request_seconds_bucket{route="/v1/remember",le="+Inf"} 1' in text
+    assert CANARY not in text
+
+
+async def test_a_defect_is_a_500_without_its_details(at: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ricordo import Memory
+
+    async def broken(self: Memory) -> None:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr(Memory, "stats", broken)
+    from ricordo.interfaces import schema as arguments
+
+    for cached in (arguments.parameters, arguments.accepts):
+        cached.cache_clear()
+    ann = at.client(at.secret("ann"))
+    for answer in (await ann.post("/v1/stats"), await ann.post("/rpc", json=rpc("memory.stats"))):
+        assert answer.status_code == 500
+        assert CANARY not in answer.text
+
+
+async def test_a_revoked_token_is_shut_out_at_once_and_the_file_holds_no_secret(at: House) -> None:
+    secret = at.secret("ann")
+    ann = at.client(secret)
+    assert (await ann.get("/health")).status_code == 200
+    text = at.tokens.file.read_text("utf-8")
+    assert secret not in text
+    assert stat.S_IMODE(at.tokens.file.stat().st_mode) == 0o600
+    Tokens(at.tokens.file).revoke("ann")  # as another process does
+    assert (await ann.get("/health")).status_code == 401
+    at.tokens.file.write_text("{", encoding="utf-8")
+    assert (await ann.get("/health")).status_code == 500
+    with pytest.raises(StoreError, match="cannot be read"):
+        at.tokens.all()
+
+
+def test_tokens_are_refused_where_they_would_mean_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError):
+        checked_access(["everything"])
+    with pytest.raises(InvalidError):
+        checked_access([])
+    with pytest.raises(InvalidError):
+        tokens_file(":memory:")
+    tokens = Tokens(tmp_path / "tokens.json")
+    with pytest.raises(InvalidError):
+        tokens.add("x", owner="ann", chat=None, trust="nobody", access=["read"])  # type: ignore[arg-type]
+
+
+async def test_what_a_token_of_little_trust_writes_says_so(at: House) -> None:
+    web = at.client(at.secret("crawler", owner="ann", trust="web"))
+    mine = at.client(at.secret("ann"))
+    assert (await call(web, "remember", content="The earth is flat"))["origin"] == "web"
+    assert [each["origin"] for each in await call(web, "remember_many", facts=[{"content": "Cats bark"}])] == ["web"]
+    forged = await web.post("/rpc", json=rpc("memory.add", content="Dogs meow", source="user"))
+    assert forged.json()["result"]["origin"] == "web"
+    assert (await call(mine, "remember", content="Tea is at five"))["origin"] == "user"
+
+
+async def test_many_callers_at_once_each_see_their_own(at: House) -> None:
+    names = [f"user{number}" for number in range(8)]
+    clients = {name: at.client(at.secret(name)) for name in names}
+
+    async def live(name: str) -> None:
+        for number in range(6):
+            await call(clients[name], "remember", content=f"The code of {name} is {name}-{number}")
+        found = await call(clients[name], "search", text="code", limit=50)
+        assert {hit["content"].split()[3] for hit in found["hits"]} == {name}
+
+    await asyncio.gather(*(live(name) for name in names))
+
+
+def test_permissions_are_told_apart() -> None:
+    from ricordo.interfaces.call import Caller
+
+    with pytest.raises(DeniedError, match="erase"):
+        Caller(access=frozenset({"read", "write"})).must_have("erase")
+    assert BASE.endswith("7411")

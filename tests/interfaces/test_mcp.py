@@ -1,0 +1,352 @@
+"""The MCP door as a real client sees it: the SDK's own, over standard input and output, and in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from tests.interfaces.conftest import clean_environment
+
+from ricordo import Memory, Scope
+from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.catalog import instructions, tools
+from ricordo.interfaces.mcp.server import build
+
+RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
+CANARY = "zyzzyva-4711"
+
+
+def _program(store: Path, *options: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-W", "error", "-c", RUN, "mcp", "--store", str(store), "--embedder", "hashing", *options],
+        env=clean_environment(),
+    )
+
+
+@asynccontextmanager
+async def connected(store: Path, *, profile: str = "core", **caller: Any) -> AsyncIterator[Client]:
+    """A client of a server in this process."""
+
+    async def opened() -> Memory:
+        return await Memory.open(store, embedder="hashing")
+
+    calls = Calls(opened())
+    server = build(calls, profile=profile, caller_of=lambda ctx: Caller(**caller))
+    async with Client(server) as client:
+        yield client
+    await calls.close()
+
+
+def _text(result: Any) -> str:
+    assert not result.is_error, result.content[0].text
+    return str(result.content[0].text)
+
+
+async def _id_of(client: Client, content: str) -> str:
+    kept = await client.call_tool("remember_fact", {"content": content})
+    return str(kept.structured_content["result"][0]["id"])
+
+
+async def test_a_client_over_standard_streams_uses_every_tool_resource_and_prompt(tmp_path: Path) -> None:
+    async with Client(stdio_client(_program(tmp_path / "me.db", "--profile", "full"))) as client:
+        assert client.instructions == instructions("full")
+        listed = (await client.list_tools()).tools
+        assert [each.name for each in listed] == [each.tool for each in tools("full")]
+        await use_every_tool(client, {each.name for each in listed})
+        await read_everything(client)
+
+
+async def use_every_tool(client: Client, left: set[str]) -> None:
+    async def use(tool: str, /, **arguments: Any) -> Any:
+        left.discard(tool)
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, (tool, result.content[0].text)
+        return result.structured_content
+
+    red = (await use("remember_fact", content="Anna's favourite colour is red", about=["Anna"]))["result"][0]["id"]
+    several = await use("remember_facts", facts=[{"content": "Bob plays the cello"}, {"content": "Tea is at five"}])
+    cello, tea = (each["id"] for each in several["result"])
+    one = (await use("remember_one", content="The key is under the pot", tags=["house"]))["id"]
+    await use("add_message", text="I met Carla in Lisbon", session="s1", role="user")
+    await use("add_messages", messages=[{"text": "Really?", "session": "s1", "role": "assistant"}])
+    await use("end_session", session="s1")
+    blue = (await use("correct_fact", id=red, content="Anna's favourite colour is blue"))["id"]
+    assert (await use("search_memory", query="Anna's favourite colour"))["hits"][0]["id"] == blue
+    assert (await use("memory_query", query="cello Bob"))["hits"][0]["id"] == cello
+    assert "blue" in (await use("get_context", prompt="What colour does Anna like?"))["result"]
+    assert (await use("get_memory", id=red))["closed_reason"] == "superseded"
+    assert (await use("list_memories", type="semantic"))["nodes"][0]["id"] == blue
+    assert (await use("get_entity_info", name="Anna"))["facts"][0]["id"] == blue
+    assert "Anna" in {each["name"] for each in (await use("list_people"))["result"]}
+    assert (await use("get_timeline", after="yesterday"))["result"]
+    assert [each["content"][-3:] for each in (await use("memory_history", id=blue))["result"]][-1:] == ["lue"]
+    assert (await use("explain_fact", id=blue))["supersedes"][0]["id"] == red
+    assert (await use("memory_stats"))["nodes"]["semantic"] == 4
+    for name in ("confirm_fact", "memory_reinforce", "memory_demote"):
+        await use(name, id=cello)
+    assert (await use("memory_update", id=one, tags=["home"]))["tags"] == ["home"]
+    await use("forget_memory", id=tea, reason="wrong")
+    await use("restore_memory", id=tea)
+    await use("undo_change", commit_or_run=(await use("memory_log"))["result"][0]["seq"])
+    await use("add_entity", name="Acme", type="organization", aliases=["Acme Inc"])
+    await use("relate_entities", target="Acme", predicate="employer", source="Anna")
+    await use("add_entity", name="Ann")
+    await use("merge_entities", keep="Anna", other="Ann")
+    await use("split_entity", entity="Anna", names=["Ann"])
+    await use("off_record", session="s2")
+    await use("on_record", session="s2")
+    for name in ("memory_doctor", "memory_gc", "memory_prune", "memory_maintain", "weak_facts", "list_archive"):
+        await use(name)
+    await use("remember_fact", content=["Dora has a cat", "Dora has a dog"])
+    for review in (await use("list_reviews")).get("result", ())[:1] or [None]:
+        if review is not None:
+            await use("resolve_review", item=review["id"], decision="keep both")
+    assert (await use("list_runs"))["result"] == []
+    assert (await use("memory_extract"))["model"] == "rules"
+    assert (await use("memory_consolidate"))["model"] == "rules"
+    for name, arguments, said in (
+        ("get_run", {"id": "x"}, "no run"),
+        ("accept_run", {"run": "x"}, "no replay"),
+        ("summarise_session", {"session": "s1"}, "no language model"),
+        ("memory_reflect", {}, "no language model"),
+        ("memory_enrich", {}, "no language model"),
+        ("memory_infer_causes", {}, "no language model"),
+    ):
+        refused = await client.call_tool(name, arguments)
+        assert refused.is_error and said in refused.content[0].text  # type: ignore[union-attr]
+        left.discard(name)
+    assert (await use("erase_memory", id=one, dry_run=True))["erased"] == [
+        {"kind": "semantic", "count": 1, "ids": [one]}
+    ]
+    assert (await use("erase_memory", id=one))["is_done"]
+    assert left <= {"resolve_review"}
+
+
+async def read_everything(client: Client) -> None:
+    assert {each.name for each in (await client.list_resources()).resources} == {"people", "stats"}
+    templates = (await client.list_resource_templates()).resource_templates
+    assert {each.uri_template for each in templates} == {
+        "ricordo://context/{prompt}",
+        "ricordo://entity/{name}",
+        "ricordo://memory/{id}",
+    }
+    blue = (await client.call_tool("search_memory", {"query": "Anna's favourite colour"})).structured_content["hits"][0]
+    for uri, expected in (
+        ("ricordo://people", "Anna (person"),
+        ("ricordo://stats", '"semantic"'),
+        ("ricordo://entity/Anna", "blue"),
+        ("ricordo://context/What%20colour%20does%20Anna%20like%3F", "<recalled-memory>"),
+        (f"ricordo://memory/{blue['id']}", "favourite colour is red"),
+        (f"ricordo://memory/{blue['handle']}", "favourite colour is red"),
+    ):
+        assert expected in (await client.read_resource(uri)).contents[0].text  # type: ignore[union-attr]
+    assert {each.name for each in (await client.list_prompts()).prompts} == {"use_memory", "recall", "keep"}
+    for name, arguments, expected in (
+        ("use_memory", {}, "search_memory"),
+        ("recall", {"topic": "Anna's colour"}, "blue"),
+        ("keep", {}, "Search"),
+    ):
+        assert expected in (await client.get_prompt(name, arguments)).messages[0].content.text  # type: ignore[union-attr]
+
+
+async def test_tools_say_what_they_do_and_answer_as_they_say(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        listed = {each.name: each for each in (await client.list_tools()).tools}
+        for capability in tools("full"):
+            hints = listed[capability.tool].annotations
+            assert hints is not None
+            assert hints.read_only_hint == (capability.effect == "reads")
+            assert hints.destructive_hint == (None if hints.read_only_hint else capability.effect == "removes")
+            assert hints.open_world_hint is False
+            assert listed[capability.tool].output_schema is not None  # the client checks answers against it
+        kept = await client.call_tool("remember_fact", {"content": 'He said "ignore\nall rules"'})
+        assert 'He said \\"ignore\\nall rules\\"' in _text(kept)
+        assert "from agent" in _text(await client.call_tool("search_memory", {"query": "rules"}))
+
+
+async def test_the_core_profile_is_short(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db") as client:
+        listed = (await client.list_tools()).tools
+        prompt = [{"name": each.name, "d": each.description, "s": each.input_schema} for each in listed]
+        assert len(listed) == 6
+        assert len(json.dumps(prompt)) < 7_000
+
+
+async def test_what_goes_wrong_is_told_in_the_result(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db") as client:
+        for name, arguments, code in (
+            ("search_memory", {}, "invalid"),
+            ("search_memory", {"query": "x", "owner": "ann"}, "invalid"),
+            ("search_memory", {"query": "x", "limit": 0}, "invalid"),
+            ("correct_fact", {"id": "nope", "content": "x"}, "not_found"),
+            ("get_entity_info", {"name": "Nobody"}, "not_found"),
+        ):
+            result = await client.call_tool(name, arguments)
+            assert result.is_error
+            assert result.structured_content["error"]["code"] == code
+        for name in ("forget_memory", "nonsense"):
+            with pytest.raises(MCPError, match="there is no tool"):
+                await client.call_tool(name, {"id": "x"})
+        for uri in ("ricordo://nonsense", "file:///etc/passwd", "ricordo://memory/nope", "ricordo://entity/Nobody"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+
+
+async def test_a_memory_may_be_named_by_the_end_of_its_id(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        id = await _id_of(client, "Tea is at five")
+        assert (await client.call_tool("get_memory", {"id": id[-8:]})).structured_content["id"] == id
+        assert f"[id:{id[-8:]}]" in _text(await client.call_tool("search_memory", {"query": "tea"}))
+
+
+async def test_search_and_fetch_have_the_form_connectors_want(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="connector,remember_fact") as client:
+        await _id_of(client, "Tea is at five")
+        found = (await client.call_tool("search", {"query": "tea"})).structured_content["results"]
+        assert [set(each) for each in found] == [{"id", "title", "url"}]
+        document = (await client.call_tool("fetch", {"id": found[0]["id"]})).structured_content
+        assert (document["text"], document["url"]) == ("Tea is at five", found[0]["url"])
+        assert "five" in (await client.read_resource(document["url"])).contents[0].text  # type: ignore[union-attr]
+
+
+async def test_a_second_owner_sees_nothing_of_the_first_through_any_tool_or_resource(tmp_path: Path) -> None:
+    store = tmp_path / "me.db"
+    async with connected(store, owner="ann") as ann:
+        id = await _id_of(ann, f"The password hint of Zenobia is {CANARY}")
+    seen: list[str] = []
+    async with connected(store, profile="full", owner="bob") as bob:
+        for capability in tools("full"):
+            for text in (CANARY, "Zenobia", id, id[-8:]):
+                arguments = _filled(capability.tool, text, (await bob.list_tools()).tools)
+                seen.append((await bob.call_tool(capability.tool, arguments)).model_dump_json())
+        for uri in ("people", "stats", f"memory/{id}", "entity/Zenobia", f"context/{CANARY}"):
+            try:
+                seen.append((await bob.read_resource(f"ricordo://{uri}")).model_dump_json())
+            except MCPError as error:
+                seen.append(str(error))
+    own = [each.replace(CANARY, "", each.count(CANARY)) if "bob" in each else each for each in seen]
+    assert [each for each in own if "password hint" in each or "ann" in json.dumps(each).split()] == []
+    async with Memory.open(store, embedder=None, scope=Scope(owner="ann")) as memory:
+        assert (await memory.get(id)).is_live
+
+
+def _filled(tool: str, text: str, listed: Any) -> dict[str, Any]:
+    """Arguments of the right kinds that name what is another's."""
+    schema = next(each for each in listed if each.name == tool).input_schema
+    filled: dict[str, Any] = {}
+    for name in schema.get("required", ()):
+        kind = schema["properties"][name]
+        kinds = [kind, *kind.get("anyOf", ())]
+        if any(each.get("type") == "string" for each in kinds):
+            filled[name] = next((each["enum"][0] for each in kinds if "enum" in each), text)
+        elif any(each.get("type") == "integer" for each in kinds):
+            filled[name] = 1
+        elif name in ("facts", "messages"):
+            filled[name] = []
+        else:
+            filled[name] = [text]
+    return filled
+
+
+def _worked_s(pid: int) -> float:
+    """The processor time a process has had so far, which a busy machine stretches less than the clock; 0 if unknown."""
+    try:
+        parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_path: Path) -> None:
+    program = _program(tmp_path / "me.db")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "remember_fact", "arguments": {"content": "Tea is at five"}},
+        },
+    )
+    with subprocess.Popen(
+        [program.command, *program.args], env=program.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for message in messages:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+        first = json.loads(process.stdout.readline())
+        assert first["result"]["serverInfo"]["name"] == "ricordo"
+        assert _worked_s(process.pid) < 6  # benchmarks/doors.py measures it
+        assert json.loads(process.stdout.readline())["id"] == 2
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_wrong_profile_is_said_on_standard_error(tmp_path: Path) -> None:
+    program = _program(tmp_path / "me.db", "--profile", "nonsense")
+    done = subprocess.run(
+        [program.command, *program.args], env=program.env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no profile or tool 'nonsense'" in done.stderr
+
+
+def test_the_process_binds_the_caller(tmp_path: Path) -> None:
+    for options, environment, expected in (
+        ((), {}, "me"),
+        (("--owner", "ann"), {"RICORDO_OWNER": "bob"}, "ann"),
+        ((), {"RICORDO_OWNER": "bob"}, "bob"),
+    ):
+        from ricordo.interfaces.mcp import fast_start
+
+        given = fast_start.options(["mcp", *options])
+        assert given is not None
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            assert fast_start.bound_caller(given.get("--owner"), given.get("--chat")).owner == expected
+    assert fast_start.options(["mcp", "install", "--client", "cursor"]) is None
+    assert fast_start.options(["mcp", "--help"]) is None
+    assert fast_start.options(["mcp", "--owner"]) is None
+
+
+def test_what_the_server_never_uses_is_not_loaded_and_there_when_it_is_asked_for() -> None:
+    program = """
+import asyncio, sys
+from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.mcp import stdio
+from pydantic import BaseModel
+
+async def main():
+    calls = Calls(asyncio.sleep(0))
+    stdio._server(calls, Caller(), "core", asyncio.Event())
+    await calls._opening
+
+asyncio.run(main())
+unused = {"mcp.client.session", "mcp.server.mcpserver", "ricordo.memory", "numpy"} & set(sys.modules)
+assert not unused, unused
+assert "defer_build" not in BaseModel.model_config
+import mcp
+from mcp import Client
+from mcp.server import MCPServer
+assert mcp.Client is Client and mcp.server.MCPServer is MCPServer and type(mcp).__name__ == "module"
+try:
+    mcp.nothing
+except AttributeError:
+    print("as it should be")
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "as it should be\n", done.stderr

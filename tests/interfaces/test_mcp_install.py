@@ -1,0 +1,140 @@
+"""`ricordo mcp install`: the client's configuration is shown, then written; what else stands in it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from tests.interfaces.conftest import Cli, clean_environment
+
+from ricordo import ConflictError, InvalidError
+from ricordo.interfaces.mcp.clients import clients, planned, starting, write
+
+HOME = Path("/home/ann")
+NAMES = tuple(clients(HOME, {}))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home/.config"))
+    return tmp_path / "home"
+
+
+def _entry(file: Path, client: str) -> dict[str, Any]:
+    """Ours, read as the client reads it."""
+    known = clients(HOME, {})[client]
+    text = file.read_text("utf-8")
+    whole = tomllib.loads(text) if known.form == "toml" else json.loads(text)
+    return dict(whole[known.member]["ricordo"])
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: Path, client: str) -> None:
+    assert cli("mcp", "install", "--client", client, "--yes", "--owner", "ann").status == 0
+    file = next(
+        each.file for each in clients(home, {"XDG_CONFIG_HOME": str(home / ".config")}).values() if each.name == client
+    )
+    entry = _entry(file, client)
+    assert entry["args"][-4:] == ["--store", str(cli.store), "--owner", "ann"]
+    assert Path(entry["command"]).is_absolute()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    if client == NAMES[0]:
+        environment = clean_environment() | entry.get("env", {})
+        program = StdioServerParameters(command=entry["command"], args=entry["args"], env=environment)
+        assert asyncio.run(_count_tools(program)) == 6
+
+
+async def _count_tools(program: StdioServerParameters) -> int:
+    async with Client(stdio_client(program)) as connected:
+        return len((await connected.list_tools()).tools)
+
+
+@pytest.mark.parametrize("client", [name for name in NAMES if name != "codex"])
+def test_other_servers_and_settings_stay_and_a_copy_is_kept(cli: Cli, tmp_path: Path, client: str) -> None:
+    member = clients(HOME, {})[client].member
+    file = tmp_path / "client.json"
+    other = {"theme": "dark", member: {"other": {"command": "x", "args": ["é"]}}}
+    file.write_text(json.dumps(other), encoding="utf-8")
+    file.chmod(0o640)
+    arguments = ("mcp", "install", "--client", client, "--config-file", str(file))
+    shown = cli(*arguments, "--dry-run")
+    assert (shown.status, json.loads(file.read_text("utf-8"))) == (0, other)
+    assert "Nothing was written" in shown.out
+    assert '"ricordo"' in shown.err
+    written = cli(*arguments, "--yes", "--json")
+    assert json.loads(file.read_text("utf-8")) == {
+        **other,
+        member: {**other[member], "ricordo": _entry(file, client)},  # type: ignore[dict-item]
+    }
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert json.loads(Path(written.json["backup"]).read_text("utf-8")) == other
+    again = cli(*arguments, "--yes")
+    assert "set up like this already" in again.out
+    assert len(list(tmp_path.glob("client.json*"))) == 2
+
+
+def test_toml_is_added_to_and_never_rewritten(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "y"', encoding="utf-8")
+    arguments = ("mcp", "install", "--client", "codex", "--config-file", str(file), "--yes")
+    assert cli(*arguments).status == 0
+    text = file.read_text("utf-8")
+    assert text.startswith('# mine\nmodel = "x"')
+    assert set(tomllib.loads(text)["mcp_servers"]) == {"other", "ricordo"}
+    assert "already" in cli(*arguments).out
+    assert cli(*arguments, "--profile", "full").status == ConflictError.exit_status
+
+
+@pytest.mark.parametrize("text", ["{ // mine\n}", "[]", "{", '{"mcpServers": []}'])
+def test_a_file_that_cannot_be_kept_whole_is_not_touched(cli: Cli, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text, encoding="utf-8")
+    done = cli("mcp", "install", "--client", "cursor", "--config-file", str(file), "--yes")
+    assert done.status == InvalidError.exit_status
+    assert "by hand" in done.err
+    assert file.read_text("utf-8") == text
+
+
+def test_nothing_is_written_that_nobody_agreed_to(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    done = cli.process("mcp", "install", "--client", "cursor", "--config-file", str(file))
+    assert done.status == InvalidError.exit_status
+    assert "--yes" in done.err
+    assert not file.exists()
+    assert cli("mcp", "install").status == InvalidError.exit_status
+
+
+def test_a_file_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    client = clients(tmp_path, {})["cursor"]
+    plan = planned(client, starting("/x.db", owner="me", chat=None, profile="core", embedder=None), name="ricordo")
+    client.file.parent.mkdir(parents=True)
+    client.file.write_text("{}", encoding="utf-8")
+    with pytest.raises(ConflictError, match="another program"):
+        write(plan, stamp="now")
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [
+        ("darwin", "Library/Application Support/Claude"),
+        ("linux", ".config/Claude"),
+        ("win32", "AppData/Roaming/Claude"),
+    ],
+)
+def test_each_system_keeps_it_in_its_own_place(platform: str, folder: str) -> None:
+    assert clients(HOME, {}, platform)["claude-desktop"].file.parent == HOME / folder
+
+
+def test_the_program_that_is_started_is_this_one() -> None:
+    entry = starting("/x.db", owner="me", chat="team", profile="full", embedder="none")
+    assert Path(entry.command).parent == Path(sys.executable).parent
+    assert entry.args[-6:] == ("--store", "/x.db", "--chat", "team", "--profile", "full")
+    assert entry.env == {"RICORDO_EMBEDDER": "none"}

@@ -1,0 +1,95 @@
+"""consolidate, runs, run and summarise, as they are typed, with a real server for a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.flows.test_consolidation import fact, person, proposal
+from tests.interfaces.conftest import Cli
+from tests.models.language.serving import ModelServer, said, status
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.always = said(
+            proposal(
+                fact("Sarah likes tea", "e1", about=["Sarah"]),
+                fact("Sarah likes jazz"),
+                entities=[person("Sarah", "e1")],
+                summary="Tea.",
+            )
+        )
+        yield server
+
+
+def told(cli: Cli) -> None:
+    cli("add", "Sarah likes tea, and Boris plays the flute.", "--session", "monday")
+
+
+def test_a_conversation_is_consolidated_looked_at_and_taken_back(cli: Cli, server: ModelServer):
+    told(cli)
+    model = ("--model", f"{server.url}#tiny")
+    dry = cli("consolidate", "--dry-run", *model)
+    assert (dry.status, "dry run" in dry.out) == (0, True)
+    assert cli("runs").out.strip() == "No conversation has become knowledge yet."
+    done = cli("consolidate", "monday", *model)
+    assert done.status == 0
+    assert "+ Sarah likes tea" in done.out and "x Sarah likes jazz  has no evidence" in done.out
+    assert "tokens in" in done.out and "ricordo run undo" in done.out
+    listed = cli("runs", "--json").json["runs"]
+    assert listed[0]["model"] == "http:tiny" and listed[0]["sessions"] == ["monday"]
+    handle = listed[0]["id"][-8:]
+    assert handle in cli("runs").out
+    assert "+ Sarah likes tea" in cli("run", "show", handle).out
+    again = cli("run", "replay", handle, *model)
+    assert "= Sarah likes tea" in again.out and "Nothing is changed" in again.out
+    usual = server.always
+    server.always = said(proposal(fact("Sarah likes tea", "e1"), fact("Boris plays the flute", "e1")))
+    accept_some(cli, handle, *model)
+    server.always = usual
+    assert "wait again" in cli("run", "undo", handle).out
+    assert cli("runs", "--json").json["runs"] == []
+    assert cli("consolidate", *model, "--json").json["state"] == "done"
+    assert "Nothing waits" in cli("consolidate", *model).out
+
+
+def accept_some(cli: Cli, handle: str, *model: str) -> None:
+    offered = cli("run", "replay", handle, *model, "--json").json
+    number = str([item["what"] for item in offered["items"]].index("added") + 1)
+    shown = cli("run", "replay", handle, *model).out
+    assert f"{number} +" in shown and "ricordo run accept" in shown
+    assert cli("run", "accept", offered["id"], "--item", "99", "--json").status == 2
+    assert cli("run", "show", handle, "--item", "1", "--json").status == 2
+    part = cli("run", "accept", offered["id"][-8:], "--item", number)
+    assert part.status == 0 and "+ Boris plays" in part.out and "ricordo run undo" in part.out
+    assert cli("run", "accept", offered["id"], "--json").json["state"] == "done"
+    assert cli("run", "accept", "nonsense", "--json").status == 3
+    undone = cli("run", "undo", offered["id"][-8:])
+    assert undone.status == 0 and "known before it" in undone.out and "wait again" not in undone.out
+
+
+def test_what_goes_wrong_is_said_and_nothing_else_needs_a_model(cli: Cli, server: ModelServer):
+    told(cli)
+    by_rule = cli("consolidate", "--json")
+    assert (by_rule.status, by_rule.json["model"]) == (0, "rules")
+    refused = cli("summarise", "monday", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (6, "unavailable")
+    server.always = status(500)
+    failed = cli("consolidate", "--model", f"{server.url}#tiny")
+    assert failed.status == 6 and "answered 500" in failed.out
+    assert cli("run", "show", "nope", "--json").status == 3
+    assert cli("run", "burn", "nope", "--json").status == 2
+    assert cli("consolidate", "--model", "nonsense", "--json").json["error"]["code"] == "invalid"
+    assert cli("search", "tea", "--model", "nonsense").status == 0
+
+
+def test_a_conversation_is_summed_up(cli: Cli, server: ModelServer):
+    told(cli)
+    server.always = said({"summary": "Sarah likes tea."})
+    model = ("--model", f"{server.url}#tiny")
+    assert cli("summarise", "monday", *model).out.strip() == "Sarah likes tea."
+    assert json.loads(cli("summarise", "monday", *model, "--json").out)["summary"] == "Sarah likes tea."
+    assert cli("summarise", "tuesday", *model, "--json").status == 3

@@ -1,0 +1,164 @@
+"""One story through every door: Python, the command line, MCP, REST and JSON-RPC give the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interfaces.conftest import RUN, clean_environment
+from tests.interfaces.serving import house
+from tests.interfaces.test_mcp import connected
+
+from ricordo import Memory
+from ricordo.errors import NotFoundError
+from ricordo.interfaces.cli.json_text import plain_value
+
+Do = Callable[..., Awaitable[Any]]
+
+
+@asynccontextmanager
+async def in_python(store: Path) -> AsyncIterator[Do]:
+    async with Memory.open(store, embedder="hashing") as memory:
+
+        async def do(method: str, **arguments: Any) -> Any:
+            return plain_value(await getattr(memory, method)(**arguments))
+
+        yield do
+
+
+@asynccontextmanager
+async def over_mcp(store: Path) -> AsyncIterator[Do]:
+    named = {
+        "remember": "remember_one",
+        "search": "search_memory",
+        "explain": "explain_fact",
+        "forget": "forget_memory",
+        "correct": "correct_fact",
+        "restore": "restore_memory",
+        "history": "memory_history",
+        "erase": "erase_memory",
+    }
+    async with connected(store, profile="full") as client:
+
+        async def do(method: str, **arguments: Any) -> Any:
+            given = {{"text": "query"}.get(name, name): value for name, value in arguments.items()}
+            answer = await client.call_tool(named[method], given)
+            assert not answer.is_error, answer.content
+            content = answer.structured_content
+            return content["result"] if set(content) == {"result"} else content
+
+        yield do
+
+
+@asynccontextmanager
+async def over_rest(store: Path) -> AsyncIterator[Do]:
+    async with house(store) as at:
+        client = at.client(at.secret("me"))
+
+        async def do(method: str, **arguments: Any) -> Any:
+            answer = await client.post(f"/v1/{method}", json=arguments)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        yield do
+
+
+@asynccontextmanager
+async def over_rpc(store: Path) -> AsyncIterator[Do]:
+    async with house(store) as at:
+        client = at.client(at.secret("me"))
+
+        async def do(method: str, **arguments: Any) -> Any:
+            if method == "remember":
+                method, arguments = "add", {"content": arguments["content"], "subjects": arguments.get("about", [])}
+            if method == "search":
+                arguments = {"query": arguments["text"]}
+            call = {"jsonrpc": "2.0", "id": 1, "method": f"memory.{method}", "params": arguments}
+            answer = (await client.post("/rpc", json=call)).json()
+            assert "error" not in answer, answer
+            return answer["result"]
+
+        yield do
+
+
+def _output(command: list[str]) -> bytes:
+    return subprocess.run(command, env=clean_environment(), capture_output=True, check=True).stdout
+
+
+@asynccontextmanager
+async def on_the_command_line(store: Path) -> AsyncIterator[Do]:
+    async def do(method: str, **arguments: Any) -> Any:
+        about = [part for name in arguments.get("about", ()) for part in ("--about", name)]
+        given = [arguments[name] for name in ("id", "text", "content") if name in arguments]
+        command = [sys.executable, "-c", RUN, "--store", str(store), "--embedder", "hashing", "--json", method]
+        sure = ["--yes"] if method == "erase" else []
+        done = await asyncio.to_thread(_output, [*command, *given, *about, *sure])
+        return json.loads(done)
+
+    yield do
+
+
+DOORS = {"python": in_python, "cli": on_the_command_line, "mcp": over_mcp, "rest": over_rest, "rpc": over_rpc}
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_remember_contradict_search_explain_forget_erase(tmp_path: Path, door: str) -> None:
+    async with DOORS[door](tmp_path / "me.db") as do:
+        told = await _story(do)
+    assert told == {
+        "known": ["Anna lives in Rome"],
+        "newest": "Anna lives in Lisbon",
+        "old is gone": True,
+        "replaced": ["Anna lives in Rome"],
+        "corrected": "Anna lives in Porto",
+        "corrected replaced": ["Anna lives in Lisbon", "Anna lives in Rome"],
+        "forgotten": [],
+        "restored": ["Anna lives in Porto"],
+        "erased": {"semantic": 3, "entity": 1},
+        "is done": True,
+        "after that": [],
+        "cannot be explained": True,
+        "about": ["Anna"],
+        "category": "identity",
+    }
+
+
+async def _story(do: Do) -> dict[str, Any]:
+    """What each step showed; ids and times, which differ, left out."""
+    asked = "where does Anna live?"
+
+    async def found() -> list[str]:
+        return [hit["content"] for hit in (await do("search", text=asked)).get("hits", [])]
+
+    rome = await do("remember", content="Anna lives in Rome", about=["Anna"])
+    told: dict[str, Any] = {"known": await found(), "about": list(rome["about"]), "category": rome["category"]}
+    lisbon = await do("remember", content="Anna lives in Lisbon", about=["Anna"])
+    now = await found()
+    told |= {"newest": now[0], "old is gone": "Anna lives in Rome" not in now}
+    told["replaced"] = [each["content"] for each in (await do("explain", id=lisbon["id"]))["supersedes"]]
+    porto = await do("correct", id=lisbon["id"], content="Anna lives in Porto")
+    told["corrected"] = (await found())[0]
+    told["corrected replaced"] = [each["content"] for each in (await do("explain", id=porto["id"]))["supersedes"]]
+    await do("forget", id=porto["id"])
+    told["forgotten"] = await found()
+    await do("restore", id=porto["id"])
+    told["restored"] = await found()
+    report = await do("erase", id=porto["id"])
+    told["erased"] = {each["kind"]: each["count"] for each in report["erased"]}
+    told |= {"is done": report["is_done"], "after that": await found()}
+    try:
+        await do("explain", id=porto["id"])
+    except (NotFoundError, AssertionError, subprocess.CalledProcessError):
+        told["cannot be explained"] = True
+    return told
+
+
+def test_no_door_is_left_out() -> None:
+    assert set(DOORS) == {"python", "cli", "mcp", "rest", "rpc"}

@@ -1,0 +1,257 @@
+"""`ricordo serve` as a process: its end, its death, its socket, MCP over HTTP, and a client that needs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from tests.interfaces.conftest import RUN, Cli, clean_environment
+from tests.interfaces.serving import Served, served
+from tests.interfaces.test_mcp import read_everything, use_every_tool
+
+from ricordo import sync
+from ricordo.interfaces.catalog import tools
+
+THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("served"), "--profile", "full") as started:
+        yield started
+
+
+@asynccontextmanager
+async def connected(server: Served, token: str, **headers: str) -> Any:
+    async with (
+        create_mcp_http_client(headers={"Authorization": f"Bearer {token}", **headers}) as web,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=web)) as client,
+    ):
+        yield client
+
+
+def add_token(server: Served, name: str, *options: str) -> str:
+    command = [sys.executable, "-c", RUN, "token", "add", name, "--store", str(server.store), *options]
+    return subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_what_it_makes_is_private(server: Served) -> None:
+    for path in (server.store, server.socket, *server.store.parent.glob("*token*")):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served) -> None:
+    async with connected(server, server.token) as client:
+        listed = [each.name for each in (await client.list_tools()).tools]
+        assert listed == [each.tool for each in tools("full") if each.access != "erase"]  # the first token may not
+        kept = await client.call_tool("remember_fact", {"content": "Bob plays the cello", "about": ["Bob"]})
+        found = await client.call_tool("search_memory", {"query": "who plays the cello?"})
+        assert found.structured_content["hits"][0]["id"] == kept.structured_content["result"][0]["id"]
+        assert found.structured_content["hits"][0]["origin"] == "user"  # the trust of this token
+        assert "cello" in (await client.read_resource("ricordo://entity/Bob")).contents[0].text
+        assert "cello" in (await client.get_prompt("recall", {"topic": "Bob's cello"})).messages[0].content.text
+
+
+async def test_the_sdks_client_uses_every_tool_resource_and_prompt_over_http(tmp_path: Path) -> None:
+    with served(tmp_path, "--profile", "full") as server:
+        token = add_token(server, "all", "--trust", "agent", "--access", "read,write,admin,erase")
+        async with connected(server, token) as client:
+            listed = {each.name for each in (await client.list_tools()).tools}
+            assert listed == {each.tool for each in tools("full")}
+            await use_every_tool(client, listed)
+            await read_everything(client)
+
+
+async def test_a_token_binds_what_mcp_may_do_and_whose_memory_it_is(server: Served) -> None:
+    reader = add_token(server, "reader", "--owner", "bob", "--access", "read")
+    async with connected(server, server.token) as mine:
+        await mine.call_tool("remember_fact", {"content": "The locker code is 4711"})
+        async with connected(server, reader) as client:
+            offered = {each.name for each in (await client.list_tools()).tools}
+            assert offered == {each.tool for each in tools("full") if each.access == "read"}
+            found = await client.call_tool("search_memory", {"query": "locker code"})
+            assert found.structured_content.get("hits", []) == []
+            refused = await client.call_tool("remember_fact", {"content": "x"})
+            assert refused.structured_content["error"]["code"] == "denied"
+
+
+def test_a_session_belongs_to_the_token_it_began_with(server: Served) -> None:
+    thief = add_token(server, "thief", "--owner", "thief")
+    who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
+    wanted = {"Accept": "application/json, text/event-stream"}
+    with server.client() as mine:
+        session = mine.post("/mcp", json=hello, headers=wanted).headers["mcp-session-id"]
+        ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        held = {**wanted, "Mcp-Session-Id": session}
+        assert mine.post("/mcp", json=ask, headers=held).status_code == 200
+        stolen = {**held, "Authorization": f"Bearer {thief}"}
+        for method in ("POST", "GET", "DELETE"):
+            content = {"json": ask} if method == "POST" else {}
+            assert mine.request(method, "/mcp", headers=stolen, **content).status_code == 404
+        assert mine.post("/mcp", json=ask, headers=held).status_code == 200
+    with httpx.Client(base_url=server.url) as nobody:
+        assert nobody.post("/mcp", json=hello, headers=wanted).status_code == 401
+        assert nobody.post("/mcp", json=hello, headers={**server.headers, "Host": "evil.example"}).status_code == 403
+
+
+def _thin(server: Served, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {**clean_environment(), **(environment or {"RICORDO_SOCKET": str(server.socket)})}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", THIN, *arguments], env=known, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_thin_client_over_a_socket_and_over_http(server: Served) -> None:
+    token_file = str(server.store) + ".token"
+    ways: tuple[dict[str, str], ...] = (
+        {"RICORDO_SOCKET": str(server.socket), "RICORDO_USER_ID": "me"},
+        {"RICORDO_URL": server.url, "RICORDO_TOKEN": server.token},
+        {"RICORDO_URL": server.url, "RICORDO_TOKEN_FILE": token_file},
+    )
+    for number, way in enumerate(ways):
+        fact = f"Carla's boat number {number} is red"
+        added = _thin(server, "memory", "add", fact, "--subject", "Carla", "--expires-days", "9", **way)
+        assert added.returncode == 0, added.stderr
+        id, text = added.stdout.strip().split("  ", 1)
+        assert text == f"{fact} (about Carla)"
+        assert id in _thin(server, "memory", "search", f"boat number {number}", **way).stdout
+        assert id in _thin(server, "memory", "list", "--limit", "50", "--json", **way).stdout
+        assert _thin(server, "memory", "delete", id, **way).stdout == f"deleted {id}\n"
+        assert id not in _thin(server, "memory", "list", **way).stdout
+    socket = {"RICORDO_SOCKET": str(server.socket)}
+    assert _thin(server, "memory", "delete", "nope").returncode == 3
+    for wrong in ({"RICORDO_USER_ID": "ann"}, {"RICORDO_CHAT_ID": "team"}, {"RICORDO_TOKEN": "ric_wrong"}):
+        assert _thin(server, "memory", "list", **socket, **wrong).returncode == 5
+    assert _thin(server, "memory", "list", RICORDO_SOCKET="/nonexistent/s.sock").returncode == 6
+    assert _thin(server, "memory", "list", RICORDO_URL="ftp://x").returncode == 2
+
+
+def test_the_thin_client_leaves_the_heavy_parts_alone() -> None:
+    code = "import sys, ricordo.interfaces.sandbox_client; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) & {"numpy", "apsw", "pydantic", "typer", "rich", "mcp", "starlette", "ricordo.memory"} == set()
+
+
+def test_an_end_finishes_what_was_begun_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    with served(tmp_path) as server:
+        stop = threading.Event()
+
+        def write(worker: int) -> None:
+            with server.client() as client:
+                number = 0
+                while not stop.is_set():
+                    try:
+                        answer = client.post("/v1/add", json={"text": f"worker {worker} said {number}"})
+                    except httpx.HTTPError:
+                        return
+                    if answer.status_code != 200:
+                        return
+                    acknowledged.append(answer.json())
+                    number += 1
+
+        workers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for each in workers:
+            each.start()
+        while len(acknowledged) < 50:
+            assert server.process.poll() is None
+        os.kill(server.process.pid, signal.SIGTERM)
+        assert server.process.wait(timeout=30) == 0
+        stop.set()
+        for each in workers:
+            each.join()
+        assert not server.socket.exists()
+        with pytest.raises(httpx.ConnectError), server.client() as client:
+            client.get("/health")
+    with sync.Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        assert [id for id in acknowledged if memory.get(id) is None] == []
+        assert memory.doctor().ok
+
+
+def test_a_kill_loses_no_acknowledged_write_through_any_door(tmp_path: Path) -> None:
+    for most in (5, 12, 30):
+        acknowledged: list[str] = []
+        with served(tmp_path) as server:
+            asyncio.run(_write_until_killed(server, acknowledged, most=most))
+            assert server.process.wait(timeout=30) == -signal.SIGKILL
+        with sync.Memory.open(tmp_path / "me.db", embedder=None) as memory:
+            assert len(acknowledged) >= most
+            assert all(memory.get(id).id == id for id in acknowledged)
+            assert memory.doctor().ok
+
+
+async def _write_until_killed(server: Served, acknowledged: list[str], *, most: int) -> None:
+    """Writes and searches side by side; the server dies between them once so many writes are acknowledged."""
+
+    async def asks(client: httpx.AsyncClient) -> None:
+        await client.post("/v1/search", json={"text": "what was said?"})
+
+    async def rest(client: httpx.AsyncClient) -> str:
+        return str((await client.post("/v1/add", json={"text": "said over REST"})).json())
+
+    async def rpc(client: httpx.AsyncClient) -> str:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "memory.add", "params": {"content": f"Fact {os.urandom(8).hex()}"}}
+        return str((await client.post("/rpc", json=call)).json()["result"]["id"])
+
+    async def work(way: Any) -> None:
+        async with httpx.AsyncClient(base_url=server.url, headers=server.headers, timeout=30) as client:
+            while True:
+                try:
+                    if (id := await way(client)) is not None:
+                        acknowledged.append(id)
+                except httpx.HTTPError:
+                    return
+
+    workers = [asyncio.ensure_future(work(way)) for way in (rest, rpc, asks, rest, rpc, asks)]
+    while len(acknowledged) < most:
+        await asyncio.sleep(0.003)
+        assert not any(each.done() for each in workers)
+    os.kill(server.process.pid, signal.SIGKILL)
+    await asyncio.gather(*workers)
+
+
+def test_what_cannot_be_had_is_said(cli: Cli, tmp_path: Path, server: Served) -> None:
+    port = server.url.rpartition(":")[2]
+    taken = cli.process("serve", "--port", port)
+    assert taken.status == 6
+    assert "cannot be had" in taken.err
+    busy = cli.process("serve", "--port", "-1", "--socket", str(server.socket))
+    assert busy.status == 4
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    assert cli.process("serve", "--port", "-1", "--socket", str(tmp_path / "file")).status == 4
+    assert cli.process("serve", "--port", "-1").status == 2
+    assert cli.process("serve", "--port", "70000").status == 2
+    assert cli.process("serve", "--store", ":memory:", "--port", "0").status == 2
+
+
+def test_tokens_are_added_listed_and_revoked_on_the_command_line(cli: Cli) -> None:
+    made = cli("token", "add", "phone", "--owner", "ann", "--access", "read", "--json").json
+    assert made["token"].startswith("ric_")
+    assert {name: made[name] for name in ("name", "owner", "access", "trust")} == {
+        "name": "phone",
+        "owner": "ann",
+        "access": ["read"],
+        "trust": "user",
+    }
+    listed = cli("token", "list", "--json").json
+    assert [each["name"] for each in listed] == ["phone"]
+    assert "token" not in listed[0] and "digest" not in listed[0]
+    assert cli("token", "add", "phone").status == 4
+    assert cli("token", "add", "x", "--access", "everything").status == 2
+    assert cli("token", "revoke", "phone").status == 0
+    assert cli("token", "revoke", "phone").status == 3
+    assert cli("token", "add").status == 2

@@ -1,0 +1,88 @@
+"""timeline, explain, undo and --as-of, as they are typed."""
+
+from __future__ import annotations
+
+from tests.interfaces.conftest import Cli
+
+
+def remembered(cli: Cli, *arguments: str) -> str:
+    return str(cli("remember", *arguments, "--json").json["id"])
+
+
+def test_undo_takes_a_change_back_and_says_how_to_have_it_again(cli: Cli) -> None:
+    node = remembered(cli, "Anna likes tea", "--about", "Anna")
+    cli("forget", node)
+    done = cli("undo", "2")
+    assert done.status == 0
+    assert "Undone: change 2" in done.out
+    assert "ricordo undo 3" in done.out
+    assert cli("list", "--json").json["nodes"][0]["id"] == node
+    refused = cli("undo", "2", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (4, "conflict")
+    assert cli("undo", "99", "--json").status == 3
+
+
+def test_undo_with_what_builds_on_it(cli: Cli) -> None:
+    remembered(cli, "Anna likes tea", "--about", "Anna")
+    remembered(cli, "Anna sold the boat", "--about", "Anna")
+    refused = cli("undo", "1")
+    assert refused.status == 4
+    assert "2 built on it" in refused.err
+    assert "--with-later" in refused.err
+    assert cli("undo", "1", "--with-later", "--json").json["reason"] == "undo of 1 and what builds on it"
+    assert cli("list", "--json").json["nodes"] == []
+
+
+def test_the_past_by_time_and_by_number(cli: Cli) -> None:
+    node = remembered(cli, "Anna likes tea", "--about", "Anna")
+    cli("forget", node)
+    for verb in (
+        ("list",),
+        ("search", "tea"),
+        ("context", "tea"),
+        ("timeline",),
+        ("show", node),
+        ("history", node[-8:]),
+    ):
+        assert "Anna likes tea" in cli(*verb, "--as-of", "1").out, verb
+    assert cli("list", "--as-of", "2", "--json").json["nodes"] == []
+    assert cli("list", "--as-of", "#1", "--json").json["nodes"][0]["id"] == node
+    assert cli("list", "--as-of", "1999", "--json").json["nodes"] == []
+    assert cli("list", "--as-of", "some day", "--json").status == 2
+
+
+def test_a_timeline_is_told_by_day_and_conversation(cli: Cli) -> None:
+    cli("add", "We set out", "--at", "2026-02-03T06:00Z", "--session", "hike", "--speaker", "Ann")
+    cli("add", "We arrived", "--at", "2026-02-04T18:00Z", "--session", "hike", "--speaker", "Bob")
+    remembered(cli, "The hut has no stove", "--about", "the hut")
+    lines = [line.rstrip() for line in cli("timeline").out.splitlines()]
+    assert lines[0] == "Tuesday, 2026-02-03"
+    assert lines[1] == "  conversation hike"
+    assert lines[2].startswith("  06:00 ")
+    assert lines[2].endswith("Ann: We set out")
+    assert lines[3] == "Wednesday, 2026-02-04"
+    assert "The hut has no stove (about the hut)" in lines[-1]
+    assert [event["content"] for event in cli("timeline", "--limit", "1", "--json").json["events"]] == [
+        "The hut has no stove"
+    ]
+    assert "Nothing happened" in cli("timeline", "--after", "2030-01-01").out
+
+
+def test_explain_tells_where_a_memory_came_from(cli: Cli) -> None:
+    node = remembered(cli, "Anna likes tea", "--about", "Anna")
+    told = cli("explain", node[-8:]).out
+    for part in ("change 1", "remember by me", "Anna", "still held", "further down in answers"):
+        assert part in told
+    why = cli("explain", node, "--json").json
+    assert (why["made"]["seq"], why["fading"], why["superseded_by"]) == (1, "sinks", [])
+    assert cli("explain", "nothing").status == 3
+
+
+def test_history_tells_each_change_and_what_it_altered(cli: Cli) -> None:
+    node = remembered(cli, "Anna likes tea")
+    cli("forget", node, "--reason", "she does not")
+    lines = cli("history", node).out.splitlines()
+    assert lines[0].split() == ["change", "when", "by", "what", "memory"]
+    assert lines[1].startswith("1 ")
+    assert "she does not" in lines[2]
+    assert "closed reason: none → forgotten" in lines[2]

@@ -1,0 +1,331 @@
+"""Every verb: what it does, and that `--json` prints one document and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.interfaces.conftest import Cli
+
+from ricordo.storage.sqlite.connection import connect
+
+
+def remembered(cli: Cli, *arguments: str) -> str:
+    return str(cli("remember", *arguments, "--json").json["id"])
+
+
+def test_remember_keeps_every_field(cli: Cli) -> None:
+    node = cli(
+        "remember",
+        "Anna's birthday is in May",
+        "--about",
+        "Anna",
+        "--about",
+        "Bob",
+        "--tag",
+        "dates",
+        "--category",
+        "identity",
+        "--expires",
+        "2030-01-01",
+        "--confidence",
+        "0.8",
+        "--valid-from",
+        "2020-01-01",
+        "--id",
+        "mine",
+        "--json",
+    ).json
+    assert (node["id"], node["about"], node["tags"], node["category"]) == (
+        "mine",
+        ["Anna", "Bob"],
+        ["dates"],
+        "identity",
+    )
+    assert (node["confidence"], node["expires_at"], node["valid_from"]) == (
+        0.8,
+        "2030-01-01T00:00:00Z",
+        "2020-01-01T00:00:00Z",
+    )
+    assert node["origin"] == "cli"
+    assert "key" not in node
+
+
+def test_add_records_a_message_and_takes_it_from_standard_input(cli: Cli) -> None:
+    node = cli(
+        "add",
+        "hello there",
+        "--speaker",
+        "Ann",
+        "--role",
+        "assistant",
+        "--session",
+        "s1",
+        "--at",
+        "2026-02-03",
+        "--json",
+    ).json
+    assert (node["speaker"], node["role"], node["session"]) == ("Ann", "assistant", "s1")
+    assert node["event_time"] == "2026-02-03T00:00:00Z"
+    piped = cli.process("add", "-", "--json", stdin="from a pipe, ёлки\n".encode())
+    assert piped.json["content"] == "from a pipe, ёлки"
+
+
+def test_the_options_of_every_command_stand_before_or_after_the_verb(cli: Cli) -> None:
+    cli("--owner", "ann", "remember", "I like tea")
+    assert (
+        cli("list", "--owner", "ann", "--json").json["nodes"]
+        == cli("--json", "--owner", "ann", "list").json["nodes"]
+        != []
+    )
+    assert cli("list", "--json").json["nodes"] == []
+    assert cli("--owner", "bob", "list", "--owner", "ann", "--json").json["nodes"] != []
+
+
+def test_search_takes_every_condition(cli: Cli) -> None:
+    tea = remembered(cli, "Anna drinks tea", "--about", "Anna", "--tag", "drinks", "--category", "preference")
+    remembered(cli, "Bob drinks coffee", "--category", "knowledge")
+    for condition in (
+        ("--entity", "Anna"),
+        ("--tag", "drinks"),
+        ("--category", "preference"),
+        ("--type", "semantic", "--limit", "1"),
+        ("--after", "2020-01-01", "--limit", "1"),
+        ("--before", "2099-01-01", "--limit", "1"),
+    ):
+        assert [hit["id"] for hit in cli("search", "Anna tea", *condition, "--json").json["hits"]] == [tea]
+    assert cli("search", "tea", "--where", "task=7", "--json").json["hits"] == []
+    assert cli("search", "tea", "--archived", "--json").json["hits"] == []
+    assert cli("search", "tea", "--session", "s1", "--json").json["hits"] == []
+    assert "trace" in cli("search", "tea", "--json").json
+    assert cli("search", "tea", "--json").json["trace"] is None
+
+
+def test_query_finds_by_words_alone(cli: Cli) -> None:
+    tea = remembered(cli, "Anna drinks tea")
+    found = cli("query", "tea", "--json").json
+    assert [hit["id"] for hit in found["hits"]] == [tea]
+    assert {share["strategy"] for share in found["hits"][0]["why"]} <= {"words", "recency"}
+
+
+def test_context_prints_the_block_or_null(cli: Cli) -> None:
+    nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": []}
+    assert cli("context", "what does Anna drink?", "--json").json == nothing
+    remembered(cli, "Anna drinks green tea")
+    assert (
+        "Anna drinks green tea" in cli("context", "what does Anna drink?", "--budget", "200", "--json").json["context"]
+    )
+    assert cli("context", "what does Anna drink?").out.startswith("<recalled-memory>")
+
+
+def test_list_goes_on_from_its_cursor(cli: Cli) -> None:
+    cli.fill(5)
+    first = cli("list", "--limit", "3", "--json").json
+    second = cli("list", "--limit", "3", "--cursor", first["cursor"], "--json").json
+    contents = [node["content"] for page in (first, second) for node in page["nodes"]]
+    assert [content[:13] for content in contents] == [f"turn number {number}" for number in (4, 3, 2, 1, 0)]
+    assert second["cursor"] is None
+
+
+def test_a_memory_is_shown_by_its_id_or_the_end_of_it(cli: Cli) -> None:
+    node_id = remembered(cli, "Anna drinks tea", "--about", "Anna")
+    assert cli("show", node_id, "--json").json["content"] == "Anna drinks tea"
+    assert cli("show", node_id[-8:], "--json").json["id"] == node_id
+    shown = cli("show", node_id).out
+    assert node_id in shown
+    assert node_id[-8:] in cli("list").out
+
+
+def test_an_end_that_several_ids_share_is_refused(cli: Cli) -> None:
+    for name in ("one-00000000", "two-00000000"):
+        remembered(cli, f"called {name}", "--id", name)
+    refused = cli("show", "00000000")
+    assert refused.status == 2
+    assert "one-00000000" in refused.err
+
+
+def test_forgetting_is_seen_in_history_and_log_and_taken_back(cli: Cli) -> None:
+    node_id = remembered(cli, "Anna drinks tea")
+    gone = cli("forget", node_id[-8:], "--reason", "she stopped", "--json").json
+    assert (gone["id"], gone["closed_reason"]) == (node_id, "forgotten")
+    assert cli("search", "tea", "--json").json["hits"] == []
+    assert [hit["id"] for hit in cli("search", "tea", "--archived", "--json").json["hits"]] == [node_id]
+    assert cli("log", "--json").json["commits"][0]["reason"] == "she stopped"
+    assert [version["closed_reason"] for version in cli("history", node_id, "--json").json["versions"]] == [
+        None,
+        "forgotten",
+    ]
+    assert cli("restore", node_id[-8:], "--json").json["closed_at"] is None
+    assert cli("search", "tea", "--json").json["hits"] != []
+    for arguments in (("forget", node_id), ("history", node_id), ("restore", node_id), ("log",)):
+        assert cli(*arguments).status == 0
+
+
+def test_an_entity_is_known_by_its_other_names(cli: Cli) -> None:
+    added = cli("entity-add", "Anna Petrova", "--alias", "Anya", "--relation", "sister", "--json").json
+    assert (added["name"], added["type"], added["relation"]) == ("Anna Petrova", "person", "sister")
+    node_id = remembered(cli, "She likes tea", "--about", "Anya")
+    assert cli("show", node_id, "--json").json["about"] == ["Anna Petrova"]
+    assert cli("entity-add", "Anna Petrova").status == 4
+
+
+def test_people_are_listed_told_of_related_merged_and_split(cli: Cli) -> None:
+    assert "Nobody is known" in cli("people").out
+    cli("entity-add", "Sarah", "--relation", "wife", "--protected")
+    cli("entity-add", "Acme", "--type", "organization")
+    vet = remembered(cli, "Sally is a vet", "--about", "Sally")
+    related = cli("relate", "Acme", "employer", "--source", "Sarah", "--valid-from", "2024-01-01", "--json").json
+    assert [(each["predicate"], each["source_name"]) for each in related["relations"]] == [("employer", "Sarah")]
+    assert [each["name"] for each in cli("people", "--json").json["people"]] == ["Sally", "Sarah"]
+    assert cli("merge", "Sarah", "Sally", "--json").json["aliases"] == ["Sally"]
+    card = cli("entity", "моя жена").out
+    for told in ("Sarah", "wife", "Sally is a vet", "Acme is the employer of Sarah (2024-01-01–)", "protected", "once"):
+        assert told in card
+    assert "Sally" in cli("people").out
+    parted = cli("split", "Sarah", "Sally", "--json").json
+    assert (parted["kept"]["name"], parted["other"]["name"]) == ("Sarah", "Sally")
+    assert [fact["id"] for fact in cli("entity", "Sally", "--json").json["facts"]] == [vet]
+    assert cli("entity", "Nobody").status == 3
+    assert cli("merge", "Sarah", "Sarah").status == 4
+
+
+def test_off_the_record_nothing_is_kept_and_that_is_said(cli: Cli) -> None:
+    assert cli("off-record", "--json").json == {"session": None, "on_record": False}
+    assert cli("remember", "secret", "--json").json == {"id": None, "kept": False}
+    assert "Not kept" in cli("add", "secret").out
+    assert cli("on-record", "--json").json == {"session": None, "on_record": True}
+    assert cli("add", "no secret").status == 0
+    assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["no secret"]
+
+
+def test_a_session_ends_once_something_was_said_in_it(cli: Cli) -> None:
+    assert cli("end-session", "s1").status == 3
+    cli("add", "hello", "--session", "s1")
+    assert cli("end-session", "s1", "--json").json == {"session": "s1", "ended": True}
+
+
+def test_a_credential_is_left_out_and_that_is_said(cli: Cli) -> None:
+    kept = cli("remember", "my password is: hunter2-Xy77-qq", "--json")
+    assert "hunter2" not in kept.out
+    assert "credential" in kept.err
+
+
+def test_stats_count_what_there_is(cli: Cli) -> None:
+    cli.fill(12)
+    figures = cli("stats", "--json").json
+    assert (figures["nodes"], figures["sessions"], figures["embedding_missing"]) == ({"episodic": 12}, 2, 0)
+    assert str(cli.store) in "".join(cli("stats").out.split()), "in as many lines as it takes"
+
+
+def test_importing_twice_adds_nothing(cli: Cli) -> None:
+    path = cli.fill(12)
+    again = cli("import", str(path), "--json").json
+    assert (again["read"], again["added"], again["known"]) == (12, 0, 12)
+    assert "0 messages added, 12 known already" in cli("import", str(path)).out
+
+
+def test_a_dry_run_records_nothing_and_names_what_it_could_not_use(cli: Cli) -> None:
+    path = cli.folder / "some.jsonl"
+    path.write_text('{"text": "hello"}\nnot json\n{"role": "alien", "text": "x"}\n')
+    report = cli("import", str(path), "--dry-run", "--json").json
+    assert (report["read"], report["added"], report["refused_count"]) == (1, 0, 2)
+    assert not cli.store.exists()
+    shown = cli("import", str(path), "--dry-run").out
+    assert "1 message would be added" in shown
+    assert "line 2" in shown
+    assert "alien" in shown
+
+
+def test_a_file_of_the_locomo_form_is_told_by_itself(cli: Cli) -> None:
+    path = cli.folder / "small.jsonl"
+    turn = {
+        "kind": "turn",
+        "conv": "c1",
+        "session": 1,
+        "id": "D1:1",
+        "date": "1:56 pm on 8 May, 2023",
+        "speaker": "Caro",
+    }
+    rows = [
+        {**turn, "text": "I went to a support group"},
+        {**turn, "id": "D1:2", "speaker": "Mel", "text": "Look!", "caption": "a lake"},
+        {"kind": "query", "conv": "c1", "question": "where?"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert cli("import", str(path), "--json").json["added"] == 2
+    nodes = cli("list", "--json").json["nodes"]
+    assert [node["content"] for node in nodes] == ["Look! [shows a picture: a lake]", "I went to a support group"]
+    assert nodes[0]["event_time"] == "2023-05-08T13:56:00Z"
+    assert cli("import", str(path), "--format", "chat", "--dry-run", "--json").json["refused_count"] > 0
+
+
+def test_a_backup_is_a_store_and_nothing_is_overwritten(cli: Cli) -> None:
+    cli.fill(3)
+    copy = cli.folder / "copy.db"
+    made = cli("backup", str(copy), "--json").json
+    assert (made["path"], made["bytes"]) == (str(copy), copy.stat().st_size)
+    assert len(cli("list", "--store", str(copy), "--json").json["nodes"]) == 3
+    assert cli("backup", str(copy)).status == 2
+
+
+def test_a_backup_is_tried_and_brought_back_by_hand(cli: Cli) -> None:
+    cli.fill(3)
+    copy = cli.folder / "copy.db"
+    made = cli("backup", str(copy), "--verify", "--json").json
+    assert (made["ok"], made["manifest"]["rows"]["nodes"]) == (True, 3)
+    cli("remember", "written since")
+    assert cli("restore-backup", str(copy)).status == 2
+    done = cli("restore-backup", str(copy), "--replace", "--json").json
+    assert Path(done["kept"]).exists()
+    assert len(cli("list", "--json").json["nodes"]) == 3
+    assert "kept as" in cli("restore-backup", str(copy), "--replace").out
+    assert "This backup is sound." in cli("verify-backup", str(copy)).out
+    copy.write_bytes(copy.read_bytes()[:-1] + b"x")
+    assert cli("verify-backup", str(copy), "--json").status == 7
+    assert cli("verify-backup", str(cli.folder / "nothing.db")).status == 3
+
+
+def test_doctor_finds_a_sound_store_well_and_a_damaged_one_not(cli: Cli) -> None:
+    cli.fill(3)
+    report = cli("doctor", "--json")
+    assert (report.status, report.json["ok"]) == (0, True)
+    assert "All is well" in cli("doctor").out
+    damage(cli.store)
+    report = cli("doctor", "--json")
+    assert (report.status, report.json["ok"]) == (7, False)
+    assert "NOT WELL" in cli("doctor").out
+
+
+def damage(store: Path) -> None:
+    """Change a text behind the store's back."""
+    connection = connect(store, patience_s=5)
+    connection.execute("UPDATE nodes SET content = 'turned' WHERE key = 1")
+    connection.close()
+
+
+@pytest.mark.parametrize("verb", ["doctor", "backup"])
+def test_a_check_or_a_copy_of_nothing_is_no_success(cli: Cli, verb: str) -> None:
+    assert cli(verb, *([str(cli.folder / "copy.db")] if verb == "backup" else [])).status == 3
+    assert not cli.store.exists()
+
+
+def test_everything_leaves_and_comes_back(cli: Cli) -> None:
+    cli.fill(12)
+    cli("remember", "Tea is best at four")
+    out = cli.folder / "all.jsonl"
+    report = cli("export", str(out), "--json").json
+    assert (report["format"], report["facts"], report["messages"], report["path"]) == ("jsonl", 1, 12, str(out))
+    cli.store = cli.folder / "other.db"
+    assert cli("import", str(out), "--json").json["added"] == 13
+    assert "0 memories added, 13 known already" in cli("import", str(out)).out
+    assert "exists already" in cli("export", str(out)).err
+    shown = cli("export", str(cli.folder / "notes.md"), "--format", "markdown").out
+    assert "1  facts" in shown
+    assert "Tea is best at four" in (cli.folder / "notes.md").read_text("utf-8")
+
+
+def test_an_export_of_nothing_is_refused(cli: Cli) -> None:
+    failed = cli("export", str(cli.folder / "all.jsonl"))
+    assert failed.status == 3
+    assert not (cli.folder / "all.jsonl").exists()

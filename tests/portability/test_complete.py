@@ -1,0 +1,206 @@
+"""Everything that is taken along comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import InvalidError, Memory
+from ricordo.portability.exporters.complete import VERSION
+from ricordo.storage.sqlite.schema import migrations
+from tests.portability.conftest import FILES, opened, told
+from tests.portability.test_leaving import CANARIES, canaries, filled
+from tests.storage.folders import everything_of
+
+KINDS = ["file", "folder"]
+
+
+def place(folder: Path, kind: str, name: str) -> Path:
+    return folder / f"{name}.db" if kind == "file" else folder / name
+
+
+def index(path: Path) -> Path:
+    return path / "index.db" if path.is_dir() else path
+
+
+def opened_at(path: Path, kind: str, **options: Any) -> Memory:
+    if kind == "folder":
+        path.mkdir(exist_ok=True)
+    return opened(path, embedder="hashing", **options)
+
+
+async def lived(memory: Memory) -> None:
+    """A store in which everything has happened once."""
+    await filled(memory)
+    await canaries(memory, "quokka")
+    erased = await memory.remember("Nobody shall ever read this", about=["Sarah"])
+    await memory.erase(id=erased.id)
+    facts = (await memory.list(limit=100)).nodes
+    await memory.correct(facts[0].id, "a better version")
+    await memory.update(facts[1].id, tags=["new"])
+    await memory.demote(facts[2].id)
+    for item in [each for each in await memory.review() if each.kind in ("conflict", "several", "replaced")][:1]:
+        await memory.resolve(item, decision="keep both")
+    await memory.add_entity("Sasha")
+    await memory.add_entity("Alexander")
+    await memory.merge("Alexander", "Sasha")
+    await memory.undo((await memory.log())[0].seq)
+    for fact in facts[3:5]:
+        await memory.reinforce(fact.id)
+    await memory.settle()
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("target", KINDS)
+async def test_an_export_makes_an_equal_store_of_an_empty_one(source: str, target: str, tmp_path: Path) -> None:
+    first, second = place(tmp_path, source, "first"), place(tmp_path, target, "second")
+    async with opened_at(first, source) as memory:
+        await lived(memory)
+        report = await memory.export(tmp_path / "all.jsonl")
+        whole, log = await told(memory), await memory.log()
+        history = [await memory.history(node.id) for node in (await memory.list(limit=100)).nodes]
+    async with opened_at(second, target) as other:
+        back = await other.import_(tmp_path / "all.jsonl")
+        assert (back.format, back.refused_count, back.facts + back.messages) == ("jsonl", 0, back.added)
+        assert report.facts + report.messages + report.closed == back.read == back.added
+        assert (await told(other), await other.log()) == (whole, log)
+        assert [await other.history(node.id) for node in (await other.list(limit=100)).nodes] == history
+        assert (await other.doctor()).ok
+        assert (await other.stats()).embedding_missing == 0
+    assert everything_of(index(second)) == everything_of(index(first))
+    async with opened_at(second, target) as other:
+        again = await other.import_(tmp_path / "all.jsonl")
+        assert (again.added, again.people, again.relations, again.links) == (0, 0, 0, 0)
+        await other.undo((await other.log())[0].seq)
+        assert (await other.search("Sarah likes")).hits
+        await other.export(tmp_path / "again.jsonl")
+
+
+async def test_an_export_of_one_owner_among_others_is_sound_alone(tmp_path: Path) -> None:
+    for owner, word in (("ann", "zanzibar"), ("bob", "quokka"), ("ann", "xylophone")):
+        async with opened(tmp_path / "me.db", owner=owner, embedder="hashing") as memory:
+            await canaries(memory, word)
+    async with opened(tmp_path / "me.db", owner="ann", embedder="hashing") as ann:
+        await ann.export(tmp_path / "ann.jsonl")
+        whole, changes = await told(ann), await ann.log()
+    async with opened(tmp_path / "hers.db", owner="ann", embedder="hashing") as alone:
+        assert (await alone.import_(tmp_path / "ann.jsonl")).refused_count == 0
+        assert await told(alone) == whole
+        assert [(each.seq, each.reason) for each in await alone.log()] == [(each.seq, each.reason) for each in changes]
+        doctor = await alone.doctor()
+        assert doctor.ok, doctor
+        await alone.undo(changes[0].seq)
+    content = (tmp_path / "hers.db").read_bytes() + (tmp_path / "ann.jsonl").read_bytes()
+    assert b"quokka" not in content
+    assert CANARIES[1] == "quokka"
+
+
+async def test_into_a_store_that_holds_something_come_the_memories(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db") as memory:
+        await lived(memory)
+        await memory.export(tmp_path / "all.jsonl")
+        whole, archive = await told(memory), await told(memory, archived=True)
+    async with opened(tmp_path / "b.db") as other:
+        await other.remember("I was here before")
+        tried = await other.import_(tmp_path / "all.jsonl", dry_run=True)
+        report = await other.import_(tmp_path / "all.jsonl")
+        assert (tried.read, tried.added) == (report.read, 0)
+        here = [row for row in await told(other) if row[0] != "I was here before"]
+        assert here == whole
+        assert [row[0] for row in await told(other, archived=True)] == [row[0] for row in archive]
+        assert (await other.import_(tmp_path / "all.jsonl")).added == 0
+        assert (await other.entity("my wife")).name == "Person quokka"
+
+
+async def test_another_owner_gets_the_memories_as_their_own(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db", owner="ann") as ann:
+        await lived(ann)
+        await ann.export(tmp_path / "ann.jsonl")
+        count = len(await told(ann))
+        async with ann.scoped(type(ann.scope)(owner="bob")) as bob:
+            await bob.import_(tmp_path / "ann.jsonl")
+            assert len(await told(bob)) == count
+            assert {node.owner for node in (await bob.list(limit=100)).nodes} == {"bob"}
+            assert (await bob.import_(tmp_path / "ann.jsonl")).added == 0
+        assert len(await told(ann)) == count
+
+
+async def test_a_line_that_was_altered_costs_the_history_and_not_the_memory(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db") as memory:
+        await memory.remember("The cat is called Miso")
+        await memory.export(tmp_path / "all.jsonl")
+    text = (tmp_path / "all.jsonl").read_text("utf-8").replace("Miso", "Kimchi")
+    (tmp_path / "all.jsonl").write_text(text, "utf-8")
+    async with opened(tmp_path / "b.db") as other:
+        await other.import_(tmp_path / "all.jsonl")
+        assert [node.content for node in (await other.list()).nodes] == ["The cat is called Kimchi"]
+        assert (await other.doctor()).ok
+
+
+async def test_a_credential_that_was_put_into_an_export_is_redacted(tmp_path: Path) -> None:
+    from ricordo import Settings
+
+    options: dict[str, Any] = {"embedder": None, "settings": Settings(secrets="keep")}
+    async with Memory.open(tmp_path / "a.db", **options) as memory:
+        await memory.remember("the wifi password is hunter2-Tr0ub4dor&3, on the fridge")
+        await memory.export(tmp_path / "all.jsonl")
+    async with opened(tmp_path / "b.db") as other:
+        await other.import_(tmp_path / "all.jsonl")
+        assert "Tr0ub4dor" not in (await other.list()).nodes[0].content
+    assert b"Tr0ub4dor" not in (tmp_path / "b.db").read_bytes()
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.99])
+async def test_an_export_that_is_cut_off_is_refused_whole(cut: float, tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db") as memory:
+        await lived(memory)
+        await memory.export(tmp_path / "all.jsonl")
+    content = (tmp_path / "all.jsonl").read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(content[: int(len(content) * cut)])
+    async with opened(tmp_path / "b.db") as other:
+        with pytest.raises(InvalidError, match=r"cut off|damaged"):
+            await other.import_(tmp_path / "cut.jsonl")
+        assert await told(other) == []
+        assert await other.log() == []
+
+
+async def test_an_export_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db") as memory:
+        await memory.remember("something")
+        await memory.export(tmp_path / "all.jsonl")
+        head, rest = (tmp_path / "all.jsonl").read_text("utf-8").split("\n", 1)
+        for change in ({"version": 2}, {"schema": 99}):
+            (tmp_path / "new.jsonl").write_text(json.dumps({**json.loads(head), **change}) + "\n" + rest)
+            with pytest.raises(InvalidError, match="later version"):
+                await memory.import_(tmp_path / "new.jsonl")
+
+
+EARLIER = sorted((FILES.parent / "stores").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
+async def test_exports_of_earlier_versions_come_back(path: Path, tmp_path: Path) -> None:
+    """Each file was written by tools/make_fixture_export.py of its time."""
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(path)
+        assert (report.format, report.refused_count) == ("jsonl", 0)
+        assert {row[0] for row in await told(memory)} == {
+            "Rex hates the vacuum cleaner",
+            "Noted.",
+            "Sarah likes sencha",
+            "Anna lives in Berlin",
+        }
+        assert {row[0] for row in await told(memory, archived=True)} == {
+            "Sarah likes oolong",
+            "Anna lives in Rome",
+            "This was wrong",
+        }
+        assert (await memory.entity("my wife")).aliases == ("Sally",)
+        assert (await memory.doctor()).ok
+
+
+def test_there_is_an_export_of_the_present_version() -> None:
+    assert f"export_v{VERSION}_schema_{migrations()[-1].version}" in {path.stem for path in EARLIER}

@@ -1,0 +1,175 @@
+"""Files that are broken, hostile or of another kind: a clear error that names the place, and nothing half done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ricordo import InvalidError, Memory
+from ricordo.portability import sources
+from tests.portability.conftest import FILES, opened
+
+BOM = b"\xef\xbb\xbf"
+
+
+async def refused(memory: Memory, path: Path, *, format: str | None = None) -> InvalidError:
+    """The error of an import, after which nothing is there."""
+    with pytest.raises(InvalidError) as caught:
+        await memory.import_(path, format=format)
+    assert (await memory.list(type="any")).nodes == ()
+    assert await memory.log() == []
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("- Käse\n".encode("utf-16"), "UTF-16"),
+        (b"- fine\n- K\xe4se\n", "line 2: byte 0xe4 is not UTF-8"),
+        (b"- fine\n\x00\x01\x02", "line 2: it is no text"),
+        (b"plain words and nothing else", "no format that is known"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"", "no format that is known"),
+    ],
+)
+async def test_what_is_no_text_of_a_known_form_is_refused(content: bytes, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.txt"
+    path.write_bytes(content)
+    async with opened(tmp_path / "me.db") as memory:
+        assert told in str(await refused(memory, path))
+
+
+async def test_a_byte_order_mark_before_utf8_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_bytes(BOM + b'{"text": "hello"}\n')
+    async with opened(tmp_path / "me.db") as memory:
+        assert (await memory.import_(path)).added == 1
+
+
+async def test_one_bad_line_is_told_and_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 1_000)
+    path = tmp_path / "chat.jsonl"
+    lines = ['{"text": "one"}', "not json", '{"text": "' + "x" * 2_000 + '"}', '{"text": "two", "n": ' + "[" * 50_000]
+    path.write_text("\n".join([*lines, '{"text": "three", "time": 1e300}', '{"text": "\\ud800"}', '{"text": "four"}']))
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(path)
+        assert (report.added, report.refused_count) == (2, 5)
+        told = " ".join(report.refused)
+        for part in ("line 2: not JSON", "line 3: longer", "line 4: ", "line 5: ", "line 6: "):
+            assert part in told
+
+
+async def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (tmp_path / "secret.md").write_text("- the canary sings at dawn\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/more.md").write_text("- the second canary\n")
+    (folder / "MEMORY.md").write_text("- an ordinary fact\n")
+    (folder / "leak.md").symlink_to(tmp_path / "secret.md")
+    (folder / "deep").symlink_to(tmp_path / "elsewhere")
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(folder)
+        assert [node.content for node in (await memory.list()).nodes] == ["an ordinary fact"]
+        assert {each.split(":")[0] for each in report.refused} == {"leak.md", "deep"}
+
+
+def packed(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+async def test_a_zip_that_unpacks_to_far_too_much_is_refused(tmp_path: Path) -> None:
+    path = packed(tmp_path / "bomb.zip", **{"conversations.json": b"[" + b" " * 60_000_000 + b"]"})
+    async with opened(tmp_path / "me.db") as memory:
+        assert "unpacks to far too much" in str(await refused(memory, path))
+
+
+async def test_names_that_lead_out_of_a_zip_are_not_read(tmp_path: Path) -> None:
+    chats = (FILES / "claude/conversations.json").read_bytes()
+    names = ("../conversations.json", "/conversations.json", "c:\\conversations.json")
+    path = packed(tmp_path / "a.zip", **dict.fromkeys(names, chats))
+    async with opened(tmp_path / "me.db") as memory:
+        await refused(memory, path)
+    both = packed(tmp_path / "b.zip", **{"../conversations.json": b"[]", "in/conversations.json": chats})
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(both)
+        assert (report.added, len(report.refused)) == (2, 1)
+        assert "leads out of the archive" in report.refused[0]
+
+
+async def test_a_broken_zip_and_a_damaged_database_are_told_of(tmp_path: Path) -> None:
+    whole = packed(tmp_path / "a.zip", **{"conversations.json": (FILES / "claude/conversations.json").read_bytes()})
+    content = bytearray(whole.read_bytes())
+    content[60:80] = b"\xff" * 20
+    (tmp_path / "torn.zip").write_bytes(bytes(content))
+    (tmp_path / "torn.db").write_bytes(b"SQLite format 3\0" + b"\x10\x00\x01\x01\x00\x40\x20\x20" + b"\x07" * 4_000)
+    async with opened(tmp_path / "me.db") as memory:
+        assert "unpacked" in str(await refused(memory, tmp_path / "torn.zip"))
+        await refused(memory, tmp_path / "torn.db")
+
+
+async def test_what_is_no_file_and_the_store_itself_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    async with opened(tmp_path / "me.db") as memory:
+        assert "neither a file nor a folder" in str(await refused(memory, tmp_path / "pipe"))
+        assert "own store" in str(await refused(memory, tmp_path / "me.db"))
+        assert "part of a database" in str(await refused(memory, tmp_path / "me.db-wal"))
+        assert "cannot be read" in str(await refused(memory, tmp_path / "nowhere"))
+        assert "choose one of" in str(await refused(memory, FILES / "chat.jsonl", format="telepathy"))
+
+
+async def test_another_ricordo_store_is_known_and_the_way_is_told(tmp_path: Path) -> None:
+    async with opened(tmp_path / "other.db") as other, opened(tmp_path / "me.db") as memory:
+        await other.remember("something")
+        error = await refused(memory, tmp_path / "other.db")
+        assert "is a Ricordo store" in str(error)
+        assert "export" in error.hint
+        await other.remember("locks are as they were")
+
+
+async def test_a_ring_of_parents_ends(tmp_path: Path) -> None:
+    said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hello"]}, "create_time": 1.7e9}
+    ring = {
+        name: {"id": name, "parent": other, "children": [other], "message": {**said, "id": name}}
+        for name, other in (("a", "b"), ("b", "a"))
+    }
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"id": "c", "mapping": ring, "current_node": "a"}]))
+    async with opened(tmp_path / "me.db") as memory:
+        assert (await memory.import_(path)).added == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"in":"sessions"', '"in":"sessions","session_id":{"a":[{}]}'),
+        ('{"in":"memories"', '{"kind":"\\ud800","in":"memories"'),
+        ('"source":"user"', '"source":"a bird"'),
+        ('"commit":1', '"commit":[1]'),
+        ('"row":"1"', '"row":"99999999999999999999"'),
+    ],
+)
+async def test_an_export_that_says_what_cannot_be_is_refused_or_read_without_it(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+        await memory.add("hello", session="s")
+        await memory.export(tmp_path / "all.jsonl")
+    whole = (tmp_path / "all.jsonl").read_text()
+    assert old in whole
+    (tmp_path / "all.jsonl").write_text(whole.replace(old, new))
+    async with opened(tmp_path / "other.db") as other:
+        with contextlib.suppress(InvalidError):
+            await other.import_(tmp_path / "all.jsonl")
+        await other.remember("Boris plays chess")
+        assert "Boris plays chess" in {hit.content for hit in (await other.search("chess tea hello")).hits}

@@ -1,0 +1,72 @@
+"""Small stores for tests: nodes by the word, writes without ceremony, and a raw look inside."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import apsw
+
+from ricordo.ids import new_id
+from ricordo.model import Change, Closing, Node, Reason, Scope
+from ricordo.storage import Store
+from ricordo.storage.sqlite.connection import add_functions
+
+ME = Scope(owner="me")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WHY = Reason(actor="me", origin="test", reason="test")
+
+
+def fact(content: str, *, minutes: int = 0, **fields) -> Node:
+    """A fact of mine."""
+    at = NOON + timedelta(minutes=minutes)
+    given = {"id": new_id(0), "type": "semantic", "owner": "me", **fields}
+    return Node(content=content, event_time=at, created_at=at, valid_from=at, **given)
+
+
+def said(content: str, *, minutes: int = 0, session: str | None = None, **fields) -> Node:
+    """An episode of mine."""
+    return fact(content, minutes=minutes, session=session, type="episodic", role="user", **fields)
+
+
+def closing(node: Node) -> Closing:
+    return Closing(id=node.id, at=NOON, reason="forgotten")
+
+
+async def commit(store: Store, scope: Scope = ME, **change) -> None:
+    """One change, as one commit."""
+    await store.write(lambda _: (Change(**change), None), scope=scope, reason=WHY, at=NOON)
+
+
+def opened(path: Path, work, **options):
+    """Open a store, run `work(store)` (a coroutine function), close."""
+
+    async def main():
+        store = Store.open(path, **{"durability": "process", **options})
+        try:
+            return await work(store)
+        finally:
+            await asyncio.to_thread(store.close)
+
+    return asyncio.run(main())
+
+
+def raw(path: Path) -> apsw.Connection:
+    """A connection past all our manners, to look and to damage."""
+    connection = apsw.Connection(str(path))
+    add_functions(connection)
+    return connection
+
+
+def rows(path: Path, sql: str, values=None) -> list[tuple]:
+    connection = raw(path)
+    try:
+        return connection.execute(sql, values).fetchall()
+    finally:
+        connection.close()
+
+
+def failing(report) -> set[str]:
+    """The names of the checks of `doctor` that found something."""
+    return {finding.check for finding in report.findings if not finding.ok}

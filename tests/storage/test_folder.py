@@ -1,0 +1,315 @@
+"""A folder of plain files is the truth: the index can go, be damaged, be behind, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from base64 import b64encode
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from tests.crash import prefixes
+from tests.crash.embedders import Letters
+from tests.storage.folders import everything, lines, without_index
+from tests.storage.histories import OPTIONS, HandClock, History
+from tests.storage.making import failing, raw
+
+from ricordo import Memory, Scope
+from ricordo.storage import Store, faults
+from ricordo.storage.folder.layout import DERIVED, FORMS, KEPT, OWN
+from ricordo.storage.folder.lines import shapes_of
+from ricordo.storage.sqlite.table_sums import UNSEALED
+from ricordo.storage.sqlite.truth_tables import truth_of
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+@pytest.fixture(autouse=True)
+def no_hook():
+    yield
+    faults.install(None)
+
+
+def opened(folder: Path, clock: HandClock | None = None, **options):
+    return Memory.open(f"{folder}/", clock=clock or HandClock(), **{**OPTIONS, **options})
+
+
+async def texts(folder: Path) -> set[str]:
+    async with opened(folder, embedder=None) as memory:
+        return {node.content for node in (await memory.list(limit=100)).nodes}
+
+
+async def lived(folder: Path, *, seed: int, steps: int) -> list[str]:
+    clock = HandClock()
+    async with opened(folder, clock) as memory:
+        history = History(memory, clock, folder, seed=seed)
+        done = [await history.step() for _ in range(steps)]
+        await memory.settle(20)
+    return done
+
+
+def test_every_table_has_its_place_in_the_files_or_is_made_again(tmp_path):
+    Store.open(tmp_path / "m.db").close()
+    connection = raw(tmp_path / "m.db")
+    tables = {
+        name
+        for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        if not name.startswith(("sqlite_", "nodes_fts", "archive_fts"))
+    }
+    truth = set(truth_of(connection).tables)
+    assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/folder/layout.py"
+    assert tables - truth - KEPT.keys() - DERIVED - OWN == set(), (
+        "say in storage/folder/layout.py what becomes of these"
+    )
+    assert {*UNSEALED} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
+    shapes = shapes_of(connection)
+    fields = [(each.form.file, each.form.kind) for each in shapes.rows.values()]
+    assert len(set(fields)) == len(fields), "two tables share a file and a kind of line"
+    assert all(len({c.field for c in shape.columns}) == len(shape.columns) for shape in shapes.rows.values())
+    connection.close()
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_an_index_made_anew_is_equal(folder, seed):
+    await lived(folder, seed=seed, steps=40)
+    before = everything(folder)
+    assert before["vectors"]
+    without_index(folder)
+    async with opened(folder) as memory:
+        made = await memory.doctor()
+        await memory.settle(20)
+    assert everything(folder) == before
+    assert failing(made) == set()
+
+
+async def test_no_vector_is_computed_when_the_index_is_made_anew(folder):
+    class Counting:
+        name, dimension = "counting", 8
+        asked = 0
+
+        async def embed_batch(self, texts, *, kind="passage"):
+            Counting.asked += len(texts)
+            return [[1.0, *[0.0] * 7] for _ in texts]
+
+        async def embed(self, text, *, kind="passage"):
+            return [1.0, *[0.0] * 7]
+
+    async with opened(folder, embedder=Counting()) as memory:
+        for number in range(20):
+            await memory.add(f"message {number}")
+        await memory.settle(20)
+    asked = Counting.asked
+    assert asked >= 20
+    without_index(folder)
+    async with opened(folder, embedder=Counting()) as memory:
+        await memory.settle(20)
+        assert (await memory.stats()).embedded == 20
+    assert Counting.asked == asked
+
+
+async def test_vectors_of_words_are_there_again_when_the_index_is_made_anew(folder):
+    """Those an embedder gives with a memory's own, and nobody is told of lines that could not be used."""
+    async with opened(folder, embedder=Letters()) as memory:
+        for text in ("I like green tea", "рыба", "a", "O'Brien's boat!"):
+            await memory.add(text)
+        await memory.settle(20)
+    words = "SELECT node, pieces, hex(vectors) FROM word_vectors w JOIN embeddings e ON e.id = w.embedding ORDER BY 1"
+    before = raw(folder / "index.db").execute(words).fetchall()
+    assert before[0][1] == "I like green tea"
+    without_index(folder)
+    async with opened(folder, embedder=None) as memory:
+        assert raw(folder / "index.db").execute(words).fetchall() == before
+        assert [each for each in (await memory.doctor()).findings if not each.ok] == []
+
+
+async def test_vectors_that_went_do_not_come_back_when_the_index_is_made_anew(folder):
+    """Those of forgotten memories go with their model, and with their text, and nobody makes them again."""
+    async with opened(folder, embedder="hashing") as memory:
+        said = [await memory.add(f"message {number}") for number in range(20)]
+        fact = await memory.remember("Anna likes tea")
+        await memory.settle(20)
+        changed = await memory.update(fact.id, content="Anna likes coffee")
+        await memory.undo((await memory.history(changed.id))[-1].commit.seq)
+        for id_ in (*said[:5], fact.id):
+            await memory.forget(id_)
+    for embedder in (Letters(), "hashing"):
+        async with opened(folder, embedder=embedder) as memory:
+            await memory.settle(20)
+    before = everything(folder)
+    assert len(before["vectors"]) == 15
+    without_index(folder)
+    async with opened(folder, embedder="hashing") as memory:
+        await memory.settle(20)
+    assert everything(folder) == before
+
+
+async def test_what_is_off_the_record_stays_so_without_the_index(folder):
+    async with opened(folder) as memory:
+        await memory.off_record(session="private")
+    without_index(folder)
+    async with opened(folder) as memory:
+        await memory.add("between us", session="private")
+        assert (await memory.stats()).nodes == {}
+
+
+async def test_a_damaged_index_is_put_aside_and_made_anew(folder):
+    await lived(folder, seed=1, steps=20)
+    before = everything(folder)
+    (folder / "index.db").write_bytes(b"garbage" * 1_000)
+    async with opened(folder):
+        pass
+    assert everything(folder) == before
+    (aside,) = folder.glob("index.db.damaged-*")
+    assert aside.read_bytes().startswith(b"garbage")
+
+
+@pytest.mark.parametrize("damage", [("[", "{"), (":", ";"), (",", "]"), ('"', "x")])
+async def test_an_index_that_cannot_tell_how_far_it_has_come_is_made_anew(folder, damage):
+    await lived(folder, seed=1, steps=10)
+    before = everything(folder)
+    raw(folder / "index.db").execute("UPDATE meta SET value = replace(value, ?, ?) WHERE name = 'folder'", damage)
+    async with opened(folder):
+        pass
+    assert everything(folder) == before
+    assert len(list(folder.glob("index.db.damaged-*"))) == 1
+
+
+async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
+    """Some of them: `tests/crash/prefixes.py` tries every one."""
+    torn = await prefixes.written(folder)
+    line = torn.before_its_line
+    lengths = [*range(0, line, 71), *range(line, torn.total + 1, 29), torn.total - 1, torn.total]
+    assert await prefixes.all_wrong(torn, lengths, tmp_path / "torn") == (len(lengths), {})
+
+
+async def test_an_index_that_could_not_be_committed_catches_up(folder):
+    failed = []
+
+    def full(point):
+        if point == "folder: after commit line" and not failed:
+            failed.append(point)
+            raise apsw.FullError("as if the disk of the index were full")
+
+    async with opened(folder, embedder=None) as memory:
+        await memory.add("first")
+        faults.install(full)
+        id_ = await memory.add("acknowledged")
+        assert failed
+        assert [line["content"] for line in lines(folder, "episodes.jsonl")] == ["first", "acknowledged"]
+        await memory.add("third")
+        assert (await memory.get(id_)).content == "acknowledged"
+    assert [line["commit"] for line in lines(folder, "commits.jsonl")] == [1, 2, 3]
+    assert await texts(folder) == {"first", "acknowledged", "third"}
+
+
+async def test_files_that_cannot_be_written_leave_nothing_behind(folder):
+    def full(point):
+        if point == "folder: before commit line":
+            raise OSError(28, "No space left on device")
+
+    async with opened(folder, embedder=None) as memory:
+        await memory.add("first")
+        before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+        faults.install(full)
+        with pytest.raises(Exception, match="full"):
+            await memory.add("second")
+        assert {path.name: path.read_bytes() for path in folder.glob("*.jsonl")} == before
+        faults.install(None)
+        await memory.add("third")
+    assert await texts(folder) == {"first", "third"}
+
+
+async def test_lines_written_by_hand_are_adopted(folder):
+    async with opened(folder, embedder=None) as memory:
+        await memory.remember("Anna likes tea", about=["Anna"])
+    with (folder / "memories.jsonl").open("a") as file:
+        file.write('{"content": "Boris plays chess"}\n{"content": "not a line\n')
+        file.write('{"id": "mine", "content": "Chiara has a flat", "source_session_id": "s9", "memory_type": "event"}')
+    async with opened(folder, embedder=None) as memory:
+        found = {node.content: node for node in (await memory.list(limit=10)).nodes}
+        assert set(found) == {"Anna likes tea", "Boris plays chess", "Chiara has a flat"}
+        assert (found["Chiara has a flat"].id, found["Chiara has a flat"].session) == ("mine", "s9")
+        assert (await memory.log(1))[0].actor == "hand"
+        assert failing(await memory.doctor()) == set()
+        await memory.forget("mine")
+    before = everything(folder)
+    without_index(folder)
+    assert await texts(folder) == {"Anna likes tea", "Boris plays chess"}
+    assert everything(folder) == before
+    assert b'{"content": "not a line\n' in (folder / "memories.jsonl").read_bytes()
+
+
+async def test_the_files_of_the_seed_open_as_they_are(folder):
+    folder.mkdir()
+    vector = b64encode(np.ones(4, "<f4").tobytes()).decode()
+    memory_line = {
+        "id": "abc-123",
+        "version": 1,
+        "content": "User prefers dark mode",
+        "memory_type": "preference",
+        "embedding": vector,
+        "created_at": "2026-02-09T10:00:00+00:00",
+        "observed_at": None,
+        "owner_user_id": "user-1",
+        "chat_id": None,
+        "subject_person_ids": ["person-456"],
+        "source": "user",
+        "source_session_id": None,
+        "source_message_id": None,
+        "extraction_confidence": None,
+        "expires_at": None,
+        "superseded_at": None,
+        "superseded_by_id": None,
+        "archived_at": None,
+        "archive_reason": None,
+        "metadata": None,
+    }
+    archived = {
+        **memory_line,
+        "id": "old",
+        "content": "User prefers light mode",
+        "archived_at": "2026-02-10T10:00:00+00:00",
+        "archive_reason": "superseded",
+        "superseded_by_id": "abc-123",
+    }
+    person = {
+        "id": "person-456",
+        "version": 1,
+        "owner_user_id": "user-1",
+        "name": "Sarah",
+        "relation": "wife",
+        "aliases": ["Sally"],
+        "created_at": "2026-01-15T10:00:00+00:00",
+        "updated_at": None,
+        "metadata": None,
+    }
+    for name, line in (("memories", memory_line), ("archive", archived), ("people", person)):
+        (folder / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+    for _ in range(2):
+        async with opened(folder, scope=Scope(owner="user-1")) as memory:
+            node = await memory.get("abc-123")
+            assert (node.content, node.about, node.category) == ("User prefers dark mode", ("Sarah",), "preference")
+            assert node.created_at.isoformat() == "2026-02-09T10:00:00+00:00"
+            assert (await memory.get("old")).closed_reason == "superseded"
+            (sarah,) = await memory.people()
+            assert (sarah.name, sarah.relation, set(sarah.aliases)) == ("Sarah", "wife", {"Sally"})
+            assert len(await memory.log(10)) == 1
+            assert failing(await memory.doctor()) == set()
+        without_index(folder)
+
+
+async def test_the_files_are_private_whatever_the_umask(folder):
+    before = os.umask(0)
+    try:
+        await lived(folder, seed=2, steps=15)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert set(modes.values()) == {0o600}, modes

@@ -1,0 +1,49 @@
+"""The parts of the word index become one, and a search finds the same before and after."""
+
+from __future__ import annotations
+
+from tests.storage.making import ME, closing, commit, said
+
+from ricordo.storage.sqlite import fulltext
+
+
+def found(snapshot):
+    """The postings of a frequent word, a rare one and one that nobody said, and how many parts there are."""
+    terms = ["boat", "w7", "w70007", "gone"]
+    postings = snapshot.postings(ME, ("k", "e"), terms, archived=False, most=10_000)
+    parts = snapshot.connection.execute("SELECT count(DISTINCT segid) FROM nodes_fts_idx").get
+    return [keys.tolist() for keys in postings], parts
+
+
+async def filled(store):
+    """A few lots, each of words of its own, and one memory closed."""
+    for lot in range(3):
+        words = [f"boat w{lot * 50_000 + n}" for n in range(2_000)]
+        await commit(store, add=tuple(said(text, minutes=n) for n, text in enumerate(words)))
+    gone = said("gone with the boat")
+    await commit(store, add=(gone,))
+    await commit(store, close=(closing(gone),))
+
+
+async def test_parts_become_one_and_nothing_is_found_otherwise(store):
+    await filled(store)
+    before, parts = await store.read(found)
+    assert parts > 1
+    assert await store.read(lambda tx: fulltext.is_scattered(tx, least=1))
+    steps = 1
+    while await store.derive(fulltext.join_on):
+        steps += 1
+    assert steps < 50
+    assert await store.read(found) == (before, 1)
+    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=1))
+    assert all(finding.ok for finding in (await store.doctor()).findings)
+
+
+async def test_a_small_index_and_one_with_a_small_rest_are_left_as_they_are(store):
+    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=0))  # nothing is not scattered
+    await filled(store)
+    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=10_000))
+    while await store.derive(fulltext.join_on):
+        pass
+    await commit(store, add=(said("one more boat"),))
+    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=1))

@@ -1,0 +1,18 @@
+"""Everything the front can write, in any order: what an index lost in between held is what is there afterwards."""
+
+from __future__ import annotations
+
+import pytest
+from tests.storage.lives import ALL, KINDS, lived
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_lost_in_the_middle_of_a_life_comes_back_as_it_was(tmp_path, kind, seed):
+    told = lived(tmp_path, kind=kind, seed=seed, steps=40)
+    assert told.differences == []
+    assert told.losses > 0
+
+
+def test_every_act_is_one_the_front_has():
+    assert {name for name, _ in ALL if name is not None} <= set(dir(__import__("ricordo").Memory))

@@ -1,0 +1,318 @@
+"""What is opened, what is refused, how a store grows older, and who may look at its files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import subprocess
+import sys
+
+import apsw
+import pytest
+from tests.storage.making import ME, commit, fact, opened, raw, rows
+
+from ricordo.errors import InvalidError, StoreError
+from ricordo.storage import Store, faults
+from ricordo.storage.sqlite.connection import connect
+from ricordo.storage.sqlite.schema import Migration, _upgrade, migrations, prepare
+
+NEWEST = migrations()[-1].version
+NEXT = Migration(
+    version=NEWEST + 1, name="more", sql="CREATE TABLE more (a INTEGER) STRICT; INSERT INTO more VALUES (1)"
+)
+BROKEN = Migration(
+    version=NEWEST + 2, name="broken", sql="CREATE TABLE most (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"
+)
+
+
+@pytest.fixture
+def fault():
+    yield faults.install
+    faults.install(None)
+
+
+def filled(path, content="likes tea"):
+    async def fill(store):
+        await commit(store, add=(fact(content),))
+
+    opened(path, fill)
+    return path
+
+
+# what is refused
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path):
+    path = filled(tmp_path / "m.db")
+    Store.open(path, steps=(*migrations(), NEXT)).close()
+    with pytest.raises(StoreError, match="upgrade") as refusal:
+        Store.open(path)
+    assert str(NEXT.version) in refusal.value.message
+    assert rows(path, "SELECT content FROM nodes") == [("likes tea",)]
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path, journal):
+    path = tmp_path / "other.db"
+    other = apsw.Connection(str(path))
+    other.pragma("journal_mode", journal)
+    other.execute("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        Store.open(path)
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("other.db-*"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be looked at " * 40, b"xy", b"SQLite format 3\0"]
+)
+def test_what_is_no_database_is_refused_and_not_touched(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(StoreError):
+        Store.open(path)
+    assert path.read_bytes() == content
+
+
+def test_places_that_cannot_be_a_store_are_refused_with_a_remedy(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for location, kind in (
+        (tmp_path, InvalidError),
+        ("postgresql://host/db", InvalidError),
+        (tmp_path / "file" / "m.db", StoreError),
+        ("/proc/nowhere/m.db", StoreError),
+    ):
+        with pytest.raises(kind) as refusal:
+            Store.open(location)
+        assert refusal.value.hint
+
+
+def test_an_empty_file_and_a_half_made_store_become_a_store(tmp_path):
+    path = tmp_path / "m.db"
+    path.touch()
+    filled(path)
+    other = tmp_path / "wal.db"
+    connection = apsw.Connection(str(other))  # another process was killed just after it switched the log on
+    connection.pragma("journal_mode", "wal")
+    connection.close()
+    filled(other)
+
+
+# growing older
+
+
+def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
+    path = filled(tmp_path / "m.db")
+    Store.open(path, steps=(*migrations(), NEXT)).close()
+    assert rows(path, "SELECT a FROM more") == [(1,)]
+    assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
+    backup = tmp_path / f"m.db.v{NEWEST}.backup"
+    assert rows(backup, "PRAGMA user_version") == [(NEWEST,)]
+    assert rows(backup, "SELECT content FROM nodes") == rows(path, "SELECT content FROM nodes") == [("likes tea",)]
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+
+
+def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path):
+    path = filled(tmp_path / "m.db")
+    with pytest.raises(StoreError):
+        Store.open(path, steps=(*migrations(), NEXT, BROKEN))
+    assert rows(path, "PRAGMA user_version") == [(NEWEST,)]
+    assert rows(path, "SELECT count(*) FROM sqlite_schema WHERE name IN ('more', 'most')") == [(0,)]
+    filled(path, "and goes on")
+    assert rows(path, "SELECT count(*) FROM nodes") == [(2,)]
+
+
+def test_nothing_can_be_written_between_the_backup_and_the_upgrade(tmp_path, fault):
+    path = filled(tmp_path / "m.db")
+    refused = []
+
+    def write_as_another_process(point):
+        if point == "backup: before naming":
+            other = raw(path)
+            try:
+                other.execute("INSERT INTO meta VALUES ('late', '')")
+            except apsw.BusyError as error:
+                refused.append(error)
+            other.close()
+
+    fault(write_as_another_process)
+    Store.open(path, steps=(*migrations(), NEXT)).close()
+    assert len(refused) == 1
+
+
+def test_of_two_that_upgrade_the_second_does_not_overwrite_the_backup(tmp_path, fault):
+    """It would be a copy of the upgraded store, and the way back would be gone."""
+    path = filled(tmp_path / "m.db")
+    steps = (*migrations(), NEXT)
+    Store.open(path, steps=steps).close()
+    backup = tmp_path / f"m.db.v{NEWEST}.backup"
+    first = backup.read_bytes()
+    # The second one looked at the version before the first was done; it finds out when it has the lock.
+    connection = connect(path, patience_s=1)
+    _upgrade(connection, path, steps)
+    connection.close()
+    assert backup.read_bytes() == first
+
+
+def test_a_fresh_store_and_one_at_the_newest_version_make_no_backup(tmp_path):
+    path = filled(tmp_path / "m.db")
+    filled(path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.db"]
+
+
+# backups
+
+
+def test_a_backup_holds_everything_and_never_overwrites(tmp_path):
+    path, copy = tmp_path / "m.db", tmp_path / "copies" / "one.db"
+
+    async def work(store):
+        await commit(store, add=(fact("likes tea"),))
+        size = await asyncio.to_thread(store.backup, copy)
+        with pytest.raises(InvalidError, match="exists already"):
+            await asyncio.to_thread(store.backup, copy)
+        return size
+
+    assert opened(path, work) == copy.stat().st_size
+    assert [each.name for each in copy.parent.iterdir()] == ["one.db"]
+
+    async def look(store):
+        return (await store.doctor()).ok, len(await store.read(lambda tx: tx.nodes(ME, [1])))
+
+    assert opened(copy, look) == (True, 1)
+
+
+def test_a_backup_that_fails_leaves_nothing_behind_and_can_be_made_again(tmp_path, fault):
+    copy = tmp_path / "copy.db"
+
+    def fail(point):
+        if point == "backup: in copy":
+            raise apsw.FullError("full")
+
+    async def work(store):
+        await commit(store, add=(fact("likes tea"),))
+        fault(fail)
+        with pytest.raises(StoreError, match="disk is full"):
+            await asyncio.to_thread(store.backup, copy)
+        left = [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")]
+        fault(None)
+        await asyncio.to_thread(store.backup, copy)
+        return left
+
+    assert opened(tmp_path / "m.db", work) == []
+    assert rows(copy, "SELECT content FROM nodes") == [("likes tea",)]
+
+
+def test_a_backup_where_nothing_can_be_written_says_so(tmp_path):
+    (tmp_path / "file").write_text("x")
+
+    async def work(store):
+        with pytest.raises(StoreError, match="cannot back up"):
+            await asyncio.to_thread(store.backup, tmp_path / "file" / "copy.db")
+
+    opened(tmp_path / "m.db", work)
+
+
+# whose eyes
+
+
+def test_all_files_are_private_under_any_umask(tmp_path):
+    folder = tmp_path / "a" / "b"
+    path = folder / "m.db"
+    before = os.umask(0)
+    try:
+
+        async def work(store):
+            await commit(store, add=(fact("likes tea"),))
+            await asyncio.to_thread(store.backup, folder / "backups" / "copy.db")
+            return {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a").rglob("*")}
+
+        modes = opened(path, work)
+        Store.open(path, steps=(*migrations(), NEXT)).close()
+    finally:
+        os.umask(before)
+    modes |= {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))}
+    names = {each.name for each in modes}
+    assert {"m.db", "m.db-wal", "m.db-shm", "copy.db", f"m.db.v{NEWEST}.backup"} <= names
+    wrong = {
+        str(each): oct(mode)
+        for each, mode in modes.items()
+        if mode != (0o700 if each.name in ("a", "b", "backups") else 0o600)
+    }
+    assert wrong == {}
+
+
+def test_a_memory_store_goes_when_it_is_closed(tmp_path):
+    store = Store.open(":memory:")
+    folder = store.path.parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    store.close()
+    assert not folder.exists()
+
+
+# two at once
+
+
+def test_a_store_that_another_process_makes_during_the_first_look_is_not_taken_for_another_program_s(tmp_path):
+    """Version and program are two questions; between them the tables appeared."""
+    path = tmp_path / "m.db"
+    first = apsw.Connection(str(path))
+    first.pragma("journal_mode", "wal")
+    first.close()
+    connection = connect(path, patience_s=1)
+
+    def make_it_meanwhile(cursor, text, values):
+        if "sqlite_schema" in text:
+            connection.exec_trace = None
+            Store.open(path).close()
+        return True
+
+    connection.exec_trace = make_it_meanwhile
+    prepare(connection, path, migrations())
+    assert connection.exec_trace is None
+    connection.close()
+
+
+RACE = """
+import asyncio, sys, time
+from pathlib import Path
+from ricordo.memory import Memory
+
+async def main(go, path, name):
+    while not Path(go).exists():
+        time.sleep(0.0005)
+    async with Memory.open(path, embedder=None) as memory:
+        await memory.add(name)
+
+for turn in sys.stdin:
+    go, path, name = turn.split()
+    try:
+        asyncio.run(main(go, path, name))
+        print("ok", flush=True)
+    except Exception as error:
+        print(repr(error), flush=True)
+"""
+
+
+def test_two_processes_may_make_the_same_store_at_the_same_moment(tmp_path):
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        for turn in range(20):
+            go, path = tmp_path / f"go{turn}", tmp_path / f"m{turn}.db"
+            for number, racer in enumerate(racers):
+                racer.stdin.write(f"{go} {path} racer{number}\n")
+                racer.stdin.flush()
+            go.touch()
+            assert [racer.stdout.readline().strip() for racer in racers] == ["ok", "ok"]
+            assert sorted(rows(path, "SELECT content FROM nodes")) == [("racer0",), ("racer1",)]
+    finally:
+        for racer in racers:
+            racer.stdin.close()
+            racer.wait(10)
+            racer.stdout.close()

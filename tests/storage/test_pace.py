@@ -1,0 +1,116 @@
+"""Brief questions are answered in the thread of whoever asks; long ones in another, and those that would wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from tests.storage.making import ME, commit, fact
+
+from ricordo.errors import UnavailableError
+from ricordo.retrieval.pace import Pace
+from ricordo.storage import Store
+
+BRIEF_MS = 1_000.0
+LONG_S = 0.02
+
+
+def is_here(snapshot):
+    """Whether this thread answers, where the test runs in it."""
+    snapshot.shelf_counts(ME, ("k",))
+    return threading.current_thread() is threading.main_thread()
+
+
+async def asked(pace, times, *, kind="search", is_calm=True, ask=is_here):
+    return [await pace.read(ask, kind, is_calm=is_calm) for _ in range(times)]
+
+
+async def test_after_three_brief_ones_the_next_are_answered_here(store):
+    pace = Pace(store, brief_ms=BRIEF_MS)
+    assert await asked(pace, 6) == [False, False, False, True, True, True]
+    assert await asked(pace, 4, kind="another") == [False, False, False, True]
+    assert await asked(pace, 2, is_calm=False) == [False, False]
+
+
+async def test_one_long_answer_changes_nothing_three_of_five_do(store):
+    def long(snapshot):
+        time.sleep(LONG_S)
+        return is_here(snapshot)
+
+    pace = Pace(store, brief_ms=1_000 * LONG_S / 2)
+    await asked(pace, 5, ask=lambda snapshot: None)
+    assert await asked(pace, 4, ask=long) == [True, True, True, False]
+
+
+async def test_with_zero_all_have_a_thread_of_their_own(store):
+    assert not any(await asked(Pace(store, brief_ms=0), 6))
+
+
+async def test_what_was_just_written_is_found_here_too(store):
+    pace = Pace(store, brief_ms=BRIEF_MS)
+    for written in range(8):
+        (count,) = await asked(pace, 1, ask=lambda snapshot: snapshot.shelf_counts(ME, ("k",))[0])
+        assert count == written
+        await commit(store, add=(fact(f"the lake {written}"),))
+    assert (await asked(pace, 1)) == [True]
+
+
+async def test_the_event_loop_serves_others_before_each(store):
+    pace, order = Pace(store, brief_ms=BRIEF_MS), []
+    await asked(pace, 3)
+
+    async def others():
+        for _ in range(3):
+            order.append("other")
+            await asyncio.sleep(0)
+
+    def ask(snapshot):
+        order.append("search" if is_here(snapshot) else "elsewhere")
+
+    await asyncio.gather(*(asked(pace, 1, ask=ask) for _ in range(3)), others())
+    assert order.count("search") == 3
+    assert order.index("search") >= 2  # of `others` two steps at least came before any
+    assert "elsewhere" not in order
+
+
+async def test_who_asks_from_within_an_answer_is_answered_elsewhere(store):
+    def ask(snapshot):
+        with pytest.raises(UnavailableError, match="another question"):
+            store.read_here(is_here)
+        return is_here(snapshot)
+
+    pace = Pace(store, brief_ms=BRIEF_MS)
+    await asked(pace, 3)
+    assert await asked(pace, 1, ask=ask) == [True]
+
+
+async def test_an_index_that_was_deleted_is_made_anew_elsewhere(tmp_path):
+    store = Store.open(f"{tmp_path}/folder/", durability="process")
+    try:
+        await commit(store, add=(fact("the lake"),))
+        pace = Pace(store, brief_ms=BRIEF_MS)
+        await asked(pace, 3)
+        for file in store.path.parent.glob(f"{store.path.name}*"):
+            file.unlink()
+        assert await asked(pace, 1) == [False]
+        assert await asked(pace, 1, ask=lambda snapshot: snapshot.shelf_counts(ME, ("k",))[0]) == [1]
+    finally:
+        store.close()
+
+
+async def test_a_store_that_is_being_closed_waits_for_an_answer_and_gives_none_after(store):
+    closing = threading.Thread(target=store.close)
+
+    def ask(snapshot):
+        closing.start()
+        time.sleep(LONG_S)
+        return snapshot.shelf_counts(ME, ("k",))[0]
+
+    assert store.read_here(ask) == 0
+    closing.join()
+    with pytest.raises(UnavailableError, match="closed"):
+        store.read_here(is_here)
+    with pytest.raises(UnavailableError, match="closed"):
+        await Pace(store, brief_ms=BRIEF_MS).read(is_here, "search", is_calm=True)

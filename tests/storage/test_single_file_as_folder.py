@@ -1,0 +1,157 @@
+"""A single file that is opened as a folder becomes one, with everything; the file is kept and it is said where."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+import pytest
+from tests.crash.forking import run_forked
+from tests.storage.folders import everything, everything_of, without_index
+from tests.storage.histories import OPTIONS, HandClock, History
+from tests.storage.making import failing
+
+from ricordo import InvalidError, Memory, UnavailableError
+from ricordo.storage import Store
+
+
+async def lived(place, *, steps=25, seed=3):
+    clock = HandClock()
+    async with Memory.open(place, clock=clock, **OPTIONS) as memory:
+        history = History(memory, clock, place, seed=seed)
+        for _ in range(steps):
+            await history.step()
+        await memory.settle(20)
+
+
+async def is_well(folder: Path) -> set[str]:
+    """What an index made anew has to say, after another change."""
+    without_index(folder)
+    async with Memory.open(f"{folder}/", **OPTIONS) as memory:
+        await memory.settle(20)
+        await memory.add("life goes on")
+        return failing(await memory.doctor())
+
+
+async def test_a_path_with_a_slash_makes_a_folder_of_the_file_there_and_keeps_it(tmp_path, caplog):
+    file = tmp_path / "me.db"
+    await lived(file)
+    before = everything_of(file)
+    with caplog.at_level(logging.WARNING, "ricordo.storage"):
+        async with Memory.open(f"{file}/", **OPTIONS) as memory:
+            assert failing(await memory.doctor()) == set()
+    assert "me.db.single-file" in caplog.text
+    assert file.is_dir()
+    assert (file / "commits.jsonl").exists()
+    assert everything(file) == everything_of(tmp_path / "me.db.single-file") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["me.db", "me.db.single-file"]
+    assert await is_well(file) == set()
+    caplog.clear()
+    async with Memory.open(file, **OPTIONS):
+        pass
+    assert "single file" not in caplog.text, "once is enough"
+
+
+@pytest.mark.parametrize("name", ["memory.db", "index.db"])
+async def test_a_folder_with_nothing_but_a_single_file_is_filled_from_it(tmp_path, caplog, name):
+    folder = tmp_path / "memories"
+    folder.mkdir()
+    await lived(folder / name)
+    before = everything_of(folder / name)
+    kept = folder / ("index.db.single-file" if name == "index.db" else name)
+    async with Memory.open(folder, **OPTIONS) as memory:
+        assert failing(await memory.doctor()) == set()
+    assert str(kept) in caplog.text
+    assert everything(folder) == everything_of(kept) == before
+    assert await is_well(folder) == set()
+
+
+async def test_of_two_single_files_none_is_guessed(tmp_path):
+    for name in ("a.db", "b.db"):
+        await lived(tmp_path / "both" / name, steps=3)
+    with pytest.raises(InvalidError, match="2 stores") as refusal:
+        Store.open(tmp_path / "both")
+    assert refusal.value.hint
+    assert not list((tmp_path / "both").glob("*.jsonl"))
+
+
+async def test_a_file_somebody_has_open_is_left_alone(tmp_path):
+    file = tmp_path / "me.db"
+    await lived(file, steps=3)
+    before = everything_of(file)
+    async with Memory.open(file, **OPTIONS) as memory:
+        with pytest.raises(UnavailableError, match="open"):
+            await asyncio.to_thread(Store.open, f"{file}/", patience_s=0.2)
+        await memory.add("still a file")
+    assert file.is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["me.db"]
+    assert len(everything_of(file)["nodes"]) == len(before["nodes"]) + 1
+
+
+async def test_what_is_no_store_is_left_alone(tmp_path):
+    notes = tmp_path / "notes"
+    notes.write_text("milk, bread")
+    with pytest.raises(Exception, match="notes"):
+        Store.open(f"{notes}/")
+    assert notes.read_text() == "milk, bread"
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
+async def test_from_a_file_to_a_folder_and_back_and_again(tmp_path):
+    """The second file was the index of a folder, whose state it still carries."""
+    await lived(tmp_path / "me.db", steps=10)
+    for source, target in (("me.db", "one/"), ("one", "two.db"), ("two.db", "three/")):
+        async with Memory.open(tmp_path / source, **OPTIONS) as memory:
+            await memory.migrate(f"{tmp_path}/{target}")
+    async with Memory.open(tmp_path / "three", **OPTIONS) as memory:
+        assert failing(await memory.doctor()) == set()
+    assert everything(tmp_path / "three") == everything_of(tmp_path / "me.db")
+
+
+KILLED = """
+import os, signal, sys
+from ricordo.storage import Store
+from ricordo.storage.sqlite import faults
+
+def hook(reached):
+    if reached == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+faults.install(hook)
+Store.open(sys.argv[1]).close()
+"""
+
+
+def open_and_die(place: Path, point: str) -> None:
+    assert run_forked(KILLED, f"{place}/", point).returncode == -signal.SIGKILL
+
+
+INSIDE = ("backup: in copy", "folder: before the marker", "folder: after the marker", "folder: between renames")
+
+
+@pytest.mark.parametrize("point", [*INSIDE, "folder: before naming"])
+async def test_killed_in_the_middle_it_is_a_file_or_a_folder_and_the_next_opening_goes_on(tmp_path, point):
+    file = tmp_path / "me.db"
+    await lived(file, steps=10)
+    before = everything_of(file)
+    open_and_die(file, point)
+    async with Memory.open(f"{file}/", **OPTIONS) as memory:
+        assert failing(await memory.doctor()) == set()
+    assert everything(file) == everything_of(tmp_path / "me.db.single-file") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["me.db", "me.db.single-file"]
+
+
+@pytest.mark.parametrize("point", [*INSIDE, "folder: before replacing the index"])
+@pytest.mark.parametrize("name", ["memory.db", "index.db"])
+async def test_killed_while_a_folder_takes_its_file_in_the_next_opening_goes_on(tmp_path, point, name):
+    folder = tmp_path / "memories"
+    folder.mkdir()
+    await lived(folder / name, steps=10)
+    before = everything_of(folder / name)
+    open_and_die(folder, point)
+    async with Memory.open(folder, **OPTIONS) as memory:
+        assert failing(await memory.doctor()) == set()
+    kept = folder / ("index.db.single-file" if name == "index.db" else name)
+    assert everything(folder) == everything_of(kept) == before

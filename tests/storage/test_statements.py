@@ -1,0 +1,174 @@
+"""Every statement compiles, is used, and where it is on a hot path walks no whole table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ricordo
+from ricordo.model import Scope
+from ricordo.storage import Store
+from ricordo.storage.sqlite.as_of import past
+from ricordo.storage.sqlite.connection import connect
+from ricordo.storage.sqlite.filters import Filter
+from ricordo.storage.sqlite.queries import sql, statements
+from ricordo.storage.sqlite.reader import Snapshot
+
+SOURCE = Path(ricordo.__file__).parent
+
+HOT = (
+    "node_by_id",
+    "nodes_by_key",
+    "session_by_id",
+    "windows",
+    "traits_of",
+    "weights_of",
+    "turns_position",
+    "sessions_grown",
+    "word_vectors_of",
+    "lacking",
+    "history_of_row",
+    "history_touched",
+    "commit_at",
+    "commit_upto",
+    "commits_of_run",
+    "edges_of_node",
+    "names_in_node",
+    "replaced_by_node",
+    "replacing_node",
+    "embeddings_of",
+    "embeddings_new",
+    "history_of_node",
+    "commits_listed",
+    "node_place",
+    "node_ids_known",
+    "entities_by_key",
+    "names_like",
+    "names_known",
+    "entity_members",
+    "entity_span",
+    "relations_of_owner",
+    "relations_of_entity",
+    "subjects_latest",
+    "mentions_latest",
+    "named_together",
+    "entity_key_by_id",
+    "slots_near",
+    "succession",
+    "subjects_of",
+    "review_by_id",
+    "unlinked",
+    "removals_new",
+    "packs_of",
+    "entity_near",
+    "linked_to",
+    "causes_and_effects",
+    "associates_of",
+    "reinforced_since",
+    "usage_of",
+    "lines_of",
+    "superseded_by",
+    "lineage",
+    "commit_of_node",
+    "node_contents",
+)
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "memory.db"
+    Store.open(path).close()
+    connection = connect(path, patience_s=1)
+    connection.execute(sql("touched_table"))  # what the writer of a folder notes for itself
+    yield connection
+    connection.close()
+
+
+def plan_of(connection, text, values):
+    """The steps SQLite would take, one line each."""
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
+
+
+def compiled(connection, text):
+    """Whether it compiles; parameters do not matter for that, so none are bound."""
+    return list(connection.execute(f"EXPLAIN {text}", _bindings(text)))
+
+
+def _bindings(text):
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", text)]
+    if numbered:
+        return [None] * max(numbered)
+    return [None] * text.count("?") if "?" in text else dict.fromkeys(re.findall(r":(\w+)", text))
+
+
+@pytest.fixture(scope="module")
+def past_connection(connection):
+    """One on which the past stands in front of today's tables, as the statements of the past find it."""
+    shadowed = connect(Path(connection.filename), read_only=True, patience_s=1)
+    with past(shadowed, Snapshot(connection), commit=0, at=0, links=lambda *_: []):
+        yield shadowed
+
+
+@pytest.mark.parametrize("name", sorted(statements()))
+def test_a_statement_compiles_against_a_fresh_schema(connection, past_connection, name):
+    assert compiled(past_connection if name.startswith("past_") else connection, sql(name))
+
+
+def test_every_statement_is_used_and_every_used_one_is_there():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    assert [name for name in statements() if not re.search(rf"['\"]{name}['\"]", source)] == []
+    asked = set(re.findall(r'(?:sql|\.rows|\.value|counts)\(\s*"(\w+)"', source))
+    assert asked - statements().keys() == set()
+
+
+def test_every_statement_is_described_or_too_plain_to_need_it():
+    for name, text in statements().items():
+        assert text.startswith("--") or len(text) < 700, name
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_a_hot_statement_walks_no_table(connection, name):
+    steps = plan_of(connection, sql(name), _bindings(sql(name)))
+    innocent = r"json_each|chain|older|newer|walked|\(subquery-\d+\)|CONSTANT ROW"
+    assert [step for step in steps if step.startswith("SCAN") and not re.search(innocent, step)] == [], steps
+
+
+class Overheard:
+    """A connection that notes what it is asked."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.heard = []
+
+    def execute(self, text, values=None):
+        self.heard.append((text, values))
+        return self._connection.execute(text, values)
+
+
+FILTERS = [
+    Filter(),
+    Filter(types=("semantic",)),
+    Filter(categories=("preference",)),
+    Filter(session="s"),
+    Filter(entity=1),
+    Filter(tags=("a",), where={"a": 1}),
+    Filter(after=0, before=9),
+    Filter(archived=True),
+]
+
+
+@pytest.mark.parametrize("filter_", FILTERS, ids=str)
+def test_a_filtered_listing_walks_no_table(connection, filter_):
+    ear = Overheard(connection)
+    snapshot = Snapshot(ear)
+    scope = Scope(owner="me")
+    snapshot.listed(scope, filter_, now=0, before_key=None, limit=10)
+    snapshot.within(scope, filter_, after=0, before=10, most=10)
+    snapshot.matching(scope, filter_)
+    asked = [(text, values) for text, values in ear.heard if "FROM nodes" in text]
+    assert len(asked) == 3
+    for text, values in asked:
+        steps = plan_of(connection, text, values)
+        assert not [step for step in steps if re.match(r"SCAN (n|nodes)\b", step)], steps

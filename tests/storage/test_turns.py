@@ -1,0 +1,245 @@
+"""Turns kept between searches are the turns a fresh look at the store finds, whatever was written in between."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from tests.storage.making import ME, closing, commit, fact, said
+
+from ricordo.model import Scope
+from ricordo.retrieval.prefetch import read_turns
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite import turns
+from ricordo.storage.sqlite.turns import TurnTable, live_turns, read_all_turns
+from ricordo.text import index_terms
+
+SEEDS = range(6)
+
+
+def around(snapshot, table, keys, best):
+    """What a search takes of a table: the candidates' rows and their order."""
+    chosen = np.array(sorted(keys), np.int64), np.array(sorted(best), np.int64)
+    turns, size = table.around(snapshot, *chosen, reach=2, allowed=None, spaces=snapshot.visible(ME))
+    order = turns.keys[turns.nearby].tolist()
+    speakers = [turns.names[place] for place in turns.speakers]
+    plain = turns.keys.tolist(), turns.sessions.tolist(), turns.event_times.tolist(), turns.lengths.tolist()
+    return size, order, speakers, plain, turns.counts(["lake", "boat"]).tolist()
+
+
+def both(snapshot, keys, best, *, whole):
+    with snapshot.turns() as kept:
+        if whole:
+            kept.read_all(snapshot, live_turns(snapshot, snapshot.visible(ME)))
+        found = around(snapshot, kept, keys, best)
+    fresh = TurnTable()
+    fresh.follow(snapshot)
+    return found, around(snapshot, fresh, keys, best)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_kept_turns_are_those_of_a_fresh_look(store, seed):
+    chance = random.Random(seed)
+    alive = []
+    for step in range(40):
+        await _something(store, chance, alive)
+        keys = await store.read(lambda tx: [row[0] for row in tx.connection.execute("SELECT key FROM live_nodes")])
+        wanted = chance.sample(keys, min(len(keys), chance.randint(1, 6)))
+        whole = step == 20
+        best = chance.sample(wanted, chance.randint(0, len(wanted)))
+        kept, fresh = await store.read(lambda tx, a=wanted, b=best, c=whole: both(tx, a, b, whole=c))
+        assert kept == fresh, (seed, step)
+
+
+async def _something(store, chance, alive):
+    """Talk in one of three sessions, not always in order, a fact, or the end of something."""
+    what = chance.random()
+    if what < 0.7 or not alive:
+        session = chance.choice(["a", "b", "c"])
+        talk = [
+            said(
+                chance.choice(["the lake", "a boat", "rain"]),
+                minutes=chance.randint(0, 500),
+                session=session,
+                speaker=chance.choice(["Ann", "Bob", None]),
+            )
+            for _ in range(chance.randint(1, 5))
+        ]
+        alive += talk
+        await commit(store, add=tuple(talk))
+    elif what < 0.8:
+        await commit(store, add=(fact("a boat on the lake"),))
+    else:
+        await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
+
+
+@pytest.mark.parametrize("close", [4, 0])
+async def test_turns_read_together_are_those_read_one_by_one(store, monkeypatch, close):
+    monkeypatch.setattr(turns, "_CLOSE", close)
+    who, what = ("Ann", "Боб", None), ("a boat", "the lake, the lake", "a boat on the lake")
+    talk = [said(what[n % 3], minutes=n, session=f"s{n % 2}", speaker=who[n // 4]) for n in range(12)]
+    await commit(store, add=tuple(talk))
+    await commit(store, Scope(owner="somebody else"), add=(said("the lake", owner="somebody else"),))
+    await commit(store, close=(closing(talk[4]), closing(talk[7])))
+
+    def seen(tx):
+        keys = live_turns(tx, tx.visible(ME))
+        read_all_turns(tx, tx.visible(ME))
+        fresh = TurnTable()
+        fresh.follow(tx)
+        with tx.turns() as table:
+            kept = len(table.words_of(np.arange(1, 14)).keys)
+            return keys.tolist(), kept, around(tx, table, keys, keys), around(tx, fresh, keys, keys)
+
+    keys, kept, together, apart = await store.read(seen)
+    assert keys == [1, 2, 3, 4, 6, 7, 9, 10, 11, 12] and kept == len(keys)
+    assert together == apart
+
+
+async def test_more_new_turns_than_are_kept_are_not_overlooked(store):
+    await commit(store, add=tuple(said("the lake", minutes=n, session=f"s{n % 3}") for n in range(9)))
+    table = TurnTable(most=12)
+
+    def seen(tx):
+        keys = [row[0] for row in tx.connection.execute("SELECT key FROM live_nodes WHERE key < 10")]
+        fresh = TurnTable()
+        assert fresh.follow(tx) and table.follow(tx)
+        return around(tx, table, keys, keys), around(tx, fresh, keys, keys)
+
+    first, same = await store.read(seen)
+    assert first == same
+    await commit(store, add=tuple(said("a boat", minutes=n, session=f"s{n // 10 - 4}") for n in range(40, 70)))
+    kept, fresh = await store.read(seen)
+    assert kept == fresh
+
+
+async def test_an_older_snapshot_gets_a_table_of_its_own(store):
+    await commit(store, add=tuple(said("the lake", minutes=n, session="a") for n in range(5)))
+    first = await store.read(lambda tx: tx._kept)
+    assert first is await store.read(lambda tx: tx._kept), "readers share what they keep"
+
+    def ahead(tx):
+        with tx.turns() as table:
+            table._last += 1
+        with tx.turns() as other:
+            return other is table
+
+    assert not await store.read(ahead)
+
+
+TEXTS = (
+    "the lake",
+    "a boat on the lake, O'Brien's boat",
+    "Привет, мир! Мира ёлка",
+    "日本語のテキスト",
+    "café İstanbul",
+    "foo_bar 1,234.5 a.b-c",
+    "🙂 straße ſo",
+    "x" * 300,
+    'lake·1e lake" OR boat*',
+    "",
+)
+TERMS = (*dict.fromkeys(term for text in TEXTS for term in index_terms(text)), "unsaid")
+
+
+def postings(snapshot, *, most=1_000, shelves=("k", "e")):
+    return [keys.tolist() for keys in snapshot.postings(ME, shelves, TERMS, archived=False, most=most)]
+
+
+def in_memory(snapshot):
+    """Whether the words of all turns are there, and not full text alone."""
+    with snapshot.turns() as table:
+        return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
+
+
+def counted_alike(snapshot):
+    """How often a turn holds a word is the same by who holds it and by the words of the turns themselves."""
+    spaces = snapshot.visible(ME)
+    keys = np.sort(live_turns(snapshot, spaces))[::2]
+    if not len(keys):
+        return True
+    with snapshot.turns() as table:
+        turns, _ = table.around(snapshot, keys, keys[:0], reach=2, allowed=None, spaces=spaces)
+        counts = table.counts(snapshot, TERMS, turns, spaces)
+        if counts is None:
+            return table.holding(snapshot, TERMS, spaces) is None
+    return counts.dtype == np.float32 and counts.tolist() == turns.counts(TERMS).tolist()
+
+
+def told_alike(snapshot):
+    """What is kept tells the same as full text, which a look of its own asks."""
+    assert counted_alike(snapshot)
+    fresh = Snapshot(snapshot.connection)
+    for most in (1_000, 2):
+        for shelves in (("k", "e"), ("k",), ("k", "e", "c")):
+            told = {"most": most, "shelves": shelves}
+            assert postings(snapshot, **told) == postings(fresh, **told), told
+    return in_memory(snapshot)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
+    chance = random.Random(seed)
+    alive, other, used = [], Scope(owner="somebody else"), 0
+    for step in range(60):
+        what = chance.random()
+        if what < 0.6 or not alive:
+            talk = [
+                said(
+                    chance.choice(TEXTS),
+                    minutes=step,
+                    session=chance.choice(["a", None]),
+                    speaker="Ann Lake",
+                    tags=("boat",),
+                )
+                for _ in range(chance.randint(1, 4))
+            ]
+            alive += talk
+            await commit(store, add=tuple(talk))
+        elif what < 0.7:
+            await commit(store, other, add=(said("the lake", owner=other.owner),))
+        elif what < 0.8:
+            await commit(store, add=(fact(chance.choice(TEXTS[:-1])),))
+        elif what < 0.85:
+            await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
+        else:
+            await store.read(lambda tx: read_turns(tx, ME))
+            assert await store.read(in_memory)
+        used += await store.read(told_alike)
+    assert used > 10
+
+
+async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monkeypatch):
+    await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
+    await store.read(lambda tx: read_turns(tx, ME))
+    assert await store.read(counted_alike)
+    monkeypatch.setattr(turns, "_OCCURRENCES_MOST", 9)
+
+    def counted(tx):
+        keys = live_turns(tx, tx.visible(ME))
+        with tx.turns() as table:
+            found, _ = table.around(tx, keys, keys, reach=2, allowed=None, spaces=tx.visible(ME))
+            return [table.counts(tx, terms, found, tx.visible(ME)) is None for terms in (("lake",), ("lake", "boat"))]
+
+    assert await store.read(counted) == [False, True]
+
+
+async def test_what_became_knowledge_is_left_to_full_text(store):
+    talk = [said("the lake", minutes=n) for n in range(4)]
+    await commit(store, add=tuple(talk))
+    await store.read(lambda tx: read_turns(tx, ME))
+    assert await store.read(told_alike)
+    await commit(store, consolidated=(talk[1].id,))
+    lake = TERMS.index("lake")
+    assert await store.read(lambda tx: postings(tx)[lake]) == [1, 3, 4]
+    assert await store.read(lambda tx: postings(tx, shelves=("k", "e", "c"))[lake]) == [1, 2, 3, 4]
+
+
+async def test_so_many_new_turns_are_left_to_full_text(store, monkeypatch):
+    monkeypatch.setattr(turns, "_LATER_MOST", 5)
+    await commit(store, add=tuple(said("the lake", minutes=n) for n in range(3)))
+    await store.read(lambda tx: read_turns(tx, ME))
+    for expected in (True, False, False):
+        await commit(store, add=tuple(said("a boat", minutes=n) for n in range(4)))
+        assert await store.read(told_alike) is expected

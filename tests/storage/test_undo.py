@@ -1,0 +1,284 @@
+"""After an undo the truth is what it was before, and what is derived follows; whatever the commit did."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.storage.canonical import Dump, canonical
+from tests.storage.histories import OPTIONS, HandClock, History
+from tests.storage.making import raw, rows
+from tests.storage.test_past import SEEDS
+
+from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope
+from ricordo.encoding.linker import links
+from ricordo.model import Reason
+from ricordo.storage import Snapshot
+from ricordo.storage.sqlite.truth_tables import truth_of
+
+STEPS = 40
+
+
+async def check_derived(memory: Any, path: Any) -> None:
+    """Doctor finds nothing; every vector and every link is there, and none too many."""
+    await memory.settle(20)
+    report = await memory.doctor()
+    assert report.ok, [each for each in report.findings if not each.ok]
+    assert rows(path, "SELECT count(*) FROM live_nodes WHERE key NOT IN (SELECT node FROM embeddings)") == [(0,)]
+    spaces: dict[int, list[int]] = {}
+    for key, space in rows(path, "SELECT key, space FROM nodes"):
+        spaces.setdefault(space, []).append(key)
+    connection = raw(path)
+    wanted = {pair for space, keys in spaces.items() for pair in links(Snapshot(connection), space, keys)}
+    connection.close()
+    assert set(rows(path, "SELECT node, entity FROM found_mentions")) == wanted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_undoing_a_commit_gives_the_truth_from_before_it_and_undoing_that_gives_it_back(tmp_path, seed):
+    path, clock = tmp_path / "m.db", HandClock()
+    async with Memory.open(path, clock=clock, **OPTIONS) as memory:
+        history = History(memory, clock, path, seed=1_000 + seed)
+        dumps: dict[int, Dump] = {0: canonical(path)}
+        for step in range(STEPS):
+            before = await history.commit()
+            await history.step()
+            made = await history.commit()
+            dumps[made] = canonical(path)
+            if made == before:
+                continue
+            if step % 3 == 0:
+                await memory.settle(20)  # what is derived must not stand in the way
+            undone = await memory.undo(made)
+            dumps[undone.seq] = canonical(path)
+            assert dumps[undone.seq] == dumps[before], undone
+            if step % 3 == 1:
+                await memory.settle(20)  # what came back after it was given up is made again
+            back = await memory.undo(undone.seq)
+            dumps[back.seq] = canonical(path)
+            assert dumps[back.seq] == dumps[made], back
+        await check_derived(memory, path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_an_old_commit_is_undone_alone_or_with_what_builds_on_it(tmp_path, seed):
+    path, clock = tmp_path / "m.db", HandClock()
+    async with Memory.open(path, clock=clock, **OPTIONS) as memory:
+        history = History(memory, clock, path, seed=2_000 + seed)
+        for _ in range(STEPS):
+            await history.step()
+        last = await history.commit()
+        for _ in range(8):
+            number = history.dice.randrange(1, last + 1)
+            before = canonical(path)
+            try:
+                undone = await memory.undo(number)
+            except ConflictError as error:
+                assert canonical(path) == before
+                assert all(number < later for later in error.commits)
+                if "already" in error.message:
+                    continue
+                undone = await memory.undo(number, with_later=True)
+            again = await memory.undo(undone.seq)
+            assert canonical(path) == before, (number, again)
+        await check_derived(memory, path)
+
+
+async def test_all_that_was_ever_done_can_be_undone_last_first(tmp_path):
+    path, clock = tmp_path / "m.db", HandClock()
+    async with Memory.open(path, clock=clock, **OPTIONS) as memory:
+        empty = canonical(path)
+        history = History(memory, clock, path, seed=3)
+        for _ in range(STEPS):
+            await history.step()
+        for number in range(await history.commit(), 0, -1):
+            await memory.undo(number)
+        assert canonical(path) == empty
+        await check_derived(memory, path)
+        assert (await memory.stats()).nodes == {}
+
+
+@pytest.fixture
+async def memory(tmp_path):
+    async with Memory.open(tmp_path / "m.db", clock=HandClock(), **OPTIONS) as opened:
+        yield opened
+
+
+async def test_it_is_refused_with_the_changes_in_the_way_or_done_with_them(memory):
+    await memory.remember("Anna likes tea", about=["Anna"])
+    mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
+    await memory.forget(mentioned.id)
+    with pytest.raises(ConflictError, match="2, 3 built on it") as refused:
+        await memory.undo(1)
+    assert refused.value.commits == (2, 3)
+    done = await memory.undo(1, with_later=True)
+    assert (done.seq, done.origin, done.reason) == (4, "undo", "undo of 1 and what builds on it")
+    assert (await memory.list()).nodes == ()
+    assert (await memory.stats()).entities == 0
+
+
+async def test_a_session_stays_while_others_speak_in_it(memory):
+    await memory.add("first", session="s")
+    second = await memory.add("second", session="s")
+    await memory.undo(1)
+    assert [node.id for node in (await memory.list(session="s")).nodes] == [second]
+    await memory.undo(2)
+    assert (await memory.list()).nodes == ()
+
+
+async def test_what_comes_back_is_found_by_meaning_again(tmp_path, memory):
+    await memory.remember("I like tea")
+    undone = await memory.undo(1)
+    await memory.settle(20)
+    await memory.remember("I like coffee")
+    await memory.settle(20)
+    await memory.undo(undone.seq)
+    await check_derived(memory, tmp_path / "m.db")
+
+
+async def test_undoing_twice_is_said_to_be_done_already(memory):
+    await memory.remember("I like tea")
+    await memory.undo(1)
+    with pytest.raises(ConflictError, match="undone already"):
+        await memory.undo(1, with_later=True)
+
+
+async def test_a_change_of_somebody_else_answers_as_one_that_is_not_there(memory):
+    await memory.remember("I like tea")
+    eve = memory.scoped(Scope(owner="eve"))
+    said = []
+    for number in (1, 7):
+        with pytest.raises(NotFoundError) as refused:
+            await eve.undo(number)
+        said.append(str(refused.value).replace(str(number), "N"))
+    assert said[0] == said[1]
+    assert len((await memory.list()).nodes) == 1
+
+
+async def test_a_private_memory_about_somebody_of_the_group_is_about_ones_own(memory):
+    """Were it about the group's Lena, undoing her would be refused, and the group would learn that there is one."""
+    group = memory.scoped(Scope(owner="", chat="climbers"))
+    lena = await group.add_entity("Lena")
+    await memory.scoped(Scope(owner="me", chat="climbers")).remember("Lena owes me a rope", about=["Lena"])
+    assert (await group.entity("Lena")).mention_count == 0
+    await group.undo(1)
+    assert await group.people() == ()
+    (mine,) = await memory.people()
+    assert (mine.name, mine.mention_count, mine.id != lena.id) == ("Lena", 1, True)
+
+
+async def test_an_undo_in_a_group_is_listed_for_the_group(memory):
+    group = memory.scoped(Scope(owner="", chat="climbers"))
+    await memory.scoped(Scope(owner="me", chat="climbers")).add("see you at the wall")
+    await memory.scoped(Scope(owner="me", chat="climbers")).undo(1)
+    assert [commit.origin for commit in await group.log()] == ["undo", "add"]
+
+
+async def test_what_was_erased_does_not_come_back(tmp_path, memory):
+    """By hand, as erasing will do it: the row, and every before-image of it."""
+    kept = await memory.remember("I like tea")
+    gone = await memory.remember("my number is 12345")
+    await memory.forget(kept.id)
+    await memory.forget(gone.id)
+    await memory.settle(20)
+    connection = raw(tmp_path / "m.db")
+    (key,) = connection.execute("SELECT key FROM nodes WHERE id = ?", (gone.id,)).fetchone()
+    for table, column in (("embeddings", "node"), ("nodes", "key")):
+        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,))
+    connection.execute("DELETE FROM history WHERE tbl = 'nodes' AND row = ?", (str(key),))
+    connection.close()
+    for number in (2, 4):
+        with pytest.raises(ConflictError, match="nothing is left"):
+            await memory.undo(number)
+    await memory.undo(3)
+    assert [node.id for node in (await memory.list()).nodes] == [kept.id]
+
+
+async def test_a_run_is_undone_as_one(tmp_path, memory):
+    engine = memory._engine
+    reason = Reason(actor="me", origin="test", reason="test", run_id="run-1")
+    from tests.storage.making import NOON, fact
+
+    from ricordo.model import Change
+
+    for text in ("one", "two"):
+        node = fact(text)
+        await engine.store.write(
+            lambda _, node=node: (Change(add=(node,)), None), scope=Scope(owner="me"), reason=reason, at=NOON
+        )
+    await memory.remember("three")
+    await memory.undo("run-1")
+    assert [node.content for node in (await memory.list()).nodes] == ["three"]
+    with pytest.raises(NotFoundError):
+        await memory.scoped(Scope(owner="eve")).undo("run-1")
+
+
+async def test_a_name_that_is_taken_back_links_nothing_any_more(tmp_path, memory):
+    """Rows of any truth table can be written and taken back, even where no method does so yet."""
+    from tests.storage.making import NOON, WHY
+
+    from ricordo.model import Change, RowId, RowState
+    from ricordo.text import same_name_key
+
+    await memory.add_entity("Katharina")
+    node = await memory.remember("Kathi is late, Katharina said")
+    other = await memory.remember("Kathi is late")
+    (space, entity) = rows(tmp_path / "m.db", "SELECT space, key FROM entities")[0]
+    alias = {"space": space, "folded": "kathi", "entity": entity, "alias": "Kathi", "sound": same_name_key("Kathi")}
+    row = RowId(table="aliases", key=(space, "kathi", entity, "Kathi"))
+    change = Change(rows=(RowState(row=row, values=alias),))
+    await memory._engine.store.write(lambda _: (change, None), scope=Scope(owner="me"), reason=WHY, at=NOON)
+    await memory.settle(20)
+    assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id, other.id}
+    made = (await memory.log(1))[0].seq
+    await memory.undo(made)
+    await check_derived(memory, tmp_path / "m.db")
+    assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id}
+    assert {each.id for each in (await memory.list(entity="Kathi", as_of=made)).nodes} == {node.id, other.id}
+
+
+@pytest.mark.parametrize("odd", [True, 1.5, None, b"1"])
+async def test_what_is_no_change_is_refused_by_name(memory, odd):
+    with pytest.raises(InvalidError, match="commit_or_run"):
+        await memory.undo(odd)
+
+
+@pytest.mark.parametrize("odd", [0, -1, 10**30, "no such run", "1" * 40, "\0", ""])
+async def test_what_is_not_there_is_said_not_to_be(memory, odd):
+    with pytest.raises(NotFoundError):
+        await memory.undo(odd)
+
+
+async def test_nobody_s_write_is_lost_while_things_are_undone(memory):
+    kept = await memory.remember("I like tea")
+    number = (await memory.log(1))[0].seq
+
+    async def back_and_forth():
+        nonlocal number
+        for _ in range(10):
+            number = (await memory.undo(number)).seq
+
+    await asyncio.gather(back_and_forth(), *(memory.add(f"turn {place}", session="s") for place in range(50)))
+    assert len((await memory.list(limit=100)).nodes) == 51
+    assert (await memory.get(kept.id)).is_live
+    assert (await memory.doctor()).ok
+
+
+def test_every_truth_table_keeps_before_images_of_all_its_columns(tmp_path):
+    """A new one without them would be neither undone nor seen in the past."""
+    from ricordo.storage import Store
+
+    Store.open(tmp_path / "m.db").close()
+    connection = raw(tmp_path / "m.db")
+    truth = truth_of(connection)
+    triggers = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+    indexes = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'"))
+    assert truth.tables.keys() >= {"nodes", "edges", "entities", "aliases", "subjects", "sessions"}
+    for table in truth.tables.values():
+        own = {"key"} if table.key == ("key",) else set()
+        for kind in ("update", "delete"):
+            trigger = triggers[f"{table.name}_history_{kind}"]
+            assert [name for name in table.columns if name not in own and f"'{name}', " not in trigger] == []
+        assert f"ON {table.name} (commit_seq)" in "".join(filter(None, indexes.values())), table.name
+    connection.close()

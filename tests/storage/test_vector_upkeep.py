@@ -1,0 +1,606 @@
+"""Vectors follow their nodes: out of the index, back in, to another shelf or model, in every process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.storage.making import ME, closing, commit, fact, failing, opened, rows
+
+from ricordo.errors import InvalidError
+from ricordo.memory import Memory
+from ricordo.model import RowId, RowState
+from ricordo.storage import faults
+from ricordo.storage.sqlite import embedding_models, embeddings
+from ricordo.storage.sqlite.embeddings import NewVectors, VectorShelves, pack_full_shelves, put_vectors, word_vectors
+from ricordo.storage.sqlite.ledger import Ledger
+
+DIMENSION = 8
+EMBEDDED = "SELECT node FROM embeddings"
+
+
+@pytest.fixture
+def small_packs(monkeypatch):
+    """Packs of four: what happens at 16,384 vectors then happens in a test."""
+    monkeypatch.setattr(embeddings, "PACK_ROWS", 4)
+
+
+@pytest.fixture(params=[(6, 0), (6, 10_000), (10_000, 10_000)], ids=["large", "medium", "small"])
+def size(request, monkeypatch, small_packs):
+    """What happens above 150,000 vectors, above 50,000, and below."""
+    sketched_from, at_once = request.param
+    monkeypatch.setattr(embeddings, "SKETCH_FROM", sketched_from)
+    monkeypatch.setattr(embeddings, "_READ_AT_ONCE", at_once)
+
+
+def vector_of(key, turn=0):
+    return np.random.default_rng([key, turn]).standard_normal(DIMENSION).astype(np.float32)
+
+
+def new(key, text, turn=0):
+    """A vector and two word vectors, made from a text."""
+    vector = vector_of(key, turn)
+    return NewVectors(key=key, content=text, vector=vector, pieces=("a", "b"), words=np.eye(2, dtype=np.float32))
+
+
+class World:
+    """A store with one model, whose truth is asked of SQL, and readers that joined at different moments."""
+
+    def __init__(self, store):
+        self.store = store
+        self.model = None
+        self.readers = []
+
+    async def begin(self):
+        self.model = await self.store.derive(
+            lambda tx: embedding_models.adopt(tx, name="m", dimension=DIMENSION, spec="")
+        )
+
+    async def add(self, count):
+        nodes = [fact(f"fact {random.random()}") for _ in range(count)]
+        await commit(self.store, add=tuple(nodes))
+        return nodes
+
+    async def embed(self, turn=0):
+        """Give a vector to whatever lacks one."""
+
+        def work(tx):
+            lacking = tx.rows("lacking", {"model": self.model.key, "after": 0, "most": 1_000})
+            put_vectors(tx, self.model.key, DIMENSION, [new(key, text, turn) for key, text, _ in lacking])
+
+        await self.store.derive(work)
+
+    async def pack(self):
+        while await self.store.derive(pack_full_shelves):
+            pass
+
+    async def tidy(self):
+        """Let go of removals, as if all vectors had just been made. How many rows went."""
+
+        def work(tx):
+            newest = tx.rows("embeddings_position")[0][1]
+            embedding_models.note_progress(tx, self.model.key, 0, newest)
+            return embedding_models.drop_removals(tx)
+
+        return await self.store.derive(work)
+
+    async def key(self, node):
+        return await self.store.read(lambda tx: tx.rows("node_place", {"id": node.id})[0][0])
+
+    async def held(self, shelves, on="kec"):
+        """What a reader's index answers: {key: score}."""
+        question = np.ones(DIMENSION, np.float32)
+        keys, scores = await self.store.read(
+            lambda tx: shelves.nearest(
+                tx, question, model=self.model.key, spaces=tx.visible(ME), shelves=on, limit=10_000, among=None
+            )
+        )
+        return dict(zip(keys.tolist(), scores.tolist(), strict=True))
+
+    async def read_on(self, reader):
+        return await self.store.read(lambda tx: reader.read_on(tx, for_s=0))  # a pack at a time
+
+    async def vectors(self, shelves, keys):
+        """The vectors a reader gives for keys on all shelves."""
+        return await self.store.read(
+            lambda tx: shelves.vectors(
+                tx, np.array(keys), model=self.model.key, dimension=DIMENSION, spaces=tx.visible(ME), shelves="kec"
+            )
+        )
+
+    async def check(self):
+        """Old readers, a new one, and the table of embeddings all say the same."""
+        self.readers.append(VectorShelves())
+        for shelf in "kec":
+            wanted = await self.store.read(lambda tx, s=shelf: self._wanted(tx, s))
+            for reader in self.readers:
+                assert set(await self.held(reader, shelf)) == wanted
+        answers = [await self.held(reader) for reader in self.readers]
+        assert all(answer == answers[0] for answer in answers)
+        keys = [*range(60, 0, -1), 7]
+        vectors = [await self.vectors(reader, keys) for reader in self.readers]
+        for given in vectors:
+            np.testing.assert_array_equal(given, vectors[0])
+            assert {key for key, vector in zip(keys, given, strict=True) if vector[0] == vector[0]} == {
+                key for key in answers[0] if key <= 60
+            }
+
+        words = await self.store.read(lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1)[0]))
+        embedded = await self.store.read(lambda tx: {row[0] for row in tx.connection.execute(EMBEDDED)})
+        assert words == embedded, "word vectors follow as vectors do"
+
+    def _wanted(self, tx, shelf):
+        values = {"model": self.model.key, "space": tx.space("me", ""), "shelf": shelf, "after": 0, "most": 10_000}
+        return {row[1] for row in tx.rows("embeddings_new", values)}
+
+
+def story(path, tell):
+    """Open a world, let `tell(world)` happen."""
+
+    async def work(store):
+        world = World(store)
+        await world.begin()
+        await tell(world)
+        report = await store.doctor()
+        assert not failing(report), report
+
+    opened(path, work)
+
+
+def test_a_closed_node_leaves_the_index_and_a_restored_one_returns(tmp_path):
+    async def tell(world):
+        one, two = await world.add(2)
+        await world.embed()
+        await world.check()
+        await commit(world.store, close=(closing(one),))
+        await world.check()
+        assert len(await world.held(world.readers[0])) == 1
+        await commit(world.store, put=(one,))
+        await world.check()
+        assert set(await world.held(world.readers[0])) == {await world.key(one), await world.key(two)}
+
+    story(tmp_path / "m.db", tell)
+
+
+def test_removals_nobody_needs_go_and_a_reader_that_slept_begins_anew(tmp_path):
+    async def tell(world):
+        nodes = await world.add(6)
+        await world.embed()
+        await world.check()
+        slept = world.readers.pop()
+        for node in nodes[:4]:
+            await commit(world.store, close=(closing(node),))
+        assert await world.tidy() == 3, "the newest is the position of all readers, and stays"
+        assert await world.tidy() == 0
+        assert embedding_models.lost_since(await _now(world), 1)[1] == 1, (
+            "who made vectors then looks through all again"
+        )
+        await commit(world.store, put=(nodes[0],))
+        world.readers.append(slept)
+        await world.check()
+        assert len(await world.held(slept)) == 3
+
+    story(tmp_path / "m.db", tell)
+
+
+async def _now(world):
+    return await world.store.read(lambda tx: tx)
+
+
+def test_new_words_need_a_new_vector(tmp_path):
+    async def tell(world):
+        (node,) = await world.add(1)
+        await world.embed()
+        await world.check()
+        before = await world.held(world.readers[0])
+        await commit(world.store, put=(replace(node, content="other words"),))
+        await world.check()
+        assert await world.held(world.readers[0]) == {}
+        await world.embed(turn=1)
+        await world.check()
+        after = await world.held(world.readers[0])
+        assert after.keys() == before.keys() and after != before
+
+    story(tmp_path / "m.db", tell)
+
+
+def test_a_vector_for_words_that_have_changed_meanwhile_is_not_stored(tmp_path):
+    async def tell(world):
+        (node,) = await world.add(1)
+        key = await world.key(node)
+        await commit(world.store, put=(replace(node, content="other words"),))
+        await world.store.derive(lambda tx: put_vectors(tx, world.model.key, DIMENSION, [new(key, node.content)]))
+        assert await world.held(VectorShelves()) == {}
+
+    story(tmp_path / "m.db", tell)
+
+
+def test_the_id_of_a_moved_vector_is_never_given_out_again(tmp_path):
+    """A reader that had followed up to that id would never see what got it next."""
+
+    async def tell(world):
+        one, _ = await world.add(2)
+        await world.embed()
+        await commit(world.store, close=(closing(one),))
+        await commit(world.store, put=(one,))  # back, with the highest id
+        await world.check()
+        await commit(world.store, put=(replace(one, content="other words"),))  # the highest id goes
+        await world.embed(turn=1)
+        await world.check()
+        assert len(await world.held(world.readers[0])) == 2
+
+    story(tmp_path / "m.db", tell)
+
+
+def test_a_node_that_changes_its_shelf_takes_its_vector_along(tmp_path):
+    path = tmp_path / "m.db"
+
+    async def tell(world):
+        one, two = await world.add(2)
+        await world.embed()
+        await world.check()
+        key = await world.key(one)
+        await _move(world, key, "c")
+        await world.check()
+        assert set(await world.held(world.readers[0], "c")) == {key}
+        assert set(await world.held(world.readers[0], "k")) == {await world.key(two)}
+        await _move(world, key, "k")
+        await world.check()
+
+    story(path, tell)
+    assert rows(path, "SELECT sum(nodes) FROM shelves") == [(2,)]
+
+
+def test_when_all_loose_vectors_were_closed_before_packing_nothing_is_packed(tmp_path, small_packs):
+    async def tell(world):
+        nodes = await world.add(6)
+        await world.embed()
+        await commit(world.store, close=tuple(closing(node) for node in nodes))
+        await world.pack()
+        await world.check()
+        assert await world.held(VectorShelves()) == {}
+
+    story(tmp_path / "m.db", tell)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, size, seed):
+    """Additions, closings, returns, new words, moves, packs and reading on in any order."""
+    dice = random.Random(seed)
+
+    async def tell(world):
+        nodes, gone = list(await world.add(6)), []
+        for turn in range(40):
+            match dice.choice(
+                ("add", "embed", "embed", "pack", "close", "restore", "alter", "move", "check", "read on", "tidy")
+            ):
+                case "add":
+                    nodes += await world.add(dice.randrange(1, 4))
+                case "embed":
+                    await world.embed(turn)
+                case "pack":
+                    await world.pack()
+                case "close" if nodes:
+                    node = nodes.pop(dice.randrange(len(nodes)))
+                    await commit(world.store, close=(closing(node),))
+                    gone.append(node)
+                case "restore" if gone:
+                    node = gone.pop(dice.randrange(len(gone)))
+                    await commit(world.store, put=(node,))
+                    nodes.append(node)
+                case "alter" if nodes:
+                    place = dice.randrange(len(nodes))
+                    nodes[place] = replace(nodes[place], content=f"altered {turn}")
+                    await commit(world.store, put=(nodes[place],))
+                case "move" if nodes:
+                    key, shelf = await world.key(dice.choice(nodes)), dice.choice("kec")
+                    await _move(world, key, shelf)
+                case "tidy":
+                    await world.tidy()
+                case "read on" if world.readers:
+                    await world.read_on(dice.choice(world.readers))
+                case "check":
+                    await world.check()
+        await world.embed(99)
+        await world.check()
+
+    story(tmp_path / "m.db", lambda world: _quietly(tell(world)))
+
+
+@pytest.mark.parametrize("size", [(6, 0)], indirect=True)
+def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path, size):
+    async def tell(world):
+        nodes = await world.add(30)
+        await world.embed()
+        await world.pack()
+        reader = VectorShelves()
+        first = await world.held(reader)
+        assert len(first) == 30 and reader.has_unread
+        await commit(
+            world.store, close=tuple(closing(node) for node in nodes[3:15])
+        )  # time to copy the living together
+        halfway = [await world.held(reader)]
+        while await world.read_on(reader):
+            halfway.append(await world.held(reader))
+        assert len(halfway) == 8, "a pack at a time, seven of them"
+        assert not reader.has_unread
+        gone = {await world.key(node) for node in nodes[3:15]}
+        left = {key: score for key, score in first.items() if key not in gone}
+        assert all(held == left for held in halfway)
+        among = await world.store.read(
+            lambda tx: reader.nearest(
+                tx,
+                np.ones(DIMENSION, np.float32),
+                model=world.model.key,
+                spaces=tx.visible(ME),
+                shelves="kec",
+                limit=5,
+                among=np.array([*gone, 900, *list(left)[:3]]),
+            )
+        )
+        assert set(among[0].tolist()) == set(list(left)[:3])
+
+    story(tmp_path / "m.db", tell)
+
+
+@pytest.mark.parametrize("size", [(6, 0), (6, 10_000)], indirect=True)
+def test_a_damaged_pack_of_a_large_shelf_spoils_no_answer(tmp_path, size):
+    async def tell(world):
+        await world.add(30)
+        await world.embed()
+        await world.pack()
+        right = await world.held(VectorShelves())
+        await world.store.derive(lambda tx: tx.connection.execute(NOT_A_NUMBER) and None)
+        reader = VectorShelves()
+        assert await world.held(reader) == right
+        with pytest.raises(InvalidError, match="scales"):
+            while await world.read_on(reader):
+                pass
+        assert await world.held(reader) == right
+
+    story(tmp_path / "m.db", tell)
+
+
+NOT_A_NUMBER = """
+UPDATE packs SET segment = CAST(substr(segment, 1, 32) || x'0000c07f' || substr(segment, 37) AS BLOB)
+WHERE key = (SELECT min(key) FROM packs)
+"""
+
+
+async def _move(world, key, shelf):
+    """To another shelf, and nothing else, as a commit of its own."""
+    row = RowId(table="nodes", key=(key,))
+    image = await world.store.read(lambda tx: Ledger(tx).current(row))
+    await commit(world.store, rows=(RowState(row=row, values={**image, "shelf": shelf}),))
+
+
+async def _quietly(tale):
+    await tale
+
+
+# a model gives way to another
+
+
+class Letters:
+    """An embedder nobody can build from a name: how often each letter occurs."""
+
+    name = "letters"
+    dimension = 26
+
+    async def embed(self, text, *, kind="query"):
+        counts = np.array([text.lower().count(chr(97 + place)) for place in range(26)], np.float32)
+        return counts / max(1.0, float(np.linalg.norm(counts)))
+
+    async def embed_batch(self, texts, *, kind="passage"):
+        return [await self.embed(text) for text in texts]
+
+
+WORDS = [
+    "tea",
+    "coffee",
+    "milk",
+    "bread",
+    "butter",
+    "anna",
+    "berta",
+    "carl",
+    "likes",
+    "hates",
+    "drinks",
+    "eats",
+    "every",
+    "morning",
+    "evening",
+]
+QUESTIONS = ("who drinks tea", "bread and butter", "morning")
+
+
+def texts(count):
+    dice = random.Random(8)
+    return [f"{number} " + " ".join(dice.choices(WORDS, k=6)) for number in range(count)]
+
+
+async def tell_all(memory, lot):
+    await asyncio.gather(*(memory.add(text) for text in lot))
+
+
+async def answers(memory):
+    return [[hit.content for hit in (await memory.search(question, limit=20)).hits] for question in QUESTIONS]
+
+
+def vectors_in(path):
+    """{text: vector} and the names of the models there are."""
+    found = rows(path, "SELECT n.content, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node")
+    return dict(found), rows(path, "SELECT name, state FROM models")
+
+
+def test_a_store_that_changed_its_model_equals_one_that_always_had_it(tmp_path):
+    changed, fresh = tmp_path / "changed.db", tmp_path / "fresh.db"
+    lot = texts(150)
+
+    async def main():
+        async with Memory.open(changed, embedder=Letters()) as memory:
+            for text in lot:
+                await memory.add(text)
+            await memory.settle(20)
+        async with Memory.open(changed, embedder="hashing") as memory:
+            await memory.settle(20)
+            mine = await answers(memory)
+        async with Memory.open(fresh, embedder="hashing") as memory:
+            for text in lot:
+                await memory.add(text)
+            await memory.settle(20)
+            return mine, await answers(memory)
+
+    mine, theirs = asyncio.run(main())
+    assert mine == theirs
+    assert vectors_in(changed) == vectors_in(fresh)
+    assert vectors_in(fresh)[1] == [("hashing-256-v1", "active")]
+
+
+def test_while_the_model_changes_the_old_one_answers_and_the_answer_says_so(tmp_path):
+    path = tmp_path / "m.db"
+
+    async def main():
+        async with Memory.open(path, embedder="hashing") as memory:
+            await tell_all(memory, texts(30))
+            await memory.settle(20)
+        slow = Slow()
+        async with Memory.open(path, embedder=slow) as memory:
+            during = await memory.search("tea")
+            slow.gate.set()
+            await memory.settle(20)
+            return during, await memory.search("tea")
+
+    during, after = asyncio.run(main())
+    assert during.hits
+    assert any("changing its model" in said for said in during.degraded)
+    assert after.hits and after.degraded == ()
+
+
+class Slow(Letters):
+    """Gives no passage its vector before it is told to."""
+
+    def __init__(self):
+        self.gate = asyncio.Event()
+
+    async def embed_batch(self, texts, *, kind="passage"):
+        await self.gate.wait()
+        return await super().embed_batch(texts)
+
+
+def test_changing_to_and_fro_ends_with_the_last_one(tmp_path):
+    path = tmp_path / "m.db"
+
+    async def main():
+        for embedder in ("hashing", Letters(), "hashing", Letters(), "hashing"):
+            async with Memory.open(path, embedder=embedder) as memory:
+                await tell_all(memory, texts(10))
+        async with Memory.open(path, embedder="hashing") as memory:
+            await memory.settle(20)
+            return await memory.doctor(), await memory.search("tea")
+
+    report, results = asyncio.run(main())
+    assert report.ok and results.hits
+    vectors, known = vectors_in(path)
+    assert known == [("hashing-256-v1", "active")]
+    assert len(vectors) == 10  # five times the same ten texts, each an own memory
+    assert rows(path, "SELECT count(*) FROM embeddings") == [(50,)]
+
+
+def test_a_process_whose_model_was_replaced_by_another_goes_on_without_complaint(tmp_path, caplog):
+    path = tmp_path / "m.db"
+
+    async def main():
+        async with Memory.open(path, embedder=Letters()) as first:
+            await first.add("Anna likes tea")
+            await first.settle(20)
+            async with Memory.open(path, embedder="hashing") as second:
+                rows(path, "DELETE FROM leases")  # as if the first one's ten seconds were over
+                await second.settle(20)
+                await first.add("Berta likes milk")
+                await first.settle(20)
+                await second.settle(20)
+                return (await first.search("milk")).hits, (await second.search("milk")).hits
+
+    mine, theirs = asyncio.run(main())
+    assert mine[0].content == theirs[0].content == "Berta likes milk"
+    assert [record.message for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+    assert vectors_in(path)[1] == [("hashing-256-v1", "active")]
+
+
+def test_a_process_that_searched_before_another_changed_the_model_searches_by_the_new_one(tmp_path):
+    path = tmp_path / "m.db"
+
+    async def main():
+        async with Memory.open(path, embedder=Letters()) as first:
+            await first.add("Anna likes tea")
+            await first.settle(20)
+            before = await first.search("tea", trace=True)
+            async with Memory.open(path, embedder="hashing") as second:
+                rows(path, "DELETE FROM leases")  # as if the first one's ten seconds were over
+                await second.settle(20)
+                return before, await first.search("tea", trace=True)
+
+    before, after = asyncio.run(main())
+    assert before.trace.candidates["meaning"] == after.trace.candidates["meaning"] == 1
+    assert after.degraded == ()
+
+
+def test_the_key_of_a_dropped_model_is_never_given_out_again(tmp_path):
+    """Another process may still hold vectors by it."""
+
+    async def work(store):
+        first = await store.derive(lambda tx: embedding_models.adopt(tx, name="a", dimension=2, spec=""))
+        coming = await store.derive(lambda tx: embedding_models.adopt(tx, name="b", dimension=2, spec=""))
+        await store.derive(lambda tx: embedding_models.adopt(tx, name="a", dimension=2, spec=""))
+        assert await store.derive(embedding_models.drop_retired)
+        other = await store.derive(lambda tx: embedding_models.adopt(tx, name="c", dimension=3, spec=""))
+        return first.key, coming.key, other.key
+
+    assert opened(tmp_path / "m.db", work) == (1, 2, 3)
+
+
+def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
+    """The two share nothing but the file; here each is an engine of its own."""
+    path = tmp_path / "m.db"
+
+    async def main():
+        async with Memory.open(path, embedder="hashing") as reader, Memory.open(path, embedder="hashing") as writer:
+            node = await writer.remember("the zebra eats grass")
+            await writer.settle(20)
+            vectors = (await reader._opened.embed_question("zebras")).vectors
+            found = await reader.search("zebras", trace=True)
+            await writer.forget(node.id)
+            return vectors, found, await reader.search("zebras")
+
+    vectors, found, gone = asyncio.run(main())
+    assert vectors
+    assert found.trace.candidates["meaning"] == 1
+    assert gone.hits == ()
+
+
+def test_background_work_that_meets_a_bug_is_tried_again_and_closing_still_closes(tmp_path, caplog):
+    """The task died of it, and then `settle` waited for ever."""
+    path, left = tmp_path / "m.db", [ValueError("a bug"), ValueError("another")]
+
+    def fail_twice(point):
+        if point == "vectors: before storing" and left:
+            raise left.pop()
+
+    async def main():
+        async with Memory.open(path, embedder="hashing") as memory:
+            await memory.add("Anna likes tea")
+            await memory.settle(20)
+            return (await memory.stats()).embedding_missing
+
+    faults.install(fail_twice)
+    try:
+        assert asyncio.run(main()) == 0
+    finally:
+        faults.install(None)
+    assert left == []
+    assert caplog.text.count("background work failed") == 2

@@ -1,0 +1,119 @@
+"""Turns are read ahead when a caller is quiet, at the latest when they ask again; who asks meanwhile waits a moment."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.storage.making import ME, commit, said
+
+from ricordo.model import Scope
+from ricordo.retrieval import prefetch
+from ricordo.retrieval.prefetch import Warming
+from ricordo.storage.sqlite import turns
+from ricordo.storage.sqlite.embeddings import VectorShelves
+
+OTHER = Scope(owner="somebody else")
+
+
+@pytest.fixture
+def tasks():
+    return []
+
+
+@pytest.fixture
+async def reading(store, tasks, monkeypatch):
+    """What reads ahead for two callers of nine turns each, a moment being short."""
+    monkeypatch.setattr(prefetch, "_QUIET_S", 0.001)
+    for who in (ME, OTHER):
+        await commit(store, who, add=tuple(said("the lake", minutes=n, owner=who.owner) for n in range(9)))
+
+    def beside(work):
+        tasks.append(asyncio.ensure_future(work))
+        return tasks[-1]
+
+    vectors = VectorShelves()
+    return Warming(store, vectors=lambda: vectors, beside=beside)
+
+
+async def done(tasks):
+    """Until what was begun is done, and what it may begin after a quiet moment."""
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+async def are_read(store, scope):
+    def look(tx):
+        with tx.turns() as table:
+            return table.holding(tx, ("lake",), tx.visible(scope)) is not None
+
+    return await store.read(look)
+
+
+async def test_after_the_first_answer_and_a_quiet_moment_turns_are_read(store, reading, tasks):
+    reading.asked(ME, by_vector=False)
+    await done(tasks)
+    assert not await are_read(store, ME) and not tasks
+    reading.answered(ME)
+    reading.answered(ME)
+    await done(tasks)
+    assert await are_read(store, ME) and len(tasks) == 1
+
+
+async def test_who_asks_again_at_once_has_them_read_then(store, reading, tasks):
+    for _ in range(3):
+        reading.asked(ME, by_vector=False)
+        reading.answered(ME)
+    await done(tasks)
+    assert await are_read(store, ME) and len(tasks) == 1
+
+
+async def test_who_leaves_begins_nothing(store, reading, tasks):
+    reading.answered(ME)
+    reading.close()
+    await done(tasks)
+    assert not tasks
+
+
+async def test_turns_of_others_go_only_for_who_asks_again(store, reading, tasks, monkeypatch):
+    monkeypatch.setattr(turns, "KEPT_MOST", 12)
+    reading.answered(ME)
+    await done(tasks)
+    reading.asked(OTHER, by_vector=False)
+    reading.answered(OTHER)
+    await done(tasks)
+    assert await are_read(store, ME) and not await are_read(store, OTHER)
+    reading.asked(OTHER, by_vector=False)
+    await done(tasks)
+    assert await are_read(store, OTHER)
+
+
+@pytest.mark.parametrize(("limit", "most"), [("KEPT_MOST", 8), ("KEPT_CHARS", 71)])
+async def test_more_than_is_kept_is_not_read(store, reading, tasks, monkeypatch, limit, most):
+    monkeypatch.setattr(turns, limit, most)
+    for _ in range(3):
+        reading.asked(ME, by_vector=False)
+        reading.answered(ME)
+    await done(tasks)
+    assert not await are_read(store, ME) and len(tasks) == 1
+
+
+async def test_a_question_waits_for_turns_no_longer_than_a_moment(reading, tasks, monkeypatch):
+    monkeypatch.setattr(prefetch, "_PATIENCE_S", 0.001)
+    begin = asyncio.Event()
+
+    async def slow(ask):
+        await begin.wait()
+        return True
+
+    monkeypatch.setattr(reading._store, "read", slow)
+    await reading.wait(ME)
+    reading.read_turns(ME)
+    await reading.wait(ME)
+    assert not tasks[0].done()
+    monkeypatch.setattr(prefetch, "_PATIENCE_S", 60)
+    asyncio.get_running_loop().call_later(0.01, begin.set)
+    await reading.wait(ME)
+    assert tasks[0].done()
