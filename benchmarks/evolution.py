@@ -61,7 +61,7 @@ def without_evolution() -> Iterator[None]:
     """Facts are added and nothing else; a benchmark may reach inside, to have something to compare with."""
     with (
         patch("ricordo.consolidation.resolve.arrive", lambda tx, change, **_: Arrived(change=change, kept={})),
-        patch("ricordo.storage.sqlite.connection.statement_line", lambda text: ""),
+        patch("ricordo.storage.database.connection.statement_line", lambda text: ""),
     ):
         yield
 

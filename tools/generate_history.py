@@ -13,11 +13,11 @@ from pathlib import Path
 
 import apsw
 
-from ricordo.storage.sqlite.connection import add_functions
-from ricordo.storage.sqlite.table_sums import SUM_MASK, WHICH, unsealed
-from ricordo.storage.sqlite.truth_tables import Table, truth_of
+from ricordo.storage.database.connection import add_functions
+from ricordo.storage.database.table_sums import SUM_MASK, WHICH, unsealed
+from ricordo.storage.database.truth_tables import Table, truth_of
 
-SCHEMA = Path(__file__).parents[1] / "src/ricordo/storage/sqlite/migrations/0001_first_schema.sql"
+SCHEMA = Path(__file__).parents[1] / "src/ricordo/storage/database/migrations/0001_first_schema.sql"
 
 _BEGIN = "-- Before-images of every truth table"
 _NOTE = f"""{_BEGIN} (one whose rows have a commit and a seal), of rows that change and rows that go.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ricordo import Memory
 from ricordo.portability.exporters.complete import VERSION
-from ricordo.storage.sqlite.schema import migrations
+from ricordo.storage.database.schema import migrations
 
 TARGET = Path(__file__).parents[1] / "tests/fixtures/stores"
 _START = 1_767_261_600_000  # 2026-01-01T10:00Z

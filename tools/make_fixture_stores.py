@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from make_fixture_export import Clock, live  # noqa: E402
 from ricordo import Memory  # noqa: E402
-from ricordo.storage.sqlite.schema import migrations  # noqa: E402
+from ricordo.storage.database.schema import migrations  # noqa: E402
 
 TARGET = ROOT / "tests/fixtures/stores"
 

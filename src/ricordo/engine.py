@@ -33,13 +33,13 @@ from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.sqlite import embedding_models, lifecycle, runs
+from ricordo.storage.database import embedding_models, lifecycle, runs
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import House
     from ricordo.retrieval.exemplars import Exemplars
-    from ricordo.storage.sqlite.embeddings import VectorShelves
+    from ricordo.storage.database.embeddings import VectorShelves
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class Engine:
         """
         place = self.store.place
         if self._vectors is None or self._vectors[0] != place:
-            from ricordo.storage.sqlite.embeddings import VectorShelves
+            from ricordo.storage.database.embeddings import VectorShelves
 
             self._vectors = place, VectorShelves()
         return self._vectors[1]

@@ -71,8 +71,8 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.backup import back_up, restore_backup, verify_backup
-from ricordo.storage.sqlite import graph
-from ricordo.storage.sqlite import runs as listed_runs
+from ricordo.storage.database import graph
+from ricordo.storage.database import runs as listed_runs
 from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")

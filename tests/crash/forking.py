@@ -23,7 +23,7 @@ FORKED.set_forkserver_preload(
         "ricordo.storage.folder.convert",
         "ricordo.storage.folder.copy",
         "ricordo.storage.backup.restore",
-        "ricordo.storage.sqlite.proposals",
+        "ricordo.storage.database.proposals",
         "ricordo.consolidation.run",
         "ricordo.consolidation.accept",
         "ricordo.models.language.chosen",

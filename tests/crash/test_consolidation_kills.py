@@ -16,7 +16,7 @@ CHILD = """
 import asyncio, os, sys
 from ricordo import Memory, Settings
 from ricordo.models.language import ScriptedModel
-from ricordo.storage.sqlite import faults
+from ricordo.storage import faults
 
 path, where = sys.argv[1], sys.argv[2]
 NOW = 1_767_261_600_000

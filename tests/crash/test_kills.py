@@ -69,7 +69,7 @@ CHANGE = """
 import asyncio, sys
 from ricordo.memory import Memory
 from ricordo.model import Message
-from ricordo.storage.sqlite import models
+from ricordo.storage.database import embedding_models
 from tests.crash.workload import die_at
 from tests.storage.making import rows
 
@@ -86,7 +86,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 HOLDER = """
 import asyncio, os, signal, sys
 from ricordo.memory import Memory
-from ricordo.storage.sqlite import faults
+from ricordo.storage import faults
 
 async def main(path):
     async with Memory.open(path, embedder="hashing") as memory:

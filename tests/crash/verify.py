@@ -17,9 +17,9 @@ import numpy as np
 
 from ricordo.memory import Memory
 from ricordo.storage import Store
-from ricordo.storage.sqlite import mentions
-from ricordo.storage.sqlite.embeddings import VectorShelves
-from ricordo.storage.sqlite.schema import migrations
+from ricordo.storage.database import mentions
+from ricordo.storage.database.embeddings import VectorShelves
+from ricordo.storage.database.schema import migrations
 from tests.crash.workload import UPGRADED
 from tests.storage.folders import everything, without_index
 from tests.storage.making import raw

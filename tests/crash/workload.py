@@ -22,8 +22,8 @@ from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
 from ricordo.storage import Store, faults
-from ricordo.storage.sqlite import embedding_models, embeddings
-from ricordo.storage.sqlite.schema import Migration, migrations
+from ricordo.storage.database import embedding_models, embeddings
+from ricordo.storage.database.schema import Migration, migrations
 from tests.crash.embedders import Letters
 
 CALLERS = 4

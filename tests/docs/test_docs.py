@@ -39,7 +39,7 @@ PATIENT = {"RICORDO_FRESH_WAIT_MS": "60000", "RICORDO_SEARCH_DEADLINE_MS": "6000
 
 
 def libraries_of(program: str) -> set[str]:
-    return {LIBRARIES[name] for name in re.findall(r"ricordo\.doors\.(\w+)", program) if name in LIBRARIES}
+    return {LIBRARIES[name] for name in re.findall(r"ricordo\.integrations\.(\w+)", program) if name in LIBRARIES}
 
 
 PROGRAMS = [

@@ -10,7 +10,7 @@ import pytest
 import ricordo
 from ricordo import Settings
 from ricordo.model import Change, Edge, Reason, Scope
-from ricordo.storage.sqlite import graph
+from ricordo.storage.database import graph
 from tests.flows.conftest import HandClock, Place
 
 ME = Scope(owner="me")

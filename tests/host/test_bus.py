@@ -18,7 +18,7 @@ from ricordo.errors import InvalidError, NotFoundError, StoreError, UnavailableE
 from ricordo.host import bus as bus_module
 from ricordo.host.bus import Bus, Event, Outgoing, Patience
 from ricordo.host.journal import Journal, events, journal_path
-from ricordo.storage.sqlite.queries import statements
+from ricordo.storage.database.queries import statements
 from tests.host.conftest import HandClock
 
 HASTY = Patience(poll_s=0.02)

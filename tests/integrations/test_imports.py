@@ -22,6 +22,8 @@ OWN = {
 }
 """What an adapter may load: its library, and what that needs itself."""
 
+PLACE = {"tools": "interfaces"}
+
 WATCHED = {"langgraph", "langchain_core", "agents", "openai", "pydantic_ai", "anthropic", "mcp", "starlette", "mem0"}
 
 
@@ -29,7 +31,8 @@ WATCHED = {"langgraph", "langchain_core", "agents", "openai", "pydantic_ai", "an
 def test_an_adapter_loads_no_library_but_its_own(adapter: str) -> None:
     if any(find_spec(name) is None for name in OWN[adapter]):
         pytest.skip(f"the library for {adapter} is not installed: make adapters")
-    program = f"import sys, json, ricordo.interfaces.{adapter}; print(json.dumps(sorted(sys.modules)))"
+    module = f"ricordo.{PLACE.get(adapter, 'integrations')}.{adapter}"
+    program = f"import sys, json, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert set(json.loads(done.stdout)) & WATCHED <= OWN[adapter]
 

@@ -28,7 +28,7 @@ import os, sys, time
 import ricordo.clock
 shift = int(os.environ["SHIFT_MS"])
 ricordo.clock.SystemClock.now = lambda self: time.time_ns() // 1_000_000 + shift
-from ricordo.storage.sqlite import faults
+from ricordo.storage import faults
 DIES_AT = os.environ.get("DIES_AT")
 ASKED, WRITTEN = [], []
 def may_die(point):

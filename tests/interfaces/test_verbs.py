@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.interfaces.conftest import Cli
 
-from ricordo.storage.sqlite.connection import connect
+from ricordo.storage.database.connection import connect
 
 
 def remembered(cli: Cli, *arguments: str) -> str:

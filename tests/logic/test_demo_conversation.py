@@ -14,7 +14,7 @@ CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
 
 def lines(name):
-    text = (files("ricordo") / "demo" / name).read_text(encoding="utf-8")
+    text = (files("ricordo.interfaces.demo") / name).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

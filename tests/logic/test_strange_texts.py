@@ -11,7 +11,7 @@ from tests.logic.strange import strange_text
 from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.retrieval.hits import excerpt
-from ricordo.storage.sqlite.connection import all_terms, stored_terms
+from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.text import index_terms, name_key, question_terms, same_name_key
 from ricordo.text.dates import find_interval
 from ricordo.text.name_matching import runs_in

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import InvalidError, Memory
 from ricordo.portability.exporters.complete import VERSION
-from ricordo.storage.sqlite.schema import migrations
+from ricordo.storage.database.schema import migrations
 from tests.portability.conftest import FILES, opened, told
 from tests.portability.test_leaving import CANARIES, canaries, filled
 from tests.storage.folders import everything_of

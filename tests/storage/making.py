@@ -11,7 +11,7 @@ import apsw
 from ricordo.ids import new_id
 from ricordo.model import Change, Closing, Node, Reason, Scope
 from ricordo.storage import Store
-from ricordo.storage.sqlite.connection import add_functions
+from ricordo.storage.database.connection import add_functions
 
 ME = Scope(owner="me")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

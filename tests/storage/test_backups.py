@@ -257,7 +257,7 @@ def test_the_blocking_twin_does_the_same(tmp_path):
 KILLED = """
 import asyncio, os, signal, sys
 from ricordo import Memory
-from ricordo.storage.sqlite import faults
+from ricordo.storage import faults
 
 def hook(reached):
     if reached == sys.argv[3]:

@@ -20,9 +20,9 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
-from ricordo.storage.sqlite import entities
-from ricordo.storage.sqlite import erase as erasing
-from ricordo.storage.sqlite.truth_tables import truth_of
+from ricordo.storage.database import entities
+from ricordo.storage.database import erase as erasing
+from ricordo.storage.database.truth_tables import truth_of
 
 ANN, BOB = Scope(owner="Annabrix"), Scope(owner="bob")
 QUICK = Settings(durability="process", patience_s=5.0)

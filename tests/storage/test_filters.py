@@ -14,8 +14,8 @@ from tests.storage.making import ME, NOON, WHY, fact
 from ricordo.clock import to_ms
 from ricordo.model import Change, Closing, Entity, Scope
 from ricordo.storage import Store
-from ricordo.storage.sqlite import mentions
-from ricordo.storage.sqlite.filters import Filter
+from ricordo.storage.database import mentions
+from ricordo.storage.database.filters import Filter
 
 NODES = 150
 TYPES = ("episodic", "semantic", "procedural", "opinion")

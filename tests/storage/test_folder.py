@@ -19,10 +19,10 @@ from tests.storage.making import failing, raw
 
 from ricordo import Memory, Scope
 from ricordo.storage import Store, faults
+from ricordo.storage.database.table_sums import UNSEALED
+from ricordo.storage.database.truth_tables import truth_of
 from ricordo.storage.folder.layout import DERIVED, FORMS, KEPT, OWN
 from ricordo.storage.folder.lines import shapes_of
-from ricordo.storage.sqlite.table_sums import UNSEALED
-from ricordo.storage.sqlite.truth_tables import truth_of
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.storage.making import ME, closing, commit, said
 
-from ricordo.storage.sqlite import fulltext
+from ricordo.storage.database import fulltext
 
 
 def found(snapshot):

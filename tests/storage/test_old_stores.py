@@ -13,7 +13,7 @@ from tests.storage.making import failing, rows
 
 from ricordo import Memory, StoreError
 from ricordo.storage import Store
-from ricordo.storage.sqlite.schema import Migration, migrations
+from ricordo.storage.database.schema import Migration, migrations
 
 STORES = Path(__file__).parents[1] / "fixtures" / "stores"
 NEWEST = migrations()[-1].version

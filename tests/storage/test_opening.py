@@ -14,8 +14,8 @@ from tests.storage.making import ME, commit, fact, opened, raw, rows
 
 from ricordo.errors import InvalidError, StoreError
 from ricordo.storage import Store, faults
-from ricordo.storage.sqlite.connection import connect
-from ricordo.storage.sqlite.schema import Migration, _upgrade, migrations, prepare
+from ricordo.storage.database.connection import connect
+from ricordo.storage.database.schema import Migration, _upgrade, migrations, prepare
 
 NEWEST = migrations()[-1].version
 NEXT = Migration(

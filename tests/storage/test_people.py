@@ -12,8 +12,8 @@ import pytest
 
 from ricordo import Memory, Scope, Settings
 from ricordo.retrieval.profile import profile
-from ricordo.storage.sqlite.connection import connect
-from ricordo.storage.sqlite.reader import Snapshot
+from ricordo.storage.database.connection import connect
+from ricordo.storage.database.reader import Snapshot
 
 FACTS = 100_000
 

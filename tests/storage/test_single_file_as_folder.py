@@ -113,7 +113,7 @@ async def test_from_a_file_to_a_folder_and_back_and_again(tmp_path):
 KILLED = """
 import os, signal, sys
 from ricordo.storage import Store
-from ricordo.storage.sqlite import faults
+from ricordo.storage import faults
 
 def hook(reached):
     if reached == sys.argv[2]:

@@ -10,11 +10,11 @@ import pytest
 import ricordo
 from ricordo.model import Scope
 from ricordo.storage import Store
-from ricordo.storage.sqlite.as_of import past
-from ricordo.storage.sqlite.connection import connect
-from ricordo.storage.sqlite.filters import Filter
-from ricordo.storage.sqlite.queries import sql, statements
-from ricordo.storage.sqlite.reader import Snapshot
+from ricordo.storage.database.as_of import past
+from ricordo.storage.database.connection import connect
+from ricordo.storage.database.filters import Filter
+from ricordo.storage.database.queries import sql, statements
+from ricordo.storage.database.reader import Snapshot
 
 SOURCE = Path(ricordo.__file__).parent
 

@@ -11,8 +11,8 @@ from tests.storage.making import ME, closing, commit, fact, said
 from ricordo.model import Scope
 from ricordo.retrieval.prefetch import read_turns
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import turns
-from ricordo.storage.sqlite.turns import TurnTable, live_turns, read_all_turns
+from ricordo.storage.database import turns
+from ricordo.storage.database.turns import TurnTable, live_turns, read_all_turns
 from ricordo.text import index_terms
 
 SEEDS = range(6)

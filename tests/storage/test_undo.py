@@ -15,7 +15,7 @@ from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope
 from ricordo.encoding.linker import links
 from ricordo.model import Reason
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite.truth_tables import truth_of
+from ricordo.storage.database.truth_tables import truth_of
 
 STEPS = 40
 

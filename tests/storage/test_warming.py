@@ -10,8 +10,8 @@ from tests.storage.making import ME, commit, said
 from ricordo.model import Scope
 from ricordo.retrieval import prefetch
 from ricordo.retrieval.prefetch import Warming
-from ricordo.storage.sqlite import turns
-from ricordo.storage.sqlite.embeddings import VectorShelves
+from ricordo.storage.database import turns
+from ricordo.storage.database.embeddings import VectorShelves
 
 OTHER = Scope(owner="somebody else")
 

@@ -17,7 +17,7 @@ from ricordo.consolidation.judge import Accepted, Judged
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import proposals, runs
+from ricordo.storage.database import proposals, runs
 from ricordo.text import name_key
 
 Offer = tuple[RunItem, Accepted | None]

@@ -33,7 +33,7 @@ from ricordo.model import (
     Trust,
 )
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 from ricordo.text import statement_line
 from ricordo.text.slots import compare
 from ricordo.trust import capped, least_of, trust_of

@@ -20,7 +20,7 @@ from ricordo.models.language import ask
 from ricordo.models.language.asking import AnswerError
 from ricordo.ports import LanguageModel, TokenCounter, Turn
 from ricordo.storage import Store
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

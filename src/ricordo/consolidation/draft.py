@@ -18,7 +18,7 @@ from ricordo.model import Node, Scope
 from ricordo.models.language.asking import AnswerError
 from ricordo.ports import LanguageModel
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 
 _PAIRS = 20
 _PAIR_CHARS = 400

@@ -33,7 +33,7 @@ from ricordo.consolidation.suppression import as_shown
 from ricordo.ids import new_id
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities
+from ricordo.storage.database import entities
 
 LEAST_MENTIONS = 3
 """Who is named in fewer memories needs no summary."""

@@ -23,7 +23,7 @@ from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language.asking import AnswerError
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 
 MOMENTARY = frozenset(("context", "observation"))
 """Categories of what holds for the moment only: nothing to be kept while the moment lasts."""

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from ricordo.errors import RicordoError
 from ricordo.holders import is_gone, new_holder
 from ricordo.storage import Store
-from ricordo.storage.sqlite import leases
+from ricordo.storage.database import leases
 
 LEASE_MS = 30_000
 """For how long a lease is taken, and how long it stands where nobody can tell that its holder has died."""

@@ -27,8 +27,8 @@ from ricordo.consolidation.suppression import as_shown
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Edge, Node, Run, RunItem
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities as people
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import entities as people
+from ricordo.storage.database import runs
 
 Json = dict[str, Any]
 

@@ -38,7 +38,7 @@ from ricordo.ids import new_id
 from ricordo.model import Change, Reason, Run, RunItem, RunItemKind, Scope
 from ricordo.models.language.asking import AnswerError
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 
 _MOST_SUMMARY_CHARS = 2_000
 

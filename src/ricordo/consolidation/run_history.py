@@ -5,7 +5,7 @@ from __future__ import annotations
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Review, Run, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import runs
+from ricordo.storage.database import runs
 
 
 def found(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ricordo.clock import to_ms
 from ricordo.model import Node
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import suppression
+from ricordo.storage.database import suppression
 from ricordo.text import question_terms, statement_line
 
 _MUCH = 0.5

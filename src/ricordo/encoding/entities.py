@@ -15,7 +15,7 @@ from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.ids import new_id
 from ricordo.model import Change, Entity, EntityType, Node, Relation, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities as known
+from ricordo.storage.database import entities as known
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, may_name_relation, predicate_of, relation_named
 from ricordo.text.names import likeness, looks_nominative, name_words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ricordo.encoding.mentions import mentions
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import mentions as linking
+from ricordo.storage.database import mentions as linking
 from ricordo.text.name_matching import candidates
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ricordo.encoding.speakers import is_owners_word
-from ricordo.storage.sqlite.mentions import Holder, Text
+from ricordo.storage.database.mentions import Holder, Text
 from ricordo.text.kinship import relations_in
 from ricordo.text.name_matching import MAX_CHARS, Known, meant, runs_in
 

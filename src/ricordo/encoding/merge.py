@@ -10,8 +10,8 @@ from ricordo.encoding.entities import names_of, new_entity, sought
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Entity, NameMove, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities
-from ricordo.storage.sqlite import mentions as linking
+from ricordo.storage.database import entities
+from ricordo.storage.database import mentions as linking
 from ricordo.text.name_matching import runs_in
 from ricordo.text.names import folded_name
 

@@ -10,7 +10,7 @@ from ricordo.clock import to_ms
 from ricordo.encoding.speakers import is_persons_word
 from ricordo.model import Node
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import suppression
+from ricordo.storage.database import suppression
 
 Span = tuple[str, int, int, int]
 """A piece of a message that answers leave out: node id, start, length, and what it is withheld by."""

@@ -20,8 +20,8 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.models.embedding.words import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.sqlite import embedding_models, fulltext
-from ricordo.storage.sqlite import mentions as linking
+from ricordo.storage.database import embedding_models, fulltext
+from ricordo.storage.database import mentions as linking
 from ricordo.text.kinship import stems_of
 from ricordo.text.name_matching import candidates
 
@@ -333,7 +333,7 @@ class Backlog:
         if not rows:
             await self._note_progress()
             return False
-        from ricordo.storage.sqlite.embeddings import NewVectors, pack_full_shelves, put_vectors
+        from ricordo.storage.database.embeddings import NewVectors, pack_full_shelves, put_vectors
 
         model = self._model
         texts = [_embedded_text(content, who) for _, content, who in rows]
@@ -356,7 +356,7 @@ class Backlog:
         model = self._model
         if model is None or self._cursor is None or self._cursor.is_behind:
             return False
-        from ricordo.storage.sqlite.embeddings import recentre
+        from ricordo.storage.database.embeddings import recentre
 
         return await self._store.derive(lambda tx: recentre(tx, model.key, model.dimension))
 

@@ -15,10 +15,10 @@ from ricordo.forgetting.forget import found
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.sqlite import erase as erasing
-from ricordo.storage.sqlite import suppression
-from ricordo.storage.sqlite.erase import Targets
-from ricordo.storage.sqlite.vacuum import Cleaned
+from ricordo.storage.database import erase as erasing
+from ricordo.storage.database import suppression
+from ricordo.storage.database.erase import Targets
+from ricordo.storage.database.vacuum import Cleaned
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
 """Finds the entity of a name or an id, or raises."""

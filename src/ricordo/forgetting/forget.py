@@ -8,7 +8,7 @@ from datetime import datetime
 from ricordo.errors import ConflictError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities as people
+from ricordo.storage.database import entities as people
 
 _BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 

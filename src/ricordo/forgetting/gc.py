@@ -9,7 +9,7 @@ from ricordo.decay import Vital, due, ending, left, lifetime_days, worth
 from ricordo.forgetting.upkeep import BATCH, Keeping, Parting, Tally, new_run, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import lifecycle
+from ricordo.storage.database import lifecycle
 
 
 async def gc(keeping: Keeping) -> ArchiveReport:

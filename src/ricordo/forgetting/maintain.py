@@ -9,7 +9,7 @@ from ricordo.forgetting.gc import gc
 from ricordo.forgetting.prune import prune
 from ricordo.forgetting.upkeep import Conclusion, Keeping
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
-from ricordo.storage.sqlite.embedding_models import drop_removals
+from ricordo.storage.database.embedding_models import drop_removals
 
 Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
 """A step: what came of it in words, and its report where it has one."""

@@ -10,7 +10,7 @@ from ricordo.decay import Vital, standing
 from ricordo.forgetting.upkeep import Keeping, Parting, Tally, new_run
 from ricordo.model import ArchiveReport, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import lifecycle
+from ricordo.storage.database import lifecycle
 
 _PART = 0.01
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, RowId, RowState, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite.ledger import Ledger
-from ricordo.storage.sqlite.truth_tables import Image, content
+from ricordo.storage.database.ledger import Ledger
+from ricordo.storage.database.truth_tables import Image, content
 
 # Made in passing by whoever comes first, and used by all who follow: they stay while anybody needs them.
 _SHARED = frozenset(("sessions",))

@@ -15,7 +15,7 @@ from ricordo.ids import new_id
 from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.sqlite import lifecycle
+from ricordo.storage.database import lifecycle
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 async def scopes(memory: Memory) -> Sequence[Scope]:
     """Everybody's memories in the store that have an owner, one scope each."""
-    from ricordo.storage.sqlite import lifecycle
+    from ricordo.storage.database import lifecycle
 
     found = await memory._opened.store.read(lifecycle.scopes)
     return [each for each in found if each.owner]
@@ -25,7 +25,7 @@ async def scopes(memory: Memory) -> Sequence[Scope]:
 
 async def whose(memory: Memory, id: str) -> Scope | None:
     """Whose memory has this id, closed or not; None where there is none, or it has no owner."""
-    from ricordo.storage.sqlite import lifecycle
+    from ricordo.storage.database import lifecycle
 
     return await memory._opened.store.read(lambda tx: lifecycle.whose(tx, id))
 
@@ -47,7 +47,7 @@ async def listed(memory: Memory, where: Json | None, *, before_key: int | None, 
         where: keys and values the attributes must have.
         before_key: the `key` of the last one of the page before.
     """
-    from ricordo.storage.sqlite.filters import Filter
+    from ricordo.storage.database.filters import Filter
 
     now, wanted = memory._opened.now(), Filter(shelves=("k", "e"), where=where or None)
     return await memory._opened.store.read(

@@ -13,7 +13,7 @@ from ricordo.portability.exporters import complete, markdown, mcp_graph
 from ricordo.portability.format_names import EXPORTED
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite.export import holdings
+from ricordo.storage.database.export import holdings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from ricordo.model import Change, Edge, Entity, ImportReport, Node, Scope
 from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Said, Tie
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities as known_people
+from ricordo.storage.database import entities as known_people
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, predicate_of
 

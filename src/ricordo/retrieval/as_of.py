@@ -153,7 +153,7 @@ def _cosines(
     """Cosines with the question after today's mean is taken from both sides."""
     import numpy as np
 
-    from ricordo.storage.sqlite.embeddings import centre
+    from ricordo.storage.database.embeddings import centre
 
     held = snapshot.vectors(keys.tolist(), model)
     if not held:

@@ -25,7 +25,7 @@ from ricordo.storage import Snapshot, Store
 if TYPE_CHECKING:
     from ricordo.ports import Embedder
     from ricordo.retrieval.relevance import Floats, Floor
-    from ricordo.storage.sqlite.embeddings import VectorShelves
+    from ricordo.storage.database.embeddings import VectorShelves
 
 _log = logging.getLogger(__name__)
 

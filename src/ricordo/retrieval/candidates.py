@@ -18,8 +18,8 @@ from ricordo.model import Scope
 from ricordo.retrieval.graph import Naming, entity
 from ricordo.retrieval.plan import Plan
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite.embeddings import VectorShelves
-from ricordo.storage.sqlite.vectors.keys import runs_of
+from ricordo.storage.database.embeddings import VectorShelves
+from ricordo.storage.database.vectors.keys import runs_of
 
 if TYPE_CHECKING:
     Keys = NDArray[np.int64]

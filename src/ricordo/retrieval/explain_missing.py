@@ -12,7 +12,7 @@ from ricordo.retrieval.candidates import Candidates, Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked, Ranking
 from ricordo.retrieval.relevance import Judged
-from ricordo.storage.sqlite.graph import lines
+from ricordo.storage.database.graph import lines
 from ricordo.text import index_terms
 
 

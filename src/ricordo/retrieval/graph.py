@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ricordo.storage.sqlite import entities as people
-from ricordo.storage.sqlite import graph
+from ricordo.storage.database import entities as people
+from ricordo.storage.database import graph
 from ricordo.text import index_terms
 from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.name_matching import meant, runs_in

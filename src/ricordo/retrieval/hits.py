@@ -11,7 +11,7 @@ from ricordo.ids import handle_of
 from ricordo.making import Maker
 from ricordo.model import Hit, Node, Share
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import suppression
+from ricordo.storage.database import suppression
 from ricordo.text.dates import format_times
 from ricordo.text.injection import reasons
 from ricordo.trust import is_untrusted, trust_of

@@ -13,8 +13,8 @@ from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import lifecycle
-from ricordo.storage.sqlite.embedding_models import known_models
+from ricordo.storage.database import lifecycle
+from ricordo.storage.database.embedding_models import known_models
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:

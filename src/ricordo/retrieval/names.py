@@ -5,7 +5,7 @@ from __future__ import annotations
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Entity, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities
+from ricordo.storage.database import entities
 
 
 def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:

@@ -15,9 +15,9 @@ from ricordo.models.embedding.words import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.retrieval.graph import FOLLOWING
 from ricordo.retrieval.plan import CONSOLIDATED
-from ricordo.storage.sqlite.embeddings import centre, word_vectors
-from ricordo.storage.sqlite.graph import linked_to
-from ricordo.storage.sqlite.turns import Turns
+from ricordo.storage.database.embeddings import centre, word_vectors
+from ricordo.storage.database.graph import linked_to
+from ricordo.storage.database.turns import Turns
 from ricordo.text import index_terms, name_key, name_terms
 
 if TYPE_CHECKING:

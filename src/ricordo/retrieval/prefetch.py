@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ricordo.model import Scope
 from ricordo.retrieval.plan import DEFAULT_SHELVES
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.sqlite.embedding_models import known_models
+from ricordo.storage.database.embedding_models import known_models
 
 if TYPE_CHECKING:
-    from ricordo.storage.sqlite.embeddings import VectorShelves
+    from ricordo.storage.database.embeddings import VectorShelves
 
 # Who asks once and leaves is gone by then.
 _QUIET_S = 0.1
@@ -114,7 +114,7 @@ def read_turns(snapshot: Snapshot, scope: Scope, *, ahead: bool = False) -> bool
         ahead: only if there is room for them. False is returned where there is none.
     """
     # In a reader's thread: it imports numpy.
-    from ricordo.storage.sqlite.turns import KEPT_CHARS, KEPT_MOST, read_all_turns
+    from ricordo.storage.database.turns import KEPT_CHARS, KEPT_MOST, read_all_turns
 
     count, chars = snapshot.shelf_counts(scope, ("k", "e", "c"))
     if count > KEPT_MOST or chars > KEPT_CHARS:

@@ -8,7 +8,7 @@ from ricordo.model import SUMMARY_MEMORY, Entity, Profile, Scope
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities
+from ricordo.storage.database import entities
 
 # The best of so many of the latest facts are shown.
 _FACTS_READ = 200

@@ -28,9 +28,9 @@ from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import graph, runs
-from ricordo.storage.sqlite.embeddings import VectorShelves
-from ricordo.storage.sqlite.reader import Weights
+from ricordo.storage.database import graph, runs
+from ricordo.storage.database.embeddings import VectorShelves
+from ricordo.storage.database.reader import Weights
 from ricordo.trust import awaits_a_word
 
 T = TypeVar("T")

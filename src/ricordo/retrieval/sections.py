@@ -28,7 +28,7 @@ from ricordo.retrieval.provenance import mark, may_be_quoted
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking, answer
 from ricordo.storage import Snapshot
-from ricordo.storage.sqlite import entities
+from ricordo.storage.database import entities
 from ricordo.text.dates import format_times
 from ricordo.text.features import QUESTION_MARKS
 from ricordo.text.names import folded_name

@@ -17,7 +17,7 @@ from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.storage import Links, Snapshot, Store
-from ricordo.storage.sqlite.embedding_models import Model, known_models
+from ricordo.storage.database.embedding_models import Model, known_models
 from ricordo.text.dates import find_interval
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ricordo.retrieval.plan import Plan
     from ricordo.retrieval.relevance import Floor
     from ricordo.retrieval.search import Found
-    from ricordo.storage.sqlite.embeddings import VectorShelves
+    from ricordo.storage.database.embeddings import VectorShelves
 
 T = TypeVar("T")
 

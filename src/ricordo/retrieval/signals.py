@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, terms_of
-from ricordo.storage.sqlite.vectors.keys import runs_of
+from ricordo.storage.database.vectors.keys import runs_of
 from ricordo.text import index_terms
 from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 

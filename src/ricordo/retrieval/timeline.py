@@ -15,7 +15,7 @@ from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import PastSnapshot, Snapshot
-from ricordo.storage.sqlite import lifecycle
+from ricordo.storage.database import lifecycle
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:

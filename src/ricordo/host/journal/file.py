@@ -13,9 +13,9 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
-from ricordo.storage.sqlite.connection import patient, transaction, translated
-from ricordo.storage.sqlite.queries import statements
-from ricordo.storage.sqlite.schema import use_wal
+from ricordo.storage.database.connection import patient, transaction, translated
+from ricordo.storage.database.queries import statements
+from ricordo.storage.database.schema import use_wal
 
 T = TypeVar("T")
 

@@ -13,6 +13,24 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ricordo.errors import InvalidError, RicordoError
+from ricordo.interfaces.cli import (  # noqa: F401  # importing them adds their verbs
+    backup_verbs,
+    chat_verb,
+    concluding_verbs,
+    demo_verb,
+    erase_verb,
+    evolving,
+    fading_verbs,
+    keeping,
+    people_verbs,
+    porting_verbs,
+    quarantine_verb,
+    recalling,
+    run_verbs,
+    serving,
+    time_verbs,
+    upkeep,
+)
 from ricordo.interfaces.cli.door import everywhere
 from ricordo.interfaces.cli.json_text import json_text
 from ricordo.interfaces.cli.screen import forgive_output, notices_console, shown

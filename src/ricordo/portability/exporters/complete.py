@@ -13,9 +13,9 @@ from ricordo.model import ExportReport, Scope
 from ricordo.portability.output import new_file
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
+from ricordo.storage.database.schema import migrations
 from ricordo.storage.folder.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES
 from ricordo.storage.folder.scoped_copy import Whole
-from ricordo.storage.sqlite.schema import migrations
 
 NAME = "jsonl"
 VERSION = 1

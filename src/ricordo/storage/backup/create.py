@@ -12,7 +12,7 @@ from ricordo.model import Backup, BackupFile
 from ricordo.storage import faults
 from ricordo.storage.backup.manifest import counted, manifest_path, still, written
 from ricordo.storage.checksums import sum_of
-from ricordo.storage.sqlite.store import Store, is_folder, make_folders
+from ricordo.storage.database.store import Store, is_folder, make_folders
 from ricordo.storage.staging import place_beside, sync
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import apsw
 
 from ricordo.errors import StoreError
 from ricordo.model import Backup, BackupFile
-from ricordo.storage.sqlite.connection import add_functions, moment, translated
-from ricordo.storage.sqlite.reader import Snapshot
-from ricordo.storage.sqlite.truth_tables import truth_of
+from ricordo.storage.database.connection import add_functions, moment, translated
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.truth_tables import truth_of
 
 VERSION = 1
 _ENDING = ".manifest.json"

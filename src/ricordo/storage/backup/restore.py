@@ -19,16 +19,16 @@ from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
 from ricordo.storage.backup.manifest import counted, manifest_path, read, still
 from ricordo.storage.checksums import copied
+from ricordo.storage.database.connection import connect, moment, translated
+from ricordo.storage.database.doctor import examine
+from ricordo.storage.database.exclusive import alone_with
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.schema import migrations, prepare
+from ricordo.storage.database.store import is_folder, make_folders
 from ricordo.storage.folder.convert import fill_folder
 from ricordo.storage.folder.folder import Folder
 from ricordo.storage.folder.layout import FILES, PEOPLE
-from ricordo.storage.sqlite.connection import connect, moment, translated
-from ricordo.storage.sqlite.doctor import examine
-from ricordo.storage.sqlite.exclusive import alone_with
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.reader import Snapshot
-from ricordo.storage.sqlite.schema import migrations, prepare
-from ricordo.storage.sqlite.store import is_folder, make_folders
 from ricordo.storage.staging import place_beside, sync
 from ricordo.text import index_terms
 

@@ -15,6 +15,12 @@ from typing import Any
 import apsw
 
 from ricordo.model import RowId, RowState
+from ricordo.storage.database.ledger import current_image
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.rows import bare, chain, is_sealed
+from ricordo.storage.database.truth_tables import Table
+from ricordo.storage.database.undo import Restored, put_back
 from ricordo.storage.folder.files import lines_of, prefix_sum
 from ricordo.storage.folder.keys import KnownKeys
 from ricordo.storage.folder.layout import (
@@ -41,12 +47,6 @@ from ricordo.storage.folder.load_rows import (
 )
 from ricordo.storage.folder.rebuild import Loose
 from ricordo.storage.folder.state import State, Unused
-from ricordo.storage.sqlite.ledger import current_image
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.reader import Snapshot
-from ricordo.storage.sqlite.rows import bare, chain, is_sealed
-from ricordo.storage.sqlite.truth_tables import Table
-from ricordo.storage.sqlite.undo import Restored, put_back
 
 
 class Outrun(Exception):

@@ -9,11 +9,11 @@ from typing import Any
 
 import apsw
 
+from ricordo.storage.database.ledger import current_image
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.folder.layout import COMMITS, HISTORY, MEMORIES, SEQUENCE, SETTINGS, STORE, VECTORS, file_of
 from ricordo.storage.folder.lines import Line, Shape, Shapes, content_hash, data, iso, summed
-from ricordo.storage.sqlite.ledger import current_image
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.reader import Snapshot
 
 _VECTORS = "embeddings"
 

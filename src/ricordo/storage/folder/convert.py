@@ -13,12 +13,12 @@ import apsw
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Durability
 from ricordo.storage import faults
+from ricordo.storage.database.connection import connect, translated
+from ricordo.storage.database.exclusive import alone_with
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.folder.folder import Folder
 from ricordo.storage.folder.layout import FILES, INDEX, PEOPLE
-from ricordo.storage.sqlite.connection import connect, translated
-from ricordo.storage.sqlite.exclusive import alone_with
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.schema import migrations, prepare
 from ricordo.storage.staging import place_beside, sync
 
 _log = logging.getLogger("ricordo.storage")

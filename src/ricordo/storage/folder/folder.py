@@ -17,6 +17,10 @@ from ricordo.errors import InvalidError, RicordoError, StoreError
 from ricordo.model import BackupFile, Change, Durability, Reason, RowState, Scope
 from ricordo.ports import Progress
 from ricordo.storage import faults
+from ricordo.storage.database.apply import apply
+from ricordo.storage.database.connection import connect, transaction, translated
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.schema import Migration, copy_database, prepare
 from ricordo.storage.folder.catch_up import Following, Outrun
 from ricordo.storage.folder.copy import copied_start
 from ricordo.storage.folder.files import Disk, FolderLock, count_lines, lines_of, prefix_sum, set_aside, stamp_of
@@ -35,10 +39,6 @@ from ricordo.storage.folder.state import (
     write_state,
     write_unused,
 )
-from ricordo.storage.sqlite.apply import apply
-from ricordo.storage.sqlite.connection import connect, transaction, translated
-from ricordo.storage.sqlite.reader import Snapshot
-from ricordo.storage.sqlite.schema import Migration, copy_database, prepare
 
 _log = logging.getLogger("ricordo.storage")
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage import faults
+from ricordo.storage.database.commit_hook import Journal
+from ricordo.storage.database.queries import sql
 from ricordo.storage.folder.change_lines import commits_after, lines_of_commit, touched_lines, watch
 from ricordo.storage.folder.files import Disk, FolderLock, stamp_of
 from ricordo.storage.folder.layout import COMMITS, FILES, INDEX
 from ricordo.storage.folder.lines import Line, Shapes, shapes_of
 from ricordo.storage.folder.rewrite import finish, is_unfinished, rewrite
 from ricordo.storage.folder.state import Followed, State, Unused, changed, read_state, write_state, write_unused
-from ricordo.storage.sqlite.commit_hook import Journal
-from ricordo.storage.sqlite.queries import sql
 
 _log = logging.getLogger("ricordo.storage")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import apsw
 
+from ricordo.storage.database.queries import sql
 from ricordo.storage.folder.lines import Line, Shape
-from ricordo.storage.sqlite.queries import sql
 
 
 class KnownKeys:

@@ -21,10 +21,10 @@ from typing import Any, Literal, Protocol
 import apsw
 
 from ricordo.clock import from_ms, to_ms
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.rows import is_sealed
+from ricordo.storage.database.truth_tables import Table, Truth, truth_of
 from ricordo.storage.folder.layout import KEPT, RESERVED, Form, form_of
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.rows import is_sealed
-from ricordo.storage.sqlite.truth_tables import Table, Truth, truth_of
 
 Line = dict[str, Any]
 """A parsed line: field to value."""

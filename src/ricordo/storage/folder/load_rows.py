@@ -8,13 +8,13 @@ from typing import Any, TypeGuard
 
 import apsw
 
+from ricordo.storage.database.bulk_insert import insert_all
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.rows import Row
 from ricordo.storage.folder.change_lines import text_of_key, where_key
 from ricordo.storage.folder.keys import KnownKeys
 from ricordo.storage.folder.layout import MEMORY_FILES
 from ricordo.storage.folder.lines import Line, Shape, Shapes, Unfit, encode, milliseconds
-from ricordo.storage.sqlite.bulk_insert import insert_all
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.rows import Row
 
 _KEY_DIGITS = 18
 """Of the largest key that SQLite can hold, less one."""

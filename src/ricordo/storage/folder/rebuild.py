@@ -14,6 +14,11 @@ from pathlib import Path
 import apsw
 
 from ricordo.ports import Progress
+from ricordo.storage.database.apply import Rows, write_rows
+from ricordo.storage.database.connection import connect, transaction
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.rows import Row
+from ricordo.storage.database.schema import Migration, prepare
 from ricordo.storage.folder.files import count_lines, lines_of
 from ricordo.storage.folder.keys import KnownKeys
 from ricordo.storage.folder.layout import (
@@ -53,11 +58,6 @@ from ricordo.storage.folder.load_rows import (
     shape_of,
 )
 from ricordo.storage.folder.state import Unused
-from ricordo.storage.sqlite.apply import Rows, write_rows
-from ricordo.storage.sqlite.connection import connect, transaction
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.rows import Row
-from ricordo.storage.sqlite.schema import Migration, prepare
 
 _MANY_LINES = 2_000
 """From here on it pays to import the quick reader."""

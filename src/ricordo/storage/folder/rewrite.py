@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage import faults
+from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.folder.change_lines import (
     commit_line,
     commits_after,
@@ -43,7 +44,6 @@ from ricordo.storage.folder.layout import (
 )
 from ricordo.storage.folder.lines import Shapes
 from ricordo.storage.folder.state import State, Unused, read_unused
-from ricordo.storage.sqlite.reader import Snapshot
 
 _log = logging.getLogger("ricordo.storage")
 

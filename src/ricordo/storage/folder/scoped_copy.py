@@ -10,6 +10,12 @@ from pathlib import Path
 
 from ricordo.model import Scope
 from ricordo.ports import Progress
+from ricordo.storage.database.connection import connect, moment
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.row_hash import chain_anew
+from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.truth_tables import Image
 from ricordo.storage.folder.change_lines import (
     commit_line,
     history_line,
@@ -21,12 +27,6 @@ from ricordo.storage.folder.change_lines import (
 from ricordo.storage.folder.layout import AFTER_ROWS, COMMITS, HISTORY, SETTINGS
 from ricordo.storage.folder.lines import Shape, Shapes, shapes_of
 from ricordo.storage.folder.rebuild import Built, build, fill
-from ricordo.storage.sqlite.connection import connect, moment
-from ricordo.storage.sqlite.queries import sql
-from ricordo.storage.sqlite.reader import Snapshot
-from ricordo.storage.sqlite.row_hash import chain_anew
-from ricordo.storage.sqlite.schema import migrations
-from ricordo.storage.sqlite.truth_tables import Image
 
 _SPACE = "space"
 _PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import apsw
 
+from ricordo.storage.database.queries import sql
 from ricordo.storage.folder.files import Stamp, added, line_sum, stamp_of
 from ricordo.storage.folder.layout import FILES, PEOPLE
-from ricordo.storage.sqlite.queries import sql
 
 _NAME = "folder"
 _UNUSED = "lines not used"

@@ -1,0 +1,401 @@
+"""A `Change` becomes rows: all of them sealed, under one commit, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from ricordo.clock import to_ms
+from ricordo.errors import NotFoundError
+from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason, Relation, Review, Run, Scope, Session
+from ricordo.storage import faults
+from ricordo.storage.database import suppression
+from ricordo.storage.database.bulk_insert import insert_all
+from ricordo.storage.database.connection import all_terms, stored_terms
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.row_hash import hashes_of
+from ricordo.storage.database.rows import (
+    Row,
+    alias_row,
+    bare,
+    chain,
+    closed_edge_row,
+    digest,
+    edge_row,
+    entity_row,
+    node_row,
+    relation_row,
+    review_row,
+    run_row,
+    seal,
+    sealed,
+    session_row,
+    shelf_of,
+)
+from ricordo.storage.database.undo import put_back, restored_rows
+from ricordo.text import raw_words, statement_line
+from ricordo.text.features import traits_of
+
+# How much of the way to 1 a tie between memories covers each time they prove useful together.
+_ASSOCIATED = 0.3
+
+# What these put in is new for certain, and there once: the digest need not be taken from the store.
+_PLAIN = frozenset(("session_insert", "node_insert"))
+# What imports write most of, but for full text.
+_WIDE = frozenset(("node_insert", "node_traits"))
+
+
+@dataclass(slots=True)
+class Rows:
+    """What one commit writes, by statement, in the order the references between tables ask for."""
+
+    hashes: list[bytes] = field(default_factory=list)
+    is_plain: bool = True
+    grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
+    by_statement: dict[str, list[Row]] = field(
+        default_factory=lambda: {
+            "session_insert": [],
+            "entity_insert": [],
+            "entity_update": [],
+            "alias_delete": [],
+            "alias_insert": [],
+            "node_insert": [],
+            "node_index": [],
+            "node_index_closed": [],
+            "node_traits": [],
+            "node_slot": [],
+            "node_update": [],
+            "session_update": [],
+            "relation_insert": [],
+            "relation_update": [],
+            "subject_delete": [],
+            "subject_insert": [],
+            "edge_put": [],
+            "edge_close": [],
+            "review_put": [],
+            "associate_put": [],
+            "run_put": [],
+        }
+    )
+
+    def add(self, statement: str, row: Row) -> None:
+        self.by_statement[statement].append(row)
+        self.hashes.append(bare(row[-1]))
+        self.is_plain = self.is_plain and statement in _PLAIN
+
+    def index(self, row: Row, *, is_live: bool) -> None:
+        """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
+        key, _, space, shelf, _, _, content, _, _, speaker, session, tags, _, event_time, *_ = row
+        words = raw_words(content)
+        terms = all_terms(content, tags, speaker, words)
+        statement = "node_index" if is_live else "node_index_closed"
+        self.by_statement[statement].append((key, stored_terms(terms, f"{space}{shelf}")))
+        self.by_statement["node_traits"].append(
+            (key, space, session or 0, event_time, speaker, traits_of(content, terms, words))
+        )
+        if is_live and shelf == "k" and (line := statement_line(content)):
+            self.by_statement["node_slot"].append((key, space, line))
+        if is_live:
+            nodes, chars = self.grown.get((space, shelf), (0, 0))
+            self.grown[space, shelf] = nodes + 1, chars + len(content)
+
+
+def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
+    """Write a change inside the running transaction; return its commit's number.
+
+    Raises:
+        NotFoundError: the change names a node that is not there.
+    """
+    writer = _Writer(snapshot, scope)
+    previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
+    writer.commit = previous + 1
+    writer.entities(change)
+    for node in change.add:
+        writer.new_node(node, at)
+    for node in change.put:
+        writer.altered_node(node)
+    for closing in change.close:
+        writer.closed_node(closing)
+    writer.consolidated(change.consolidated)
+    for session in change.sessions:
+        space = writer.space(session.owner, session.chat)
+        writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
+    writer.names_and_relations(change)
+    for edge in change.link:
+        source, target = writer.key_of(edge.source), writer.key_of(edge.target)
+        writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
+    for edge in change.unlink:
+        writer.closed_edge(edge, at)
+    for review in change.reviews:
+        writer.review(review)
+    for one, other in change.associates:
+        writer.associate(one, other)
+    for run in change.runs:
+        writer.run(run)
+    restored = restored_rows(snapshot, change.rows, commit=writer.commit)
+    space = writer.home(each.space for each in restored if each.space is not None)
+    commit = put_commit(snapshot, head, writer.commit, space=space, reason=reason, at=at, hashes=writer.rows.hashes)
+    faults.reached("apply: after commit row")
+    write_rows(snapshot.connection, writer.rows)
+    put_back(snapshot, restored)
+    _withhold(writer, change, at)
+    if restored or not writer.rows.is_plain:
+        settle_digest(snapshot, head, commit)
+    return writer.commit
+
+
+def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
+    """What is not to be learnt again, and what may be again."""
+    if change.said_anew:
+        suppression.lift(writer.snapshot, change.said_anew)
+    if change.withheld_spans:
+        spans = [(writer.key_of(node_id), start, length, by) for node_id, start, length, by in change.withheld_spans]
+        suppression.put_spans(writer.snapshot, spans)
+    for node_id in change.withhold:
+        key = writer.key_of(node_id)
+        suppression.withhold(writer.snapshot, writer.snapshot.nodes(writer.scope, [key])[key], at=to_ms(at))
+
+
+def write_rows(connection: apsw.Connection, given: Rows) -> None:
+    """Write rows and what goes with them, in the running transaction."""
+    for statement, rows in given.by_statement.items():
+        if rows and statement in _WIDE:
+            insert_all(connection, sql(statement), rows)
+        elif rows:
+            connection.executemany(sql(statement), rows)
+        if statement == "node_insert":
+            faults.reached("apply: after nodes")
+    faults.reached("apply: before counts")
+    grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
+    connection.executemany(sql("shelf_grew"), grown)
+
+
+CommitValues = tuple[Any, ...]
+"""What a commit's hash is over, the digest last."""
+
+
+def put_commit(
+    snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime, hashes: Sequence[bytes]
+) -> CommitValues:
+    """Write the row of a commit, to which its rows refer.
+
+    Args:
+        head: the hash of the commit before.
+        hashes: the bare hashes of the seals of its rows, as far as they are known now.
+    """
+    words = seal((reason.actor, reason.reason))
+    values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
+    row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
+    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
+    return values
+
+
+def settle_digest(snapshot: Snapshot, head: bytes, values: CommitValues) -> None:
+    """Take the digest over the rows as they were written in the end: one may be written twice, or be there already."""
+    settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
+    if settled != values:
+        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
+        snapshot.connection.execute(sql("commit_digest"), told)
+
+
+class _Writer:
+    """Builds the rows of one commit. Keys are handed out here: the write lock is held, nobody else can."""
+
+    def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
+        self.snapshot = snapshot
+        self.scope = scope
+        self.rows = Rows()
+        self.commit = 0
+        self._spaces: dict[tuple[str, str], int] = {}
+        self._sessions: dict[tuple[int, str], int] = {}
+        self._node_keys: dict[str, int] = {}
+        self._entity_keys: dict[str, int] = {}
+        self._next: dict[str, int] = {}
+
+    def home(self, restored: Iterable[int]) -> int:
+        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since
+        a change that holds something private is nobody else's to see or to undo.
+
+        Args:
+            restored: the spaces of rows that are put back.
+        """
+        touched = [*restored, *self._spaces.values()]
+        own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
+        if own in touched or not touched:
+            return own or self.space(self.scope.owner, "" if self.scope.owner else self.scope.chat or "")
+        return touched[0]
+
+    def space(self, owner: str, chat: str) -> int:
+        """The key of a space, made at its first use."""
+        if (owner, chat) not in self._spaces:
+            key = self.snapshot.space(owner, chat)
+            if key is None:
+                key = self.snapshot.value("space_insert", {"owner": owner, "chat": chat})
+            self._spaces[owner, chat] = int(key)
+        return self._spaces[owner, chat]
+
+    def _next_key(self, statement: str) -> int:
+        last = self._next.get(statement)
+        self._next[statement] = key = (self.snapshot.value(statement) if last is None else last) + 1
+        return int(key)
+
+    def session(self, space: int, session_id: str, at: datetime) -> int:
+        """The key of a session, made when its first message arrives."""
+        if (space, session_id) not in self._sessions:
+            key = self.snapshot.value("session_by_id", {"space": space, "session": session_id})
+            if key is None:
+                key = self._next_key("session_last_key")
+                fresh = Session(id=session_id, first_seen_at=at)
+                self.rows.add("session_insert", session_row(fresh, key=key, space=space, commit=self.commit))
+            self._sessions[space, session_id] = int(key)
+        return self._sessions[space, session_id]
+
+    def new_node(self, node: Node, at: datetime) -> None:
+        space = self.space(node.owner, node.chat)
+        session = None if node.session is None else self.session(space, node.session, at)
+        key = self._next_key("node_last_key")
+        self._node_keys[node.id] = key
+        shelf = shelf_of(node)
+        row = node_row(node, key=key, space=space, shelf=shelf, session=session, commit=self.commit)
+        self.rows.add("node_insert", row)
+        self.rows.index(row, is_live=node.is_live)
+
+    def altered_node(self, node: Node) -> None:
+        places = self.snapshot.rows("node_place", {"id": node.id})
+        if not places:
+            raise NotFoundError(f"there is no memory {node.id}")
+        key, space, shelf, session = places[0]
+        row = node_row(node, key=key, space=space, shelf=shelf, session=session, commit=self.commit)
+        self._spaces.setdefault((node.owner, node.chat), space)
+        self.rows.add("node_update", row)
+
+    def closed_node(self, closing: Closing) -> None:
+        """Closing twice is no change: a replay may repeat it."""
+        key = self.key_of(closing.id)
+        node = self.snapshot.nodes(self.scope, [key]).get(key)
+        if node is not None and node.is_live:
+            self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
+
+    def consolidated(self, ids: Sequence[str]) -> None:
+        """Episodes that have become knowledge leave the shelf of those that wait."""
+        places = {node_id: self.snapshot.rows("node_place", {"id": node_id})[0] for node_id in ids}
+        nodes = self.snapshot.nodes(self.scope, (place[0] for place in places.values()))
+        for key, space, _, session in places.values():
+            row = node_row(nodes[key], key=key, space=space, shelf="c", session=session, commit=self.commit)
+            self._spaces.setdefault((nodes[key].owner, nodes[key].chat), space)
+            self.rows.add("node_update", row)
+
+    def run(self, run: Run) -> None:
+        """What it did is written as keys: erasing a memory leaves no id of it here."""
+        space = self.space(run.owner, run.chat)
+        key = self.snapshot.value("run_place", {"id": run.id}) or self._next_key("run_last_key")
+        named = {each for item in run.items for each in (item.id, item.other, *item.evidence) if each is not None}
+        keys = {each: self.key_of(each) for each in named}
+        sessions = [self.session(space, each, run.started_at) for each in run.sessions]
+        row = run_row(run, key=key, space=space, commit=self.commit, keys=keys, sessions=sessions)
+        self.rows.add("run_put", row)
+
+    def entities(self, change: Change) -> None:
+        """Entities come first: nodes are about them."""
+        for entity in change.entities:
+            self.entity(entity)
+        for entity in change.put_entities:
+            self.altered_entity(entity)
+
+    def names_and_relations(self, change: Change) -> None:
+        """What links entities to names, to each other and to the nodes that are there by now."""
+        for move in change.moved_names:
+            self.moved_name(move)
+        for relation in (*change.relations, *change.put_relations):
+            self.relation(relation)
+        for node_id, source, target in change.moved_subjects:
+            self.moved_subject(node_id, source, target)
+        used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
+        for node_id, entity_id in change.subjects:
+            self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
+
+    def entity(self, entity: Entity) -> None:
+        space = self.space(entity.owner, entity.chat)
+        key = self._next_key("entity_last_key")
+        self._entity_keys[entity.id] = key
+        self.rows.add("entity_insert", entity_row(entity, key=key, space=space, merged_into=None, commit=self.commit))
+        for alias in dict.fromkeys((entity.name, *entity.aliases)):
+            self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
+
+    def altered_entity(self, entity: Entity) -> None:
+        """The entity as it shall be. Its new names are added; none are taken away (see `moved_name`)."""
+        space, key = self.space(entity.owner, entity.chat), self.entity_key(entity.id)
+        into = None if entity.merged_into is None else self.entity_key(entity.merged_into)
+        self.rows.add("entity_update", entity_row(entity, key=key, space=space, merged_into=into, commit=self.commit))
+        known = {row[0] for row in self.snapshot.rows("aliases_of_entity", {"entity": key})}
+        for alias in dict.fromkeys((entity.name, *entity.aliases)):
+            if alias not in known and into is None:
+                self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
+
+    def moved_name(self, move: NameMove) -> None:
+        source, target = self.entity_key(move.source), self.entity_key(move.target)
+        (space,) = self.snapshot.rows("alias_space", {"entity": source, "alias": move.alias})[0]
+        gone = alias_row(move.alias, entity=source, space=space, commit=self.commit)
+        self.rows.by_statement["alias_delete"].append(gone[:4])
+        self.rows.add("alias_insert", alias_row(move.alias, entity=target, space=space, commit=self.commit))
+
+    def relation(self, relation: Relation) -> None:
+        space = self.space(relation.owner, relation.chat)
+        source = None if relation.source is None else self.entity_key(relation.source)
+        target = self.entity_key(relation.target)
+        key = relation.key or self._next_key("relation_last_key")
+        row = relation_row(relation, key=key, space=space, source=source, target=target, commit=self.commit)
+        self.rows.add("relation_update" if relation.key else "relation_insert", row)
+
+    def entity_key(self, entity_id: str) -> int:
+        """The key of an entity of this change or of the store."""
+        if entity_id not in self._entity_keys:
+            key = self.snapshot.value("entity_place", {"id": entity_id})
+            if key is None:
+                raise NotFoundError(f"there is no entity {entity_id}")
+            self._entity_keys[entity_id] = int(key)
+        return self._entity_keys[entity_id]
+
+    def subject(self, node_id: str, entity_id: str, *, name: str) -> None:
+        row = (self.key_of(node_id), self.entity_key(entity_id), name, self.commit)
+        self.rows.add("subject_insert", sealed(row))
+
+    def moved_subject(self, node_id: str, source: str, target: str) -> None:
+        """A memory is about another entity than was thought; the name it used stays."""
+        node, was = self.key_of(node_id), self.entity_key(source)
+        name = self.snapshot.value("subject_name", {"node": node, "entity": was}) or ""
+        self.rows.by_statement["subject_delete"].append((node, was))
+        self.subject(node_id, target, name=name)
+
+    def closed_edge(self, edge: Edge, at: datetime) -> None:
+        """Closing an edge that is not there, or closed, is no change."""
+        ends = {"source": self.key_of(edge.source), "type": edge.type, "target": self.key_of(edge.target)}
+        for row in self.snapshot.rows("edge_of", ends):
+            self.rows.add("edge_close", closed_edge_row(row, at=to_ms(at), commit=self.commit))
+
+    def review(self, review: Review) -> None:
+        space = self.space(review.owner, review.chat)
+        key = self.snapshot.value("review_place", {"id": review.id}) or self._next_key("review_last_key")
+        newer = self.key_of(review.newer.id)
+        older = None if review.older is None else self.key_of(review.older.id)
+        row = review_row(review, key=key, space=space, newer=newer, older=older, commit=self.commit)
+        self.rows.add("review_put", row)
+
+    def associate(self, one: str, other: str) -> None:
+        """Two memories proved useful together. Derived: no seal."""
+        ends = self.key_of(one), self.key_of(other)
+        self.rows.by_statement["associate_put"] += [(*ends, _ASSOCIATED), (*ends[::-1], _ASSOCIATED)]
+
+    def key_of(self, node_id: str) -> int:
+        """The key of a node of this change or of the store."""
+        if node_id not in self._node_keys:
+            places = self.snapshot.rows("node_place", {"id": node_id})
+            if not places:
+                raise NotFoundError(f"there is no memory {node_id}")
+            self._node_keys[node_id] = places[0][0]
+        return self._node_keys[node_id]

@@ -1,0 +1,212 @@
+"""The store as it was right after a commit: the same tables and views under the same names, with the rows of then.
+
+A connection of its own shadows each truth table by a temporary view: rows that have not changed since, and the
+before-images of those that have. Every statement then reads the past without knowing. Vectors, counts per shelf and
+full text are those of today; `altered` tells which texts today's indexes do not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+
+from ricordo.model import Scope
+from ricordo.storage.database.connection import moment, translated
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.truth_tables import Image, Table, truth_of
+from ricordo.text import index_terms
+from ricordo.text.kinship import stems_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Keys = NDArray[np.int64]
+
+Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
+"""Finds who is named where, by rule: (snapshot, space, node keys) to (node key, entity key)s."""
+
+_BODY = re.compile(r"\bAS\s")
+"""What stands before the body of a view."""
+
+
+class When(NamedTuple):
+    """A point in the past: a commit's number, or an instant in Unix milliseconds."""
+
+    commit: int | None = None
+    at: int = 0
+
+
+class Text(NamedTuple):
+    """What of a node is searched."""
+
+    content: str
+    speaker: str | None
+    tags: str
+    space: int
+
+
+class PastSnapshot(Snapshot):
+    """Questions to the store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it
+    is.
+    """
+
+    def __init__(self, connection: apsw.Connection, *, today: Snapshot, commit: int, at: int) -> None:
+        super().__init__(connection)
+        self.today = today
+        self.commit_number = commit
+        self.at = at
+
+    def current(self, now: int) -> int:
+        """What had expired by then had expired."""
+        return self.at
+
+    @cached_property
+    def altered(self) -> dict[int, Text]:
+        """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
+        found = self.connection.execute(sql("past_altered"))
+        return {key: Text(content, speaker, tags, space) for key, content, speaker, tags, space in found}
+
+    def holders(self, scope: Scope, term: str) -> set[int]:
+        """The nodes that held an index term, live or not."""
+        spaces = self.visible(scope)
+        match = " OR ".join(f'"{term}·{space}{shelf}"' for space in spaces for shelf in "kec")
+        if not match:
+            return set()
+        held = {key for key in self._indexed(match) if key not in self.altered}
+        texts = ((key, text) for key, text in self.altered.items() if text.space in spaces)
+        return held | {key for key, text in texts if term in _terms(text)}
+
+    def closed_since(self, keys: Keys) -> Keys:
+        """Those of the nodes that are closed today."""
+        import numpy as np
+
+        rows = self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})
+        return np.array([key for (key,) in rows], np.int64)
+
+    def vectors(self, keys: Sequence[int], model: int) -> dict[int, NDArray[np.float32]]:
+        """The vectors of a model that nodes have today, float32[dimension] each."""
+        from ricordo.storage.database.vectors.codec import decode
+
+        rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys)})
+        return {node: decode(vector) for node, vector in rows}
+
+    def _indexed(self, match: str) -> Iterator[int]:
+        for name in ("live_postings", "archive_postings"):
+            text = self.value(name, {"match": match, "most": -1})
+            yield from map(int, text.split(",")) if text else ()
+
+    def may_name(self, space: int, name: str) -> list[int]:
+        """The nodes of a space that may name somebody. Those in `altered` are left out."""
+        terms = index_terms(name)
+        if not terms:
+            return []
+        lists = [set(self._indexed(" OR ".join(f'"{term}·{space}{shelf}"' for shelf in "kec"))) for term in terms]
+        return sorted(lists[0].intersection(*lists[1:]) - self.altered.keys())
+
+
+def commit_of(today: Snapshot, scope: Scope, when: When) -> tuple[int, int]:
+    """The number of the commit meant, 0 for before all of them, and the instant that counts as now then.
+
+    Order is by number. A clock that goes back may have shown an instant twice; then the later of the two moments is
+    meant: the last commit whose own time is not after it, with all made before it, whatever their clocks said.
+    """
+    values = {"spaces": json.dumps(today.visible(scope))}
+    if when.commit is None:
+        rows = today.rows("commit_at", {**values, "at": when.at})
+        return (rows[0][0] if rows else 0), when.at
+    rows = today.rows("commit_upto", {**values, "seq": when.commit})
+    return rows[0] if rows else (0, 0)
+
+
+def _terms(text: Text) -> set[str]:
+    tags = (term for tag in json.loads(text.tags) for term in index_terms(tag))
+    return {*index_terms(text.content), *tags, *index_terms(text.speaker or "")}
+
+
+@contextmanager
+def past(connection: apsw.Connection, today: Snapshot, *, commit: int, at: int, links: Links) -> Iterator[PastSnapshot]:
+    """The store as it was after a commit. Takes a connection nobody else uses, and closes it."""
+    try:
+        with translated("cannot read"):
+            connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is open for reading
+            with moment(connection):
+                snapshot = PastSnapshot(connection, today=today, commit=commit, at=at)
+                _shadow(snapshot)
+                _shadow_links(snapshot, links)
+                yield snapshot
+    finally:
+        connection.close()
+
+
+def _shadow(snapshot: PastSnapshot) -> None:
+    """Names come from the schema and the number is ours, so the statements are put together."""
+    connection, commit = snapshot.connection, int(snapshot.commit_number)
+    truth = truth_of(connection)
+    former: dict[str, list[Image]] = {name: [] for name in truth.tables}
+    for name, row, before in connection.execute(sql("history_spanning"), {"commit": commit}):
+        former[name].append(truth.tables[name].image(before, row))
+    for table in truth.tables.values():
+        _shadow_table(connection, table, former[table.name], commit)
+    for name in ("commits", "history"):
+        connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT * FROM main."{name}" WHERE seq <= {commit}')
+    for name, text in snapshot.rows("schema_views"):
+        connection.execute(f'CREATE TEMP VIEW "{name}" AS {_BODY.split(text, 1)[1]}')
+
+
+def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Image], commit: int) -> None:
+    columns = ", ".join(f'"{name}"' for name in table.columns)
+    key = ", ".join(f'"{name}"' for name in table.key)
+    own = " INTEGER" if len(table.key) == 1 else ""
+    typed = ", ".join(f'"{name}"{own if name in table.key else ""}' for name in table.columns)
+    connection.execute(f'CREATE TEMP TABLE "past_{table.name}" ({typed}, PRIMARY KEY ({key}))')
+    marks = ", ".join("?" * len(table.columns))
+    rows: list[tuple[Any, ...]] = [tuple(image[name] for name in table.columns) for image in former]
+    connection.executemany(f'INSERT INTO "past_{table.name}" VALUES ({marks})', rows)
+    connection.execute(
+        # `+`: nearly every row was written before; an index over commits would find them one by one.
+        f'CREATE TEMP VIEW "{table.name}" AS SELECT {columns} FROM main."{table.name}" WHERE +commit_seq <= {commit}'
+        f' UNION ALL SELECT {columns} FROM temp."past_{table.name}"'
+    )
+
+
+def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
+    """Links found by rule follow from texts and names: where either was another, they are looked for again."""
+    connection = snapshot.connection
+    connection.execute(sql("past_links_table"))
+    connection.execute(sql("past_renamed_table"))
+    connection.execute(sql("past_renamed_fill"))
+    connection.execute(sql("past_altered_table"))
+    searched = _to_search(snapshot)
+    connection.executemany(sql("past_altered_insert"), [(key,) for keys in searched.values() for key in keys])
+    found = {pair for space, keys in searched.items() for pair in links(snapshot, space, sorted(keys))}
+    pairs = {*found, *_links_of_renamed(snapshot, links)}
+    connection.executemany(sql("past_link_insert"), sorted(pairs))
+    connection.execute(sql("past_links_view"))
+    connection.execute(sql("past_counts_view"))
+
+
+def _to_search(snapshot: PastSnapshot) -> dict[int, set[int]]:
+    """By space, the nodes whose words were others, or that may speak of somebody who was another to the owner."""
+    spaces: dict[int, set[int]] = {}
+    for key, text in snapshot.altered.items():
+        spaces.setdefault(text.space, set()).add(key)
+    for space, predicate in snapshot.rows("past_relations_changed"):
+        for words in stems_of(predicate):
+            spaces.setdefault(space, set()).update(snapshot.may_name(space, words))
+    return spaces
+
+
+def _links_of_renamed(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
+    renamed = snapshot.rows("past_renamed_names")
+    entities = {entity for _, _, entity in renamed}
+    for space, alias, _ in renamed:
+        found = links(snapshot, space, snapshot.may_name(space, alias))
+        yield from (pair for pair in found if pair[1] in entities)

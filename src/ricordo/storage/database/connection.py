@@ -1,0 +1,177 @@
+"""Opening SQLite the one way Ricordo uses it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import StoreError, UnavailableError
+from ricordo.model import Durability
+from ricordo.storage.database.rows import former_hash, row_sum
+from ricordo.text import index_terms, statement_line
+from ricordo.text.features import traits_of
+
+APPLICATION_ID = 0x52434F52
+"""`RCOR`: tells our files from those of other programs."""
+
+# SQLite's default of 2 MB thrashes on an index of a million nodes; this is a limit, not an allocation.
+_CACHE_KIB = 16_384
+# Checkpoints are the costliest part of small commits: 65,000 writes a second with rare ones, 36,500 without.
+_CHECKPOINT_PAGES = 10_000
+
+
+def connect(
+    path: Path, *, durability: Durability = "disk", read_only: bool = False, patience_s: float
+) -> apsw.Connection:
+    """A connection with our functions, limits and manners.
+
+    Args:
+        patience_s: how long to wait for another process's lock before giving up.
+
+    Raises:
+        StoreError: the file cannot be opened.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    with translated(f"cannot open {path}"):
+        connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
+        connection.set_busy_handler(patient(patience_s))
+        add_functions(connection)
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+        else:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA recursive_triggers = ON")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    return connection
+
+
+def patient(patience_s: float) -> Callable[[int], bool]:
+    """A busy handler that waits with jitter: processes that sleep alike wake alike, and one of them starves."""
+    started = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal started
+        if tries == 0:
+            started = time.monotonic()
+        if time.monotonic() - started > patience_s:
+            return False
+        time.sleep(random.uniform(0.0005, min(0.002 * (tries + 1), 0.02)))
+        return True
+
+    return wait
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """What the triggers and checks of the schema call."""
+    connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
+    connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
+    connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
+    connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
+    connection.create_scalar_function("former_hash", _former_hash, 3, deterministic=True)
+    connection.create_scalar_function("row_sum", row_sum, deterministic=True)
+
+
+def _char_count(*values: apsw.SQLiteValue) -> int:
+    """SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one."""
+    return len(str(values[0]))
+
+
+def _index_terms(*values: apsw.SQLiteValue) -> str:
+    """`stored_terms` for the triggers of the schema."""
+    content, tags, speaker, shelf = values
+    return stored_terms(all_terms(str(content), str(tags), None if speaker is None else str(speaker)), str(shelf))
+
+
+def _traits_of(*values: apsw.SQLiteValue) -> bytes:
+    """`traits_of` for the triggers of the schema."""
+    content, tags, speaker = values
+    return traits_of(str(content), all_terms(str(content), str(tags), None if speaker is None else str(speaker)))
+
+
+def _statement_line(*values: apsw.SQLiteValue) -> str:
+    return statement_line(str(values[0]))
+
+
+def _former_hash(*values: apsw.SQLiteValue) -> bytes:
+    table, row, before = values
+    return former_hash(str(table), str(row), str(before))
+
+
+def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:
+    """The index terms a node is found by: those of its text, its tags (a JSON list) and its speaker."""
+    terms = index_terms(content, words)
+    if tags != "[]":
+        terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
+    if speaker:
+        terms += _speaker_terms(speaker)
+    return terms
+
+
+@lru_cache(maxsize=4_096)
+def _speaker_terms(speaker: str) -> tuple[str, ...]:
+    return tuple(index_terms(speaker))
+
+
+def stored_terms(terms: Sequence[str], shelf: str) -> str:
+    """What the full-text index holds for a node: its terms, each ending in its space and shelf."""
+    ending = f"·{shelf} "
+    return ending.join(terms) + ending if terms else ""
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """SQLite's errors become ours, with a remedy, where they enter."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreError(
+            f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
+    except apsw.NotADBError as error:
+        raise StoreError(f"{doing}: this is not a Ricordo store", hint="choose another path") from error
+    except apsw.CorruptError as error:
+        raise StoreError(f"{doing}: the store is damaged", hint="run `ricordo doctor`, restore a backup") from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        raise StoreError(f"{doing}: {error}", hint="check the path and its permissions") from error
+    except apsw.IOError as error:
+        raise StoreError(f"{doing}: input/output error: {error}", hint="check the disk") from error
+    except apsw.Error as error:
+        raise StoreError(f"{doing}: {error}", hint="please report this") from error
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """All or nothing. IMMEDIATE takes the write lock first: a deferred transaction cannot wait for it later."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def moment(connection: apsw.Connection) -> Iterator[None]:
+    """One moment of the store, to read from. It ends by rolling back: in a damaged store even an empty COMMIT
+    fails.
+    """
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -1,0 +1,211 @@
+"""What can be wrong with a store, looked for without changing anything."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import apsw
+
+from ricordo.model import Finding, Report
+from ricordo.storage.database.connection import add_functions
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.row_hash import wrong_digests
+from ricordo.storage.database.rows import chain, digest, erased_hash, is_bare, is_sealed, row_sum
+from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.table_sums import SUM_MASK, WHICH, unsealed
+from ricordo.storage.database.truth_tables import Table, truth_of
+
+_RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
+_COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
+_OLDEST_SAFE = 3_051_003
+"""SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
+
+
+def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
+    """Every check, each one even where another fails."""
+    checks: dict[str, Callable[[], tuple[str, str]]] = {
+        "file": lambda: _pages(snapshot),
+        "schema": lambda: _schema(snapshot),
+        "references": lambda: _references(snapshot),
+        "row seals": lambda: _seals(snapshot),
+        "history": lambda: _former(snapshot),
+        "commit chain": lambda: _chain(snapshot),
+        "commit rows": lambda: _digests(snapshot),
+        "settings and vectors": lambda: _sums(snapshot),
+        "erasures": lambda: _erasures(snapshot),
+        "full text": lambda: _full_text(snapshot),
+        "slots": lambda: _slots(snapshot),
+        "counts": lambda: _counts(snapshot),
+        "embeddings": lambda: _embeddings(snapshot),
+        "permissions": lambda: _permissions(path),
+        "sqlite": _sqlite,
+        "writes nobody awaited": lambda: _unseen(failures_unseen),
+    }
+    return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
+
+
+def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
+    """A check answers ("what it saw", "remedy"); no remedy means all is well."""
+    try:
+        detail, remedy = check()
+    except Exception as error:  # noqa: BLE001 - damaged rows may say anything; what cannot be looked at is not well
+        detail, remedy = f"cannot be read: {error}", _RESTORE
+    return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
+
+
+def _pages(snapshot: Snapshot) -> tuple[str, str]:
+    # `quick_check` takes as long, and does not compare what an index says with its table.
+    said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
+    return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
+
+
+def _schema(snapshot: Snapshot) -> tuple[str, str]:
+    """By shape, not only by number: a peer's migration once ended with the right number and the wrong tables."""
+    mine = apsw.Connection(":memory:")
+    add_functions(mine)
+    for step in migrations():
+        mine.execute(step.sql)
+    shape = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"
+    wanted, found = set(mine.execute(shape)), set(snapshot.connection.execute(shape))
+    mine.close()
+    off = sorted({row[1] for row in wanted ^ found})
+    return (f"differs in {', '.join(off[:5])}", _RESTORE) if off else (f"version {migrations()[-1].version}", "")
+
+
+def _references(snapshot: Snapshot) -> tuple[str, str]:
+    broken = snapshot.connection.execute("PRAGMA foreign_key_check").fetchall()
+    return (f"{len(broken)} rows refer to nothing", _RESTORE) if broken else ("none broken", "")
+
+
+def _seals(snapshot: Snapshot) -> tuple[str, str]:
+    """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is sound. Names come from
+    the schema, so the statements are put together.
+    """
+    rows, off = 0, []
+    for table in truth_of(snapshot.connection).tables.values():
+        for row in snapshot.connection.execute(f'SELECT {_named(table.columns)} FROM "{table.name}"'):
+            rows += 1
+            if not is_sealed(row[:-1], row[-1]):
+                off.append(f"row {row[0]} of {table.name}")
+    if off:
+        return f"{len(off)} of {rows} rows are not as they were written, such as {off[0]}", _RESTORE
+    return f"{rows} rows as they were written", ""
+
+
+def _sums(snapshot: Snapshot) -> tuple[str, str]:
+    """What carries no seal: settings, vectors, what is off the record or withheld. Names come from the schema."""
+    off = []
+    stated = dict(snapshot.connection.execute(sql("sums_all")))
+    for name, columns in unsealed(snapshot.connection).items():
+        total = 0
+        for row in snapshot.connection.execute(f'SELECT {_named(columns)} FROM "{name}" {WHICH.get(name, "")}'):
+            total = (total + row_sum(*row)) & SUM_MASK
+        if stated.get(name) != total:
+            off.append(name)
+    return (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{len(stated)} tables as written", "")
+
+
+def _named(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _former(snapshot: Snapshot) -> tuple[str, str]:
+    """Former versions carry the seals they had. Columns that a table did not have then are not in them."""
+    tables = truth_of(snapshot.connection).tables
+    count, off = 0, []
+    for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
+        count += 1
+        if not _is_as_written(tables.get(name), row, before):
+            off.append(f"{name} {row} before change {seq}")
+    if off:
+        return f"{len(off)} of {count} former versions are not as they were written, such as {off[0]}", _RESTORE
+    return f"{count} former versions as they were written", ""
+
+
+def _is_as_written(table: Table | None, row: str, before: str) -> bool:
+    if table is None:
+        return False
+    try:
+        image = table.image(before, row)
+        return is_sealed([image[name] for name in table.sealed if name in image], image["seal"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _chain(snapshot: Snapshot) -> tuple[str, str]:
+    head = b""
+    count = 0
+    for *values, actor, reason, words, hashed in snapshot.connection.execute(sql("commits_all")):
+        if chain(head, values) != hashed or not _are_its_words(snapshot, values[0], (actor, reason), words):
+            return f"broken at commit {values[0]}", _RESTORE
+        head = hashed
+        count += 1
+    return f"{count} commits", ""
+
+
+def _are_its_words(snapshot: Snapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
+    """Whether a commit's actor and reason are as they were written, or were erased by somebody who said so."""
+    if not is_bare(words):
+        return is_sealed(said, words)
+    return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
+
+
+def _digests(snapshot: Snapshot) -> tuple[str, str]:
+    """Each commit against the rows it wrote: none may be missing or have come from nowhere, unless it was erased."""
+    wrong = next(wrong_digests(snapshot.connection), None)
+    return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
+
+
+def _erasures(snapshot: Snapshot) -> tuple[str, str]:
+    """What was erased is what an erasure says it removed, no more."""
+    count, pending = 0, snapshot.value("erasing_count")
+    for key, rows, stated in snapshot.rows("erasures_all"):
+        left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": key})]
+        if len(left) != rows or digest(left) != stated:
+            return f"erasure {key} is not as it was written", _RESTORE
+        count += rows
+    said = f"{count} rows erased" if count else "nothing erased"
+    return (f"{said}; the next opening goes on with what was begun" if pending else said), ""
+
+
+def _full_text(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.value("text_index_off")
+    return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _slots(snapshot: Snapshot) -> tuple[str, str]:
+    off = snapshot.value("slots_off")
+    return (f"{off} facts out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _counts(snapshot: Snapshot) -> tuple[str, str]:
+    off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
+    return (", ".join(off), "rebuild the index") if off else ("right", "")
+
+
+def _embeddings(snapshot: Snapshot) -> tuple[str, str]:
+    """What lacks a vector is no damage: it is made in the background."""
+    said = [
+        f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"
+        for key, name, _, _, state in snapshot.rows("models_known")
+        if state != "retiring"
+    ]
+    return "; ".join(said) or "none", ""
+
+
+def _permissions(path: Path) -> tuple[str, str]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return (f"mode {mode:04o}", f"chmod 600 {path}") if mode & 0o077 else (f"mode {mode:04o}", "")
+
+
+def _sqlite() -> tuple[str, str]:
+    version = apsw.sqlite_lib_version()
+    number = apsw.SQLITE_VERSION_NUMBER
+    return (version, "pip install -U apsw") if number < _OLDEST_SAFE else (version, "")
+
+
+def _unseen(failures: int) -> tuple[str, str]:
+    return (f"{failures} failed", "see the log for the reason") if failures else ("none failed", "")

@@ -1,0 +1,427 @@
+"""Vectors in the store, and the indexes over them that a process holds in memory.
+
+`embeddings` is what there is; packs are a cache of it that loads fast; the index in memory follows both by their
+ascending ids, whoever wrote them: first what was removed is taken out, then what is new is put in.
+
+Of a large shelf only keys and signs are read at first, a sixth of the bytes. The vectors it takes to answer then come
+from `embeddings`, until a process that asks again has read the rest of the packs.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.errors import InvalidError
+from ricordo.storage import faults
+from ricordo.storage.database.embedding_models import CENTRE_MOST, centres_due, dropped_below
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.vectors import (
+    SKETCH_FROM,
+    Room,
+    VectorIndex,
+    check_scales,
+    encode,
+    pack_segment,
+    sketch_segment,
+)
+from ricordo.storage.database.vectors.centring import Centre, centred_cosines
+
+PACK_ROWS = 16_384
+
+# The vectors a first answer takes are thousands and come one by one; reading so many all at once takes no longer.
+_READ_AT_ONCE = 150_000
+# Until all is read a search takes thirty milliseconds longer: so much of that at a time, not a pack after each search.
+_READ_ON_S = 0.03
+
+Keys = NDArray[np.int64]
+Scores = NDArray[np.float32]
+Place = tuple[int, int, str]
+"""Model, space, shelf."""
+Position = tuple[int, int, int]
+"""The last embedding, the last removal and the last erasure there is."""
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The index of one model, space and shelf, and how far it has followed the store.
+
+    `unread` are the packs of which only keys and signs are in memory; while there are any, the index only sketches.
+    """
+
+    index: VectorIndex
+    embedding: int = 0
+    removal: int = 0
+    unread: list[tuple[int, Room]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class VectorShelves:
+    """All vector indexes of a process. Loaded when first asked, then kept in step."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[tuple[int, int, str], _Shelf] = {}
+        self._erasure = 0
+        self._lock = threading.Lock()
+
+    def nearest(
+        self,
+        snapshot: Snapshot,
+        vector: NDArray[np.float32],
+        *,
+        model: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+        limit: int,
+        among: Keys | None,
+    ) -> tuple[Keys, Scores]:
+        """The live nodes nearest to a vector, over several spaces and shelves, best first.
+
+        Args:
+            among: only these keys; None for all.
+
+        Returns:
+            int64[k] keys and float32[k] dot products, equal ones by ascending key.
+        """
+        position = _position(snapshot)
+        parts = []
+        for space in spaces:
+            for shelf in shelves:
+                held = self._current(snapshot, (model, space, shelf), len(vector), position)
+                if held.unread or len(held.index):
+                    parts.append(_search(snapshot, held, vector, model=model, limit=limit, among=among))
+        return _merged(parts, limit)
+
+    def load(
+        self, snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+    ) -> None:
+        """Bring the indexes of a caller into memory before they are asked."""
+        position = _position(snapshot)
+        for space in spaces:
+            for shelf in shelves:
+                self._current(snapshot, (model, space, shelf), dimension, position)
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether `read_on` has anything to do."""
+        with self._lock:
+            return any(held.unread for held in self._shelves.values())
+
+    def read_on(self, snapshot: Snapshot, *, for_s: float = _READ_ON_S) -> bool:
+        """Read some more of the vectors of large shelves, a pack at least, for so many seconds. False if there are no
+        more.
+        """
+        with self._lock:
+            shelves = list(self._shelves.values())
+        until = time.monotonic() + for_s
+        for held in shelves:
+            with held.lock:
+                while held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
+                    _read_codes(snapshot, held)
+                    if time.monotonic() >= until:
+                        return True
+        return False
+
+    def vectors(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        *,
+        model: int,
+        dimension: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> NDArray[np.float32]:
+        """The vectors of live nodes, float32[n, dimension], NaN where there is none."""
+        codes, scales = self.rows(snapshot, keys, model=model, dimension=dimension, spaces=spaces, shelves=shelves)
+        return codes * scales[:, np.newaxis]
+
+    def cosines(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        vector: NDArray[np.float32],
+        *,
+        model: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> Scores:
+        """Cosines of live nodes with a vector after the mean of what a caller sees is taken from both, float32[n]; NaN
+        where a node has no vector.
+        """
+        width = len(vector)
+        codes, scales = self.rows(snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        return centred_cosines(
+            codes, scales, vector, _centre(snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves)
+        )
+
+    def rows(
+        self,
+        snapshot: Snapshot,
+        keys: Keys,
+        *,
+        model: int,
+        dimension: int,
+        spaces: Sequence[int],
+        shelves: Sequence[str],
+    ) -> tuple[NDArray[np.int8], Scores]:
+        """The vectors of live nodes as they are kept: int8[n, dimension] and the scale of each, float32[n], NaN where
+        there is none. Multiplied they are the vectors; who asks for products alone has fewer numbers to multiply.
+        """
+        codes, scales = np.zeros((len(keys), dimension), np.int8), np.full(len(keys), np.nan, np.float32)
+        position = _position(snapshot)
+        for space in spaces:
+            for shelf in shelves:
+                held = self._current(snapshot, (model, space, shelf), dimension, position)
+                index = _fetched(snapshot, model, held.index, held.index.present(keys)) if held.unread else held.index
+                index.write_rows(keys, codes, scales)
+        return codes, scales
+
+    def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:
+        with self._lock:
+            if position[2] > self._erasure:  # nothing of what was erased stays in memory either
+                self._shelves.clear()
+                self._erasure = position[2]
+            held = self._shelves.get(place)
+            if held is None or _missed(snapshot, held, position):
+                held = self._shelves[place] = _Shelf(VectorIndex(dimension, sketch_from=SKETCH_FROM))
+        with held.lock:
+            _follow(snapshot, held, place, position)
+        return held
+
+    def forget(self, model: int) -> None:
+        """Let go of a model's indexes."""
+        with self._lock:
+            for place in [place for place in self._shelves if place[0] == model]:
+                del self._shelves[place]
+
+
+def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]:
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    if len(parts) == 1:
+        return parts[0]
+    keys = np.concatenate([part[0] for part in parts])
+    scores = np.concatenate([part[1] for part in parts])
+    order = np.lexsort((keys, -scores))[:limit]
+    return keys[order], scores[order]
+
+
+def _search(
+    snapshot: Snapshot, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
+) -> tuple[Keys, Scores]:
+    """Search a shelf; while some of it is unread, the vectors to be scored come from the store."""
+    if not held.unread:
+        return held.index.search(vector, limit, among=among)
+    keys = held.index.sketch(vector, limit) if among is None else held.index.present(among)
+    return _fetched(snapshot, model, held.index, keys).search(vector, limit)
+
+
+def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> VectorIndex:
+    """An index of a few rows, read one by one: 7 microseconds each, of a million."""
+    rows = snapshot.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
+    few = VectorIndex(index.dimension, sketch_from=len(rows))
+    few.extend(pack_segment([row[0] for row in rows], [row[1] for row in rows]))
+    return few
+
+
+def _position(snapshot: Snapshot) -> Position:
+    embedding, removal, erasure = snapshot.rows_of_store("embeddings_position")[0]
+    return embedding, removal, erasure
+
+
+def _missed(snapshot: Snapshot, held: _Shelf, position: Position) -> bool:
+    """Whether something left the index that nobody can tell of any more: it is then read anew."""
+    return bool(held.embedding) and held.removal < position[1] and held.removal + 1 < dropped_below(snapshot)
+
+
+def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) -> None:
+    """Bring an index to where the snapshot is; one that is ahead already is left alone."""
+    embedding, removal, _ = position
+    if held.embedding >= embedding and held.removal >= removal:
+        return
+    values = {"model": place[0], "space": place[1], "shelf": place[2]}
+    removed = snapshot.rows("removals_new", {"model": place[0], "after": held.removal})
+    if held.embedding == 0:
+        held.embedding = _load_packs(snapshot, held, values, removed)
+    else:
+        for _, node in removed:
+            held.index.remove(node)
+    while fresh := snapshot.rows("embeddings_new", {**values, "after": held.embedding, "most": PACK_ROWS}):
+        held.index.extend(pack_segment([row[1] for row in fresh], [row[2] for row in fresh]))
+        held.embedding = fresh[-1][0]
+    held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
+
+
+def _load_packs(snapshot: Snapshot, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
+    """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
+    through, index = 0, held.index
+    packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
+    count = sum(rows for *_, rows in packs)
+    is_large = count > index.sketch_from
+    if is_large:
+        index.keep_signs()
+    for key, removals, through, rows in packs:  # noqa: B007
+        if is_large:
+            held.unread.append((key, _read_signs(snapshot, index, key, rows)))
+        else:
+            _read_pack(snapshot, index, key, rows)
+        gone = [node for id_, node in removed if id_ > removals]
+        if gone:
+            index.remove_all(gone)
+    with suppress(InvalidError):  # an unsound pack stays unread
+        while held.unread and count <= _READ_AT_ONCE:
+            _read_codes(snapshot, held)
+    return through
+
+
+def _read_pack(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> None:
+    """Read a pack straight into the index: a quarter faster than through a value of a row."""
+    room = index.reserve(rows)
+    _read_into(snapshot, "segment", key, (room.keys, room.scales, room.codes))
+    index.commit(room)
+
+
+def _read_signs(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> Room:
+    """Read keys and signs of a pack. Returns where its codes go."""
+    room = index.reserve(rows)
+    _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
+    index.commit(room, is_whole=False)
+    return room
+
+
+def _read_codes(snapshot: Snapshot, held: _Shelf) -> None:
+    """Read the rest of a pack of which only keys and signs were read. One that is unsound stays unread for ever."""
+    key, room = held.unread[-1]
+    _read_into(snapshot, "segment", key, (np.empty_like(room.keys), room.scales, room.codes))
+    check_scales(room.scales)
+    if len(held.unread) == 1:
+        held.index.complete()
+    held.unread.pop()
+
+
+def _read_into(snapshot: Snapshot, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
+    """Read a blob of a pack from its beginning into these arrays, one after the other."""
+    with snapshot.connection.blob_open("main", "packs", column, key, False) as blob:
+        for array in arrays:
+            blob.read_into(array.data.cast("B"))
+
+
+# writing: each of these runs inside the writer's transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVectors:
+    """A node's vector and those of its words, made from `content`."""
+
+    key: int
+    content: str
+    vector: NDArray[np.float32]
+    pieces: tuple[str, ...] = ()
+    words: NDArray[np.float32] | None = None
+
+
+def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:
+    """Store the vectors of nodes that still hold the text they were made from. Returns the first node left out."""
+    left: int | None = None
+    faults.reached("vectors: before storing")
+    for new in found:
+        values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
+        embedding = snapshot.value("embedding_insert", values)
+        if embedding is None:
+            left = new.key if left is None else left
+        elif new.words is not None:
+            words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
+            snapshot.rows("word_vectors_insert", words)
+    return left
+
+
+def encode_words(words: NDArray[np.float32]) -> bytes:
+    """Unit vectors as int8: 127 stands for 1."""
+    return bytes(np.rint(words * 127).astype(np.int8).tobytes())
+
+
+def word_vectors(
+    snapshot: Snapshot, model: int, keys: Sequence[int], *, width: int
+) -> tuple[Keys, NDArray[np.intp], NDArray[np.int8]]:
+    """The vectors of the words of some nodes, one below the other.
+
+    Returns:
+        The nodes that have any, int64[n]; the row each begins at, intp[n]; the vectors, int8[rows, width], 127 for 1.
+    """
+    rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
+    nodes, vectors = zip(*rows, strict=True) if rows else ((), ())
+    stacked = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width)
+    starts = np.cumsum([0, *map(len, vectors)], dtype=np.intp)[:-1] // width
+    return np.array(nodes, np.int64), starts, stacked
+
+
+def recentre(snapshot: Snapshot, model: int, dimension: int) -> bool:
+    """Take the mean of each shelf that has grown by a third since the last time, of its first 20,000 vectors.
+
+    Taking the mean of the collection from both sides of the cosine lifted recall@10 by 1 to 8 points (MEASURED.md). The
+    mean of a few vectors is mostly those vectors themselves: below 50 there is none.
+    """
+    due = centres_due(snapshot, model)
+    for space, shelf in due:
+        values = {"model": model, "space": space, "shelf": shelf}
+        rows = [row[0] for row in snapshot.rows("centre_sample", {**values, "most": CENTRE_MOST})]
+        coded = np.frombuffer(b"".join(rows), [("scale", "<f4"), ("code", "i1", (dimension,))])
+        total = (coded["code"] * coded["scale"][:, np.newaxis].astype(np.float64)).sum(axis=0)
+        mean = (total / max(1, len(rows))).astype("<f4").tobytes()
+        snapshot.rows("centre_put", {**values, "count": len(rows), "vector": mean})
+    return bool(due)
+
+
+def centre(
+    snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+) -> NDArray[np.float32]:
+    """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
+    return _centre(snapshot, model=model, dimension=dimension, spaces=spaces, shelves=shelves).mean
+
+
+def _centre(snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]) -> Centre:
+    asked = "centre", model, dimension, *spaces, *shelves
+    return snapshot.once(asked, lambda: Centre.at(_mean_of_centres(snapshot, model, dimension, spaces, shelves)))
+
+
+def _mean_of_centres(
+    snapshot: Snapshot, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+) -> NDArray[np.float32]:
+    values = {"model": model, "spaces": json.dumps(spaces), "shelves": json.dumps(shelves)}
+    rows = snapshot.rows("centres_of", values)
+    total = np.zeros(dimension, np.float64)
+    for count, vector in rows:
+        total += count * np.frombuffer(vector, "<f4").astype(np.float64)
+    return np.asarray(total / max(1, sum(count for count, _ in rows)), np.float32)
+
+
+def pack_full_shelves(snapshot: Snapshot) -> int:
+    """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
+    made = 0
+    for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):
+        values = {"model": model, "space": space, "shelf": shelf}
+        rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
+        if not rows:  # all of them were closed before they were packed
+            continue
+        removals = snapshot.rows("embeddings_position")[0][1]
+        segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
+        pack = {
+            "through": rows[-1][0],
+            "removals": removals,
+            "sketch": sketch_segment(segment, len(rows[0][2]) - 4),
+            "segment": segment,
+        }
+        faults.reached("vectors: before packing")
+        snapshot.rows("pack_insert", {**values, **pack})
+        faults.reached("vectors: after packing")
+        made += 1
+    return made

@@ -1,0 +1,387 @@
+"""Rows leave for good: a few at a time, each step whole, so that a killed process is followed by one that goes on.
+
+What is to go is written down first, as keys without content. It knows no table by name but the few that no foreign key
+leads to: whatever refers to a row that goes, goes before it, in truth and in history. Of a row of the truth the hash of
+its seal is left, so that the digests of the commits that wrote or replaced it go on to hold for all that stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ricordo.clock import from_ms
+from ricordo.model import Reason
+from ricordo.storage import faults
+from ricordo.storage.database.apply import put_commit, settle_digest
+from ricordo.storage.database.fingerprints import fingerprint_key, id_fingerprint
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.rows import bare, digest, erased_hash, former_hash, seal, sealed
+from ricordo.storage.database.truth_tables import Image, Table, Truth, row_text, truth_of
+
+Kind = Literal["memory", "session", "entity", "owner"]
+
+STEP_ROWS = 500
+"""How many rows of a table go in one transaction, with all that refers to them."""
+
+REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
+"""Tables that refer to a space and stay: what they hold is nobody's content."""
+
+BY_HAND = frozenset(
+    (
+        "traits",
+        "nodes_fts",
+        "archive_fts",
+        "history",
+        "packs",
+        "centres",
+        "to_link",
+        "relations_to_link",
+        "off_record",
+        "floors",
+        "proposals",
+    )
+)
+"""Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
+
+WITHOUT_CONTENT = frozenset(
+    (
+        "meta",
+        "spaces",
+        "commits",
+        "models",
+        "removals",
+        "leases",
+        "erasures",
+        "erased",
+        "erased_ids",
+        "erasing",
+        "to_erase",
+        "runs",
+        "failures",
+        "model_use",
+        "sums",
+    )
+)
+"""Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """What is to go, as keys. An owner's space goes with all that is in it; `names` are those of an entity that goes,
+    as they are written; `summarised` are rows (table, key) of which the summary goes.
+    """
+
+    kind: Kind
+    space: int
+    nodes: tuple[int, ...] = ()
+    entities: tuple[int, ...] = ()
+    relations: tuple[int, ...] = ()
+    sessions: tuple[int, ...] = ()
+    whole_space: bool = False
+    owner: str = ""
+    summarised: tuple[tuple[str, int], ...] = ()
+    former: tuple[tuple[str, int], ...] = ()
+
+
+def begin(snapshot: Snapshot, targets: Targets, *, at: int) -> int:
+    """Write down what is to go; return the number of the erasure. An owner's memory cannot be found from then on."""
+    snapshot.rows("proposals_erase")
+    erasing = int(snapshot.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
+    rows = [(erasing, "nodes", key) for key in targets.nodes]
+    rows += [(erasing, "entities", key) for key in targets.entities]
+    rows += [(erasing, "relations", key) for key in targets.relations]
+    rows += [(erasing, "sessions", key) for key in targets.sessions]
+    work = _Erasing(snapshot, erasing, at)
+    if targets.whole_space:
+        rows.append((erasing, "spaces", targets.space))
+        _unname(snapshot, erasing, space=targets.space, owner=targets.owner)
+    snapshot.connection.executemany(sql("to_erase_put"), rows)
+    for table, key in targets.summarised:
+        work.take_out(table, key, {"summary": None})
+    for row, seq in targets.former:
+        work.forget_image("nodes", row, seq)
+    return erasing
+
+
+def _unname(snapshot: Snapshot, erasing: int, *, space: int, owner: str) -> None:
+    values = {"erasing": erasing, "space": space, "owner": owner}
+    snapshot.rows("owner_words_erase", values)
+    snapshot.rows("owner_words_blank", {"space": space, "owner": owner})
+    snapshot.rows("owner_actor_blank", {"space": space, "owner": owner})
+    snapshot.rows("off_record_erase", {"owner": owner})
+    snapshot.rows("owner_unnamed", {"space": space})
+
+
+def step(snapshot: Snapshot, erasing: int, *, kind: str, at: int) -> int:
+    """Erase some rows with all that refers to them. How many; 0 when there are no more."""
+    work = _Erasing(snapshot, erasing, at, keeps_ids=kind != "owner")
+    for table in ("nodes", "relations", "entities", "sessions"):
+        keys = work.next(table)
+        if keys:
+            needed = work.needed_again(table, keys, kind)
+            work.purge(table, [key for key in keys if key not in needed])
+            for key in needed:  # a summary may still speak of what went
+                work.take_out(table, key, {"summary": None})
+            work.done(table, keys)
+            return len(keys)
+    for space in work.next("spaces"):
+        return work.purge_some_of_space(space)
+    return 0
+
+
+def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
+    """When all rows are gone: what history still says of them, and the commit that says what was done."""
+    if not [row for row in snapshot.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
+        return  # another process was first
+    work = _Erasing(snapshot, erasing, at)
+    work.sweep_history()
+    snapshot.rows("relations_to_link_erase")
+    snapshot.rows("to_link_erase")
+    snapshot.rows("floors_erase")
+    snapshot.rows("proposals_erase")
+    left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
+    previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
+    seq = previous + 1
+    erasure = sealed((erasing, space, kind, at, len(left), digest(left), seq))
+    reason = Reason(actor=actor, origin="erase", reason="erase")
+    commit = put_commit(snapshot, head, seq, space=space, reason=reason, at=from_ms(at), hashes=())
+    snapshot.connection.execute(sql("erasure_put"), erasure)
+    settle_digest(snapshot, head, commit)
+    snapshot.rows("to_erase_drop", {"erasing": erasing})
+    snapshot.rows("erasing_rows_gone", {"erasing": erasing})
+    faults.reached("erase: before its commit")
+
+
+_GO_ALONG = {
+    ("entities", "memory"): "erase_entities_needed",
+    ("entities", "session"): "erase_entities_needed",
+    ("sessions", "memory"): "erase_sessions_needed",
+    ("sessions", "entity"): "erase_sessions_needed",
+}
+"""By (table, what is erased): which of the rows that nobody named something else refers to by now."""
+
+
+class _Erasing:
+    """One transaction's part of an erasure. Names come from the schema, so statements are put together."""
+
+    def __init__(self, snapshot: Snapshot, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
+        self._snapshot = snapshot
+        self._connection: Any = snapshot.connection  # what a column holds is the schema's to say
+        self._truth: Truth = truth_of(snapshot.connection)
+        self._erasing = erasing
+        self._at = at
+        self._keeps_ids = keeps_ids
+
+    def next(self, table: str) -> list[int]:
+        values = {"erasing": self._erasing, "table": table, "most": STEP_ROWS}
+        return [row for (row,) in self._snapshot.rows("to_erase_next", values)]
+
+    def done(self, table: str, keys: Sequence[int]) -> None:
+        values = {"erasing": self._erasing, "table": table, "rows": json.dumps(keys)}
+        self._snapshot.rows("to_erase_done", values)
+
+    def needed_again(self, table: str, keys: Sequence[int], kind: str) -> set[int]:
+        """Of what was to go only because nothing else knew of it: what something written since refers to."""
+        statement = _GO_ALONG.get((table, kind))
+        if statement is None:
+            return set()
+        return {key for (key,) in self._snapshot.rows(statement, {"keys": json.dumps(keys)})}
+
+    def purge_some_of_space(self, space: int) -> int:
+        """Some rows of whatever belongs to a space, memories first; 0 when there are no more."""
+        references = [
+            each for each in self._truth.references if each.target == "spaces" and each.table not in REFERRING
+        ]
+        for reference in sorted(references, key=lambda each: each.table != "nodes"):
+            if not self._has_key(reference.table):
+                continue
+            statement = f'SELECT key FROM "{reference.table}" WHERE "{reference.column}" = ? LIMIT ?'
+            keys = [row[0] for row in self._connection.execute(statement, (space, STEP_ROWS))]
+            if keys:
+                self.purge(reference.table, keys)
+                return len(keys)
+        self._remove_children("spaces", [space])
+        self.done("spaces", [space])
+        return 0
+
+    def purge(self, table: str, keys: Sequence[int]) -> None:
+        """Rows with a key of their own, and whatever refers to them."""
+        if table == "nodes":
+            self._before_nodes(keys)
+        self._remove_children(table, keys)
+        self._remove(table, "key", keys)
+
+    def _has_key(self, table: str) -> bool:
+        if table in self._truth.tables:
+            return self._truth.tables[table].key == ("key",)
+        return any(row[1] == "key" for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
+
+    def _remove_children(self, table: str, keys: Sequence[int]) -> None:
+        for reference in self._truth.references:
+            if reference.target != table or reference.table in REFERRING:
+                continue
+            if self._has_key(reference.table):
+                among = f'"{reference.column}" IN (SELECT value FROM json_each(?))'
+                statement = f'SELECT key FROM "{reference.table}" WHERE {among}'
+                children = [row[0] for row in self._connection.execute(statement, (json.dumps(keys),))]
+                children = [key for key in children if reference.table != table or key not in keys]
+                if children:
+                    self.purge(reference.table, children)
+            else:
+                self._remove(reference.table, reference.column, keys)
+
+    def _remove(self, name: str, column: str, keys: Sequence[int]) -> None:
+        where, values = f'"{column}" IN (SELECT value FROM json_each(?))', (json.dumps(keys),)
+        table = self._truth.tables.get(name)
+        if table is None:
+            self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
+            return
+        columns = ", ".join(f'"{each}"' for each in (*table.key, "commit_seq", "seal"))
+        rows = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE {where}', values).fetchall()
+        if not rows:
+            return
+        self._leave_hashes((row[-2], row[-1]) for row in rows)
+        self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
+        self._forget_history(table, {">".join(map(str, row[:-2])): row[-1] for row in rows})
+
+    def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
+        """Of rows (commit, seal), and of what their commits were said to be for."""
+        found = list(written)
+        rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
+        self._connection.executemany(sql("erased_put"), rows)
+        values = {"seqs": json.dumps(sorted({made for made, _ in found}))}
+        self._snapshot.rows("words_erase", {**values, "erasing": self._erasing})
+        self._snapshot.rows("words_blank", values)
+
+    def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
+        """Every former version, and the last, which the deletion has just put there.
+
+        Args:
+            gone: rows that were removed just now, with their seals.
+        """
+        values = {"table": table.name, "rows": json.dumps([*gone])}
+        images = self._snapshot.rows("history_images", values)
+        self._leave_images(
+            table, [image for image in images if table.image(image[3], image[1])["seal"] != gone[image[1]]]
+        )
+        self._snapshot.rows("history_erase_rows", values)
+
+    def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
+        """What is left of former versions (made, row, replaced, before): for the commits that wrote them, and for those
+        that replaced them.
+        """
+        self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
+        rows = [
+            (replaced, "former", former_hash(table.name, row, before), None, self._erasing)
+            for _, row, replaced, before in images
+        ]
+        self._connection.executemany(sql("erased_put"), rows)
+
+    def _forget_image(self, table: Table, image: tuple[int, str, int, str]) -> None:
+        _, row, replaced, _ = image
+        self._leave_images(table, [image])
+        self._snapshot.rows("history_erase_image", {"table": table.name, "row": row, "seq": replaced})
+
+    def forget_image(self, table: str, row: str | int, seq: int) -> None:
+        """One former version of a row that stays."""
+        known = self._truth.tables[table]
+        for image in self._snapshot.rows("history_images", {"table": table, "rows": json.dumps([str(row)])}):
+            if image[2] == seq:
+                self._forget_image(known, image)
+
+    def _before_nodes(self, keys: Sequence[int]) -> None:
+        """What holds something of memories without a foreign key."""
+        rows = self._snapshot.rows("erase_ids", {"nodes": json.dumps(keys)})
+        spaces = {"spaces": json.dumps(sorted({space for _, _, space in rows}))}
+        self._snapshot.rows("packs_erase", spaces)
+        self._snapshot.rows("centres_erase", spaces)
+        if self._keeps_ids:
+            key = fingerprint_key(self._snapshot)
+            told = [(space, id_fingerprint(key, node_id), self._at) for _, node_id, space in rows]
+            self._connection.executemany(sql("erased_id_put"), told)
+            self._take_out_evidence({node_id for _, node_id, _ in rows})
+
+    def _take_out_evidence(self, ids: set[str]) -> None:
+        """What rests on other memories as well goes on without these."""
+        for table in self._truth.tables.values():
+            if "evidence" not in table.columns:
+                continue
+            columns = ", ".join(f'"{name}"' for name in table.columns)
+            statement = (
+                f"SELECT {columns} FROM \"{table.name}\" WHERE evidence != '[]' AND EXISTS"
+                " (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
+            )
+            for row in self._connection.execute(statement, (json.dumps(sorted(ids)),)).fetchall():
+                image = dict(zip(table.columns, row, strict=True))
+                self._rewrite(table, image, {"evidence": _without(image["evidence"], ids)})
+            self._rewrite_history(table, ids)
+
+    def _rewrite_history(self, table: Table, ids: set[str]) -> None:
+        for _, row, seq, before in self._snapshot.rows("history_images_of_table", {"table": table.name}):
+            image = table.image(before, row)
+            evidence = _without(image["evidence"], ids)
+            if evidence != image["evidence"]:
+                fresh = self._resealed(table, image, {"evidence": evidence})
+                told = {name: value for name, value in fresh.items() if name != "key"}
+                text = json.dumps({**told, "seal": told["seal"].hex().upper()}, ensure_ascii=False)
+                values = {"before": text, "table": table.name, "row": row, "seq": seq}
+                self._snapshot.rows("history_rewrite", values)
+                was, now = former_hash(table.name, row, before), former_hash(table.name, row, text)
+                self._connection.execute(sql("erased_put"), (seq, "former", was, now, self._erasing))
+
+    def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
+        """Alter a row that has a key of its own, and no history of it: a part of it is erased."""
+        table = self._truth.tables[name]
+        columns = ", ".join(f'"{each}"' for each in table.columns)
+        row = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE key = ?', (key,)).fetchone()
+        if row is not None:
+            self._rewrite(table, dict(zip(table.columns, row, strict=True)), values)
+        for image in self._snapshot.rows("history_images", {"table": name, "rows": json.dumps([str(key)])}):
+            former = table.image(image[3], image[1])
+            if any(former[each] != value for each, value in values.items()):
+                self._forget_image(table, image)
+
+    def _rewrite(self, table: Table, image: Image, values: Mapping[str, Any]) -> None:
+        fresh = self._resealed(table, image, values)
+        columns = [*values, "seal"]
+        where = " AND ".join(f'"{name}" = ?' for name in table.key)
+        marks = ", ".join(f'"{name}" = ?' for name in columns)
+        bound = [*(fresh[name] for name in columns), *(image[name] for name in table.key)]
+        self._connection.execute(f'UPDATE "{table.name}" SET {marks} WHERE {where}', bound)
+        told = {"table": table.name, "row": row_text(table.row_id(image)), "commit": image["commit_seq"]}
+        self._snapshot.rows("history_unmake", told)
+
+    def _resealed(self, table: Table, image: Image, values: Mapping[str, Any]) -> dict[str, Any]:
+        fresh = {**image, **values}
+        fresh["seal"] = seal([fresh[name] for name in table.sealed])
+        row = (image["commit_seq"], "row", bare(image["seal"]), bare(fresh["seal"]), self._erasing)
+        self._connection.execute(sql("erased_put"), row)
+        return fresh
+
+    def sweep_history(self) -> None:
+        """Former versions of rows that had gone before, and that spoke of what is erased now."""
+        for table in self._truth.tables.values():
+            for reference in self._truth.parents(table.name):
+                if reference.target == table.name and reference.column == "merged_into":
+                    continue
+                statement = (
+                    f"SELECT made, row, seq, before FROM history AS h WHERE tbl = ?"
+                    f" AND json_extract(before, '$.{reference.column}') IS NOT NULL"
+                    f' AND NOT EXISTS (SELECT 1 FROM "{reference.target}" t'
+                    f"   WHERE t.key = json_extract(h.before, '$.{reference.column}'))"
+                    f" AND NOT EXISTS (SELECT 1 FROM history p WHERE p.tbl = '{reference.target}'"
+                    f"   AND p.row = CAST(json_extract(h.before, '$.{reference.column}') AS TEXT))"
+                )
+                for image in self._connection.execute(statement, (table.name,)).fetchall():
+                    self._forget_image(table, image)
+
+
+def _without(evidence: str, ids: set[str]) -> str:
+    """A JSON list without some of its members, as it is written where none of them is in it."""
+    listed = json.loads(evidence)
+    kept = [each for each in listed if each not in ids]
+    return evidence if len(kept) == len(listed) else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))

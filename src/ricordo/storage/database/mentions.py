@@ -1,0 +1,170 @@
+"""What of the linking of names needs the store: finding what is not linked yet, and writing links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ricordo.model import Origin, Role
+from ricordo.storage import faults
+from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.rows import Row
+from ricordo.text import index_terms
+from ricordo.text.name_matching import Bearer
+
+_MARK = "aliases linked through commit"
+
+
+def spaces_with_names(snapshot: Snapshot) -> list[int]:
+    """Spaces in which any name is known."""
+    return [row[0] for row in snapshot.rows("spaces_with_aliases")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What linking needs of a node. `said_by_owner` is whether "my wife" in it is the owner's."""
+
+    key: int
+    text: str
+    role: Role | None
+    origin: Origin
+    speaker: str | None
+    at: int
+
+
+def spaces_to_link(snapshot: Snapshot) -> list[int]:
+    """Spaces with nodes that are to be searched again."""
+    return [row[0] for row in snapshot.rows("to_link_spaces")]
+
+
+def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
+    """(note, node key) of nodes that are to be searched again, in the order they were noted."""
+    return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
+
+
+def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[Text]:
+    """Nodes by key, in no order."""
+    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(keys)})]
+
+
+def put_links_again(
+    snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Put the links of nodes that were searched again in place of those they had."""
+    drop_all_links(snapshot, nodes)
+    put_links(snapshot, pairs)
+    snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who is something to the owner, and when; Unix milliseconds. `whole` is whom they were merged into, or they."""
+
+    predicate: str
+    entity: int
+    whole: int
+    start: int | None
+    end: int | None
+
+
+def unlinked(snapshot: Snapshot, space: int, most: int) -> list[Text]:
+    """Nodes that have not been searched for names, oldest first."""
+    return [_text(row) for row in snapshot.rows("unlinked", {"space": space, "most": most})]
+
+
+def _text(row: Row) -> Text:
+    key, content, speaker, role, origin, at = row
+    text = f"{speaker}: {content}" if speaker else content
+    return Text(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
+
+
+def known_names(
+    snapshot: Snapshot, space: int, keys: Sequence[str], sounds: Sequence[str]
+) -> dict[str, tuple[Bearer, ...]]:
+    """Which of these folded names and sounds are known in a space, and who goes by them."""
+    found: dict[str, tuple[Bearer, ...]] = {}
+    values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
+    for key, *bearer in snapshot.rows("names_known", values):
+        found[key] = (*found.get(key, ()), Bearer(*bearer))
+    return found
+
+
+def holders_of(snapshot: Snapshot, space: int) -> list[Holder]:
+    """Who is what to the owner of a space, the last one said last."""
+    rows = snapshot.rows("relations_in_space", {"space": space})
+    return [
+        Holder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
+        for predicate, entity, whole, start, end in rows
+    ]
+
+
+def owner_of(snapshot: Snapshot, space: int) -> str:
+    """Whose space it is; "" where it is a chat's."""
+    owner: str = snapshot.rows("space_owner", {"space": space})[0][0]
+    return owner
+
+
+def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
+    """Names learnt since older nodes were last searched: (space, folded, as written, entity, commit)."""
+    rows = snapshot.rows("aliases_since", {"seq": int(snapshot.meta(_MARK) or 0)})
+    return [(space, folded, name, entity, commit) for space, folded, name, entity, commit in rows]
+
+
+def new_relations(snapshot: Snapshot) -> list[tuple[int, str, int]]:
+    """Relations to owners that changed since what speaks of them was last searched: (space, predicate, note)."""
+    return [(space, predicate, note) for note, space, predicate in snapshot.rows("relations_to_link")]
+
+
+def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[Text]:
+    """The live nodes that hold every word."""
+    terms = index_terms(words)
+    if not terms:
+        return []
+    lists = [snapshot.space_postings(space, term, most=most) for term in terms]
+    shared = set(lists[0]).intersection(*lists[1:])
+    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(sorted(shared))})]
+
+
+def put_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
+    """Write mentions: (node key, entity key)."""
+    faults.reached("linking: before storing")
+    for node, entity in pairs:
+        snapshot.rows("found_mention_insert", {"node": node, "entity": entity})
+
+
+def mark_linked(snapshot: Snapshot, space: int, through: int) -> None:
+    """Everything of a space up to a node key has been searched for all names."""
+    snapshot.rows("linked_through", {"space": space, "through": through})
+
+
+def mark_names(snapshot: Snapshot, commit: int) -> None:
+    """Older nodes have been searched for all names learnt up to a commit."""
+    snapshot.rows("meta_put", {"name": _MARK, "value": str(commit)})
+
+
+def mark_relations(snapshot: Snapshot, note: int) -> None:
+    """What speaks of relations has been searched for all that was noted of them, up to a note."""
+    snapshot.rows("relations_to_link_done", {"through": note})
+
+
+def drop_all_links(snapshot: Snapshot, nodes: Sequence[int]) -> None:
+    """Take all mentions in some nodes back."""
+    snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
+
+
+def look_again(snapshot: Snapshot, nodes: Sequence[int]) -> None:
+    """Note nodes whose names are to be looked for again."""
+    snapshot.rows("to_link_put", {"nodes": json.dumps(nodes)})
+
+
+def drop_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
+    """Take mentions back: (node key, entity key)."""
+    for node, entity in pairs:
+        snapshot.rows("found_mention_delete", {"node": node, "entity": entity})
+
+
+def mentions_of(snapshot: Snapshot, entity: int) -> list[tuple[int, str]]:
+    """(node key, text with its speaker) of all nodes in which an entity's name was found."""
+    rows = snapshot.rows("mentions_of_entity", {"entity": entity})
+    return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]

@@ -1,0 +1,131 @@
+"""Making a store, and bringing an older one up to date."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import StoreError
+from ricordo.storage import faults
+from ricordo.storage.database.connection import APPLICATION_ID, moment, transaction, translated
+
+_FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One numbered step. `version` is what the store has after it."""
+
+    version: int
+    name: str
+    sql: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All steps, in order, from an empty file to the present schema."""
+    found = []
+    for path in (files("ricordo.storage.database") / "migrations").iterdir():
+        if match := _FILE.match(path.name):
+            text = path.read_text(encoding="utf-8")
+            found.append(Migration(version=int(match[1]), name=match[2], sql=text))
+    return tuple(sorted(found, key=lambda step: step.version))
+
+
+def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+    """Bring the store at `path` to the newest version: a fresh one is made, an older one backed up and upgraded.
+
+    Raises:
+        StoreError: the file belongs to another program, or to a newer Ricordo.
+    """
+    newest = steps[-1].version
+    with translated(f"cannot open {path}"):
+        with moment(connection):  # another process may be making the store right now
+            version = _checked_version(connection, path, newest=newest)
+        use_wal(connection)  # only now: what is not ours stays as it is
+        if version < newest:
+            _upgrade(connection, path, steps)
+
+
+def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+    """All steps in one transaction. The backup is made inside it, so that nobody writes between the two."""
+    with transaction(connection):
+        # Another process may have been first.
+        version = _checked_version(connection, path, newest=steps[-1].version)
+        if 0 < version < steps[-1].version:
+            _back_up(path, version)
+        for step in steps:
+            if step.version > version:
+                connection.execute(step.sql)
+                faults.reached("schema: between steps")
+        connection.execute(f"PRAGMA user_version = {steps[-1].version}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        faults.reached("schema: before commit")
+
+
+def use_wal(connection: apsw.Connection) -> None:
+    """SQLite asks no busy handler when it changes the journal mode, so two first openers must retry themselves."""
+    for attempt in range(200):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except apsw.BusyError:
+            time.sleep(0.005 * min(attempt + 1, 10))
+    raise apsw.BusyError("the write-ahead log could not be switched on")
+
+
+def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) -> int:
+    version = int(connection.pragma("user_version"))
+    application = int(connection.pragma("application_id"))
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    if application != APPLICATION_ID and not is_empty:
+        raise StoreError(f"{path} is a database of another program", hint="choose another path")
+    if version > newest:
+        raise StoreError(
+            f"{path} has schema {version}, this Ricordo knows {newest}", hint="upgrade with pip install -U ricordo"
+        )
+    return version
+
+
+def _back_up(path: Path, version: int) -> None:
+    """Beside the store. By a connection of its own: the one that upgrades cannot copy what it will change."""
+    faults.reached("schema: before backup")
+    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        copy_database(source, path.with_name(f"{path.name}.v{version}.backup"))
+    finally:
+        source.close()
+
+
+def copy_database(source: apsw.Connection, target: Path) -> None:
+    """A consistent copy in one step, under load too. A plain file copy lost rows and passed every check.
+
+    The target appears whole or not at all; one that was there is replaced.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        _copy(source, partial)
+        faults.reached("backup: before naming")
+        partial.replace(target)
+    finally:
+        for path in (partial, partial.with_name(f"{partial.name}-journal")):
+            path.unlink(missing_ok=True)
+
+
+def _copy(source: apsw.Connection, target: Path) -> None:
+    target.unlink(missing_ok=True)  # of an attempt that was killed
+    target.touch(mode=0o600)
+    faults.reached("backup: before copy")
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)
+            faults.reached("backup: in copy")
+    finally:
+        copy.close()

@@ -1,0 +1,115 @@
+"""The truth tables, as the schema itself tells of them: those whose rows carry a commit and a seal.
+
+Undo and the past are written against this list, not against single tables: a new truth table needs its two history
+triggers in the schema, and no other code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+import apsw
+
+from ricordo.model import RowId
+from ricordo.storage.database.queries import sql
+
+Image = Mapping[str, Any]
+"""A whole row: column to value, its commit and its seal among them."""
+
+_OWN_KEY = "key"
+_WRITTEN = frozenset(("commit_seq", "seal"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A column that holds the key of another table's row."""
+
+    table: str
+    column: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A truth table: its columns in order, its key, and what else no two rows share."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...]
+
+    @property
+    def sealed(self) -> tuple[str, ...]:
+        """The columns that the seal covers: all others."""
+        return tuple(name for name in self.columns if name != "seal")
+
+    def row_id(self, image: Image) -> RowId:
+        """Which row an image shows."""
+        return RowId(table=self.name, key=tuple(image[name] for name in self.key))
+
+    def image(self, before: str, row: str) -> Image:
+        """A row as `history` keeps it."""
+        found: dict[str, Any] = json.loads(before)
+        if self.key == (_OWN_KEY,):
+            found[_OWN_KEY] = int(row)
+        return {**found, "seal": bytes.fromhex(found["seal"])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """All truth tables, parents first, and the columns of any table that refer to them."""
+
+    tables: Mapping[str, Table]
+    references: tuple[Reference, ...]
+
+    def parents(self, table: str) -> list[Reference]:
+        """What rows of a truth table need to be there, as far as it is truth."""
+        return [each for each in self.references if each.table == table and each.target in self.tables]
+
+    def children(self, target: str, *, derived: bool = False) -> list[Reference]:
+        """What refers to rows of a table: truth or, instead, derived rows."""
+        return [each for each in self.references if each.target == target and (each.table in self.tables) != derived]
+
+
+def truth_of(connection: apsw.Connection) -> Truth:
+    """What the schema says. A few lookups in SQLite's own memory."""
+    columns: dict[str, list[tuple[str, int]]] = {}
+    for table, column, place in connection.execute(sql("schema_columns")):
+        columns.setdefault(table, []).append((column, place))
+    unique: dict[tuple[str, str], list[str]] = {}
+    for table, index, column in connection.execute(sql("schema_unique")):
+        unique.setdefault((table, index), []).append(column)
+    tables = {
+        table: Table(
+            name=table,
+            columns=tuple(name for name, _ in found),
+            key=tuple(name for name, place in sorted(found, key=lambda each: each[1]) if place),
+            unique=tuple(tuple(names) for (owner, _), names in unique.items() if owner == table),
+        )
+        for table, found in columns.items()
+        if {name for name, _ in found} >= _WRITTEN
+    }
+    rows = connection.execute(sql("schema_references"))
+    references = tuple(Reference(table=table, column=column, target=target) for table, column, target in rows)
+    return Truth(tables=_parents_first(tables, references), references=references)
+
+
+def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...]) -> dict[str, Table]:
+    """In an order in which rows can be written: triggers of one table look into those it refers to."""
+    needs = {name: {each.target for each in references if each.table == name} & tables.keys() for name in tables}
+    order = TopologicalSorter({name: parents - {name} for name, parents in needs.items()})
+    return {name: tables[name] for name in order.static_order()}
+
+
+def row_text(row: RowId) -> str:
+    """How `history` names a row."""
+    return ">".join(str(part) for part in row.key)
+
+
+def content(image: Image | None) -> Image | None:
+    """What a row says, whoever wrote it last."""
+    return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}
