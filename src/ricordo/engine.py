@@ -32,7 +32,7 @@ from ricordo.retrieval.quotes import Told
 from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
-from ricordo.storage import Snapshot, Store
+from ricordo.storage import Snapshot, Store, values
 from ricordo.storage.database import embedding_models, lifecycle, runs
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
@@ -60,7 +60,7 @@ class Engine:
         store: Store,
         *,
         embedder: Embedder | None,
-        model: embedding_models.Model | None,
+        model: values.EmbeddingModel | None,
         language: LanguageModel | None,
         settings: Settings,
         clock: Clock,
@@ -74,7 +74,7 @@ class Engine:
         self.language = language
         self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
         self._earlier: dict[int, Embedder] = {}
-        self._models: list[embedding_models.Model] | None = None
+        self._models: list[values.EmbeddingModel] | None = None
         self._vectors: tuple[int, VectorShelves] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
@@ -379,7 +379,7 @@ class Engine:
     def _fresh_wait_s(self) -> float:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
 
-    def _embedder_of(self, model: embedding_models.Model) -> Embedder | None:
+    def _embedder_of(self, model: values.EmbeddingModel) -> Embedder | None:
         """The embedder of a model: ours, or the earlier one while its vectors still answer."""
         mine = self.backlog.model
         if mine is not None and model.key == mine.key:
@@ -416,7 +416,7 @@ def _language_of(model: str | LanguageModel | None, settings: Settings) -> Langu
     return chosen(model, settings)
 
 
-async def _adopted(store: Store, embedder: Embedder, spec: str) -> embedding_models.Model:
+async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.EmbeddingModel:
     name, dimension = embedder.name, embedder.dimension
     if not isinstance(name, str) or not name or not isinstance(dimension, int) or not 1 <= dimension <= 16_384:
         raise InvalidError("embedder: it needs a `name` and a `dimension` from 1 to 16,384")

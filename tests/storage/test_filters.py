@@ -15,7 +15,7 @@ from ricordo.clock import to_ms
 from ricordo.model import Change, Closing, Entity, Scope
 from ricordo.storage import Store
 from ricordo.storage.database import mentions
-from ricordo.storage.database.filters import Filter
+from ricordo.storage.values import Filter
 
 NODES = 150
 TYPES = ("episodic", "semantic", "procedural", "opinion")

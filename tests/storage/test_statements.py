@@ -12,9 +12,9 @@ from ricordo.model import Scope
 from ricordo.storage import Store
 from ricordo.storage.database.as_of import past
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.filters import Filter
 from ricordo.storage.database.queries import sql, statements
 from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.values import Filter
 
 SOURCE = Path(ricordo.__file__).parent
 

@@ -15,8 +15,9 @@ from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
 from ricordo.storage.database import embedding_models, embeddings
-from ricordo.storage.database.embeddings import NewVectors, VectorShelves, pack_full_shelves, put_vectors, word_vectors
+from ricordo.storage.database.embeddings import VectorShelves, pack_full_shelves, put_vectors, word_vectors
 from ricordo.storage.database.ledger import Ledger
+from ricordo.storage.values import NewVectors
 
 DIMENSION = 8
 EMBEDDED = "SELECT node FROM embeddings"

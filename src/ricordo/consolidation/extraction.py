@@ -23,6 +23,7 @@ from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language.asking import AnswerError
 from ricordo.storage import Snapshot
+from ricordo.storage import values as values_
 from ricordo.storage.database import runs
 
 MOMENTARY = frozenset(("context", "observation"))
@@ -56,7 +57,7 @@ async def extract(house: House, session: str | None, *, dry_run: bool = False) -
     return replace(run, ended_at=from_ms(house.now()))
 
 
-def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[runs.Waiting]:
+def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[values_.Waiting]:
     if session is not None and snapshot.session(scope, session) is None:
         raise NotFoundError(f"session: nothing was said in {session!r}")
     return [each for each in runs.waiting(snapshot, scope) if session in (None, each.session)]

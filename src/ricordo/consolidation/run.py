@@ -37,7 +37,7 @@ from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoErro
 from ricordo.ids import new_id
 from ricordo.model import Change, Reason, Run, RunItem, RunItemKind, Scope
 from ricordo.models.language.asking import AnswerError
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, values
 from ricordo.storage.database import runs
 
 _MOST_SUMMARY_CHARS = 2_000
@@ -75,8 +75,8 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
     return replace(run, ended_at=from_ms(house.now()))
 
 
-async def _waiting(house: House, session: str | None, *, finished_before: int | None) -> list[runs.Waiting]:
-    def ask_store(snapshot: Snapshot) -> list[runs.Waiting]:
+async def _waiting(house: House, session: str | None, *, finished_before: int | None) -> list[values.Waiting]:
+    def ask_store(snapshot: Snapshot) -> list[values.Waiting]:
         waiting = runs.waiting(snapshot, house.scope)
         if session is not None:
             if snapshot.session(house.scope, session) is None:
@@ -96,14 +96,14 @@ async def _waiting(house: House, session: str | None, *, finished_before: int | 
     return await house.store.read(ask_store)
 
 
-def _is_finished(waiting: runs.Waiting, before: int | None) -> bool:
+def _is_finished(waiting: values.Waiting, before: int | None) -> bool:
     if before is None:
         return True
     last: datetime = max(waiting.last_added_at, waiting.last_said_at)
     return waiting.ended_at is not None or last < from_ms(before)
 
 
-async def _take_in_alone(house: House, waiting: runs.Waiting, run: Run, spent: Spent, *, dry_run: bool) -> Run:
+async def _take_in_alone(house: House, waiting: values.Waiting, run: Run, spent: Spent, *, dry_run: bool) -> Run:
     """Take a conversation in unless somebody else is at it: a model is paid once. Rules cost nothing, and a dry run
     leaves nothing: they need not be alone.
     """
@@ -118,7 +118,7 @@ async def _take_in_alone(house: House, waiting: runs.Waiting, run: Run, spent: S
     return replace(run, items=(*run.items, left))
 
 
-async def _take_in(house: House, waiting: runs.Waiting, run: Run, spent: Spent, *, dry_run: bool) -> Run:
+async def _take_in(house: House, waiting: values.Waiting, run: Run, spent: Spent, *, dry_run: bool) -> Run:
     place = (waiting.owner, waiting.chat)
     found = await house.store.read(lambda tx: waiting_talk(tx, house.scope, place, waiting.session))
     draft = await drafted(house, found, spent)
@@ -135,7 +135,7 @@ async def _take_in(house: House, waiting: runs.Waiting, run: Run, spent: Spent, 
     return done
 
 
-async def _failure(house: House, waiting: runs.Waiting, error: RicordoError, run: Run, *, counts: bool) -> RunItem:
+async def _failure(house: House, waiting: values.Waiting, error: RicordoError, run: Run, *, counts: bool) -> RunItem:
     """Note that a conversation failed; after three times somebody is to look at it."""
     place = (waiting.owner, waiting.chat)
     reason = why_failed(error)

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ricordo.encoding.speakers import is_owners_word
-from ricordo.storage.database.mentions import Holder, Text
+from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.kinship import relations_in
 from ricordo.text.name_matching import MAX_CHARS, Known, meant, runs_in
 
 
-def mentions(texts: Sequence[Text], known: Known, *, holders: Sequence[Holder], owner: str) -> list[tuple[int, int]]:
+def mentions(
+    texts: Sequence[LinkText], known: Known, *, holders: Sequence[RelationHolder], owner: str
+) -> list[tuple[int, int]]:
     """Pairs (node key, entity key): which node names whom. Pure."""
     pairs: dict[tuple[int, int], None] = {}
     for text in texts:
@@ -26,7 +28,7 @@ def mentions(texts: Sequence[Text], known: Known, *, holders: Sequence[Holder], 
     return list(pairs)
 
 
-def _related(text: Text, holders: Sequence[Holder]) -> list[int]:
+def _related(text: LinkText, holders: Sequence[RelationHolder]) -> list[int]:
     """Whom "my wife" and the like mean in a text, by who it was when it was said; of several brothers nobody."""
     found: list[int] = []
     for predicate in relations_in(text.text[:MAX_CHARS]):

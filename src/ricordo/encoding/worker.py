@@ -20,6 +20,7 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.models.embedding.words import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
+from ricordo.storage import values as values_
 from ricordo.storage.database import embedding_models, fulltext
 from ricordo.storage.database import mentions as linking
 from ricordo.text.kinship import stems_of
@@ -58,7 +59,7 @@ class Backlog:
         store: Store,
         *,
         embedder: Embedder | None,
-        model: embedding_models.Model | None,
+        model: values_.EmbeddingModel | None,
         batch: int,
         on_retired: Callable[[int], None],
     ) -> None:
@@ -84,7 +85,7 @@ class Backlog:
         self._task = self._loop.create_task(self._run(), name="ricordo-backlog")
 
     @property
-    def model(self) -> embedding_models.Model | None:
+    def model(self) -> values_.EmbeddingModel | None:
         """The model that gets vectors now."""
         return self._model
 
@@ -233,7 +234,7 @@ class Backlog:
             or self._joins(snapshot)
         )
 
-    def _needs_change(self, model: embedding_models.Model) -> bool:
+    def _needs_change(self, model: values_.EmbeddingModel) -> bool:
         is_mine = self._model is not None and model.key == self._model.key
         return model.state == "retiring" or (model.state == "coming" and is_mine)
 
@@ -276,7 +277,7 @@ class Backlog:
             )
         return bool(spaces)
 
-    async def _link_texts(self, space: int, texts: list[linking.Text], *, through: int | None) -> None:
+    async def _link_texts(self, space: int, texts: list[values_.LinkText], *, through: int | None) -> None:
         keys, sounds = candidates(text.text for text in texts)
         known, holders, owner = await self._store.read(
             lambda tx: (
@@ -333,7 +334,8 @@ class Backlog:
         if not rows:
             await self._note_progress()
             return False
-        from ricordo.storage.database.embeddings import NewVectors, pack_full_shelves, put_vectors
+        from ricordo.storage.database.embeddings import pack_full_shelves, put_vectors
+        from ricordo.storage.values import NewVectors
 
         model = self._model
         texts = [_embedded_text(content, who) for _, content, who in rows]

@@ -17,8 +17,8 @@ from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
 from ricordo.storage.database import erase as erasing
 from ricordo.storage.database import suppression
-from ricordo.storage.database.erase import Targets
 from ricordo.storage.database.vacuum import Cleaned
+from ricordo.storage.values import ErasureTargets
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
 """Finds the entity of a name or an id, or raises."""
@@ -58,7 +58,7 @@ class Asked:
 class Plan:
     """What is to go, and the report of it."""
 
-    targets: Targets
+    targets: ErasureTargets
     report: ErasureReport
 
 
@@ -106,7 +106,7 @@ async def erase(
     return await _cleaned(store, plan.report)
 
 
-def _withhold(snapshot: Snapshot, targets: Targets, scope: Scope, *, at: int) -> None:
+def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: int) -> None:
     """What is erased is not learnt again from elsewhere, nor stored again. Of an owner nothing is left to withhold."""
     going = set(targets.nodes)
     for node in snapshot.nodes(scope, targets.nodes[:_WITHHELD_MOST]).values():
@@ -142,7 +142,7 @@ def _check(asked: Asked, scope: Scope) -> None:
         raise DeniedError("owner: only their own memory can be erased by a caller", hint="use that owner's scope")
 
 
-def _remove_all(snapshot: Snapshot, number: int, targets: Targets, *, now: int, actor: str) -> None:
+def _remove_all(snapshot: Snapshot, number: int, targets: ErasureTargets, *, now: int, actor: str) -> None:
     while erasing.step(snapshot, number, kind=targets.kind, at=now):
         pass
     actor = "" if targets.whole_space else actor
@@ -206,22 +206,22 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, p
     return Plan(targets=targets, report=report)
 
 
-def _of_owner(snapshot: Snapshot, owner: str) -> Targets:
+def _of_owner(snapshot: Snapshot, owner: str) -> ErasureTargets:
     space = snapshot.space(owner, "")
     if space is None:
         raise NotFoundError(f"nothing is known of {owner}")
-    return Targets(kind="owner", space=space, whole_space=True, owner=owner)
+    return ErasureTargets(kind="owner", space=space, whole_space=True, owner=owner)
 
 
-def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> Targets:
+def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets:
     node = found(snapshot, scope, node_id)
     space = snapshot.space(node.owner, node.chat)
     assert space is not None
     older = [key for (key,) in snapshot.rows("erase_older", {"key": node.key})]
-    return _with_what_rests_on_it(snapshot, Targets(kind="memory", space=space, nodes=tuple(older)))
+    return _with_what_rests_on_it(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
 
 
-def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> Targets:
+def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> ErasureTargets:
     values = {"session": session, "spaces": json.dumps(snapshot.visible(scope))}
     sessions = [key for (key,) in snapshot.rows("erase_sessions", values)]
     if not sessions:
@@ -229,11 +229,11 @@ def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> Targets:
     nodes = [key for (key,) in snapshot.rows("erase_in_session", {"sessions": json.dumps(sessions)})]
     space = snapshot.visible(scope)[0]
     return _with_what_rests_on_it(
-        snapshot, Targets(kind="session", space=space, nodes=tuple(nodes), sessions=tuple(sessions))
+        snapshot, ErasureTargets(kind="session", space=space, nodes=tuple(nodes), sessions=tuple(sessions))
     )
 
 
-def _of_entity(snapshot: Snapshot, entity: Entity) -> Targets:
+def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
     """Who or what it is, under all names it had, with every memory about it or naming it."""
     space = snapshot.space(entity.owner, entity.chat)
     assert space is not None
@@ -243,7 +243,7 @@ def _of_entity(snapshot: Snapshot, entity: Entity) -> Targets:
     speaks_of = _speaks_of(own)
     nodes = {key for (key,) in snapshot.rows("erase_naming", listed)}
     nodes |= {key for key, text in snapshot.rows("erase_texts", {"space": space}) if speaks_of(text)}
-    targets = Targets(kind="entity", space=space, nodes=tuple(sorted(nodes)), entities=tuple(members))
+    targets = ErasureTargets(kind="entity", space=space, nodes=tuple(sorted(nodes)), entities=tuple(members))
     targets = _with_what_rests_on_it(snapshot, targets)
     summaries = [
         (table, key) for table, key, text in snapshot.rows("erase_summaries", {"space": space}) if speaks_of(text)
@@ -277,7 +277,7 @@ def _written(before: str, space: int) -> str:
     return "\n".join((image["content"], image["speaker"] or "", image["tags"], image["attributes"]))
 
 
-def _with_what_rests_on_it(snapshot: Snapshot, targets: Targets) -> Targets:
+def _with_what_rests_on_it(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets:
     """What follows from memories that go, and from nothing else, goes with them."""
     nodes = list(dict.fromkeys(targets.nodes))
     while True:
@@ -312,7 +312,7 @@ def _with_what_rests_on_it(snapshot: Snapshot, targets: Targets) -> Targets:
 # the report
 
 
-def _listed(snapshot: Snapshot, targets: Targets) -> tuple[Erased, ...]:
+def _listed(snapshot: Snapshot, targets: ErasureTargets) -> tuple[Erased, ...]:
     counts: Counter[str] = Counter()
     ids: dict[str, list[str]] = {}
     for kind, id_ in _rows(snapshot, targets):
@@ -322,7 +322,7 @@ def _listed(snapshot: Snapshot, targets: Targets) -> tuple[Erased, ...]:
     return tuple(Erased(kind=kind, count=count, ids=tuple(ids[kind])) for kind, count in counts.items())
 
 
-def _rows(snapshot: Snapshot, targets: Targets) -> Iterator[tuple[str, str]]:
+def _rows(snapshot: Snapshot, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
     """(kind, id), one by one: of an owner there may be very many."""
     if targets.whole_space:
         return snapshot.each("erase_space_listed", {"space": targets.space})
@@ -330,7 +330,7 @@ def _rows(snapshot: Snapshot, targets: Targets) -> Iterator[tuple[str, str]]:
     return snapshot.each("erase_rows_listed", values)
 
 
-def _kept(snapshot: Snapshot, targets: Targets, scope: Scope) -> Iterator[KeptBack]:
+def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator[KeptBack]:
     if targets.whole_space:
         said = snapshot.value("erase_said_in_chats", {"owner": targets.owner})
         if said:

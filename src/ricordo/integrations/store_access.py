@@ -47,7 +47,7 @@ async def listed(memory: Memory, where: Json | None, *, before_key: int | None, 
         where: keys and values the attributes must have.
         before_key: the `key` of the last one of the page before.
     """
-    from ricordo.storage.database.filters import Filter
+    from ricordo.storage.values import Filter
 
     now, wanted = memory._opened.now(), Filter(shelves=("k", "e"), where=where or None)
     return await memory._opened.store.read(

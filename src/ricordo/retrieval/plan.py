@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo.model import Category, Fusion, Json, NodeType
 from ricordo.models.embedding.words import Embedded
 from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
-from ricordo.storage.database.filters import Filter
+from ricordo.storage.values import Filter
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import Interval
 

@@ -7,7 +7,7 @@ from math import exp
 from ricordo.model import SUMMARY_MEMORY, Entity, Profile, Scope
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, values
 from ricordo.storage.database import entities
 
 # The best of so many of the latest facts are shown.
@@ -64,7 +64,7 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
     return node.content
 
 
-def _worth(fact: entities.Sketch) -> float:
+def _worth(fact: values.Sketch) -> float:
     """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
     return fact.confidence * exp(0.2 * fact.score)
 

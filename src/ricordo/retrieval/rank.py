@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Share
 from ricordo.retrieval.pool import Pool
-from ricordo.storage.database.reader import Weights
+from ricordo.storage.values import Weights
 from ricordo.trust import awaits_a_word
 
 if TYPE_CHECKING:

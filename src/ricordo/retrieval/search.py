@@ -30,7 +30,7 @@ from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.storage import Snapshot
 from ricordo.storage.database import graph, runs
 from ricordo.storage.database.embeddings import VectorShelves
-from ricordo.storage.database.reader import Weights
+from ricordo.storage.values import Weights
 from ricordo.trust import awaits_a_word
 
 T = TypeVar("T")

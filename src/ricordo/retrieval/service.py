@@ -17,7 +17,8 @@ from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.storage import Links, Snapshot, Store
-from ricordo.storage.database.embedding_models import Model, known_models
+from ricordo.storage.database.embedding_models import known_models
+from ricordo.storage.values import EmbeddingModel
 from ricordo.text.dates import find_interval
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Question:
 
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
-    models: Sequence[Model] | None = None
+    models: Sequence[EmbeddingModel] | None = None
     intent: Intent | None = None
 
     def fits(self, snapshot: Snapshot) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from ricordo.errors import RicordoError
 from ricordo.storage import Store
-from ricordo.storage.database.graph import Usage, put_usage
+from ricordo.storage.database.graph import put_usage
+from ricordo.storage.values import Usage
 
 _WRITTEN_AFTER_S = 2.0
 _CLOSING_S = 0.5

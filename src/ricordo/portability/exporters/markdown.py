@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from ricordo.model import Category, Entity, ExportReport, Node
 from ricordo.portability.markdown_text import bullet, comment, escaped
 from ricordo.portability.output import file_name, new_file, new_folder
-from ricordo.storage.database.export import Holdings
+from ricordo.storage.values import Holdings
 
 NAME = "markdown"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ricordo.model import ExportReport
 from ricordo.portability.output import new_file
-from ricordo.storage.database.export import Holdings
+from ricordo.storage.values import Holdings
 
 NAME = "mcp"
 

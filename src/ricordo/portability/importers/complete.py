@@ -22,10 +22,11 @@ from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Sai
 from ricordo.portability.sources import MAX_LINE_BYTES, Material
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database.export import Everything, everything
+from ricordo.storage.database.export import everything
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.folder.layout import FILES, STORE
 from ricordo.storage.folder.scoped_copy import holds_spaces, is_empty, knows_models, looked_into, put_whole
+from ricordo.storage.values import Everything
 from ricordo.trust import capped
 
 NAME = complete.NAME

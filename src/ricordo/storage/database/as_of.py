@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -29,28 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
+from ricordo.storage.values import FormerText, When
 
 Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
 """Finds who is named where, by rule: (snapshot, space, node keys) to (node key, entity key)s."""
 
 _BODY = re.compile(r"\bAS\s")
 """What stands before the body of a view."""
-
-
-class When(NamedTuple):
-    """A point in the past: a commit's number, or an instant in Unix milliseconds."""
-
-    commit: int | None = None
-    at: int = 0
-
-
-class Text(NamedTuple):
-    """What of a node is searched."""
-
-    content: str
-    speaker: str | None
-    tags: str
-    space: int
 
 
 class PastSnapshot(Snapshot):
@@ -69,10 +54,10 @@ class PastSnapshot(Snapshot):
         return self.at
 
     @cached_property
-    def altered(self) -> dict[int, Text]:
+    def altered(self) -> dict[int, FormerText]:
         """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
         found = self.connection.execute(sql("past_altered"))
-        return {key: Text(content, speaker, tags, space) for key, content, speaker, tags, space in found}
+        return {key: FormerText(content, speaker, tags, space) for key, content, speaker, tags, space in found}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
         """The nodes that held an index term, live or not."""
@@ -126,7 +111,7 @@ def commit_of(today: Snapshot, scope: Scope, when: When) -> tuple[int, int]:
     return rows[0] if rows else (0, 0)
 
 
-def _terms(text: Text) -> set[str]:
+def _terms(text: FormerText) -> set[str]:
     tags = (term for tag in json.loads(text.tags) for term in index_terms(tag))
     return {*index_terms(text.content), *tags, *index_terms(text.speaker or "")}
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from ricordo.storage import faults
 from ricordo.storage.database.reader import Snapshot
-
-State = Literal["active", "coming", "retiring"]
+from ricordo.storage.values import EmbeddingModel, ModelState
 
 _DROP_ROWS = 2_000
 
@@ -16,34 +12,23 @@ CENTRE_LEAST = 50
 CENTRE_MOST = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """A vector space of the store. `spec` builds its embedder again; it is "" when the caller brought one."""
-
-    key: int
-    name: str
-    dimension: int
-    spec: str
-    state: State
-
-
-def known_models(snapshot: Snapshot) -> list[Model]:
+def known_models(snapshot: Snapshot) -> list[EmbeddingModel]:
     """All of them, oldest first."""
     return snapshot.once(
         ("known_models",),
         lambda: [
-            Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
+            EmbeddingModel(key=key, name=name, dimension=dimension, spec=spec, state=state)
             for key, name, dimension, spec, state in snapshot.rows("models_known")
         ],
     )
 
 
-def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:
+def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> EmbeddingModel:
     """Make an embedder the store's. The first one is active at once; a later one comes while the old still answers."""
     models = known_models(snapshot)
     mine = next((model for model in models if (model.name, model.dimension) == (name, dimension)), None)
     active = next((model for model in models if model.state == "active"), None)
-    state: State = "active" if active is None or active == mine else "coming"
+    state: ModelState = "active" if active is None or active == mine else "coming"
     for model in models:
         if model.state == "coming" and model != mine:
             snapshot.rows("model_state", {"key": model.key, "state": "retiring"})
@@ -51,11 +36,11 @@ def adopt(snapshot: Snapshot, *, name: str, dimension: int, spec: str) -> Model:
         values = {"name": name, "dimension": dimension, "spec": spec, "state": state}
         key = snapshot.value("model_insert", values)
         faults.reached("model: adopted")
-        return Model(key=key, name=name, dimension=dimension, spec=spec, state=state)
+        return EmbeddingModel(key=key, name=name, dimension=dimension, spec=spec, state=state)
     if mine.state != state:
         note_progress(snapshot, mine.key, 0, 0)  # some of its vectors may be dropped already
         snapshot.rows("model_state", {"key": mine.key, "state": state})
-    return Model(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
+    return EmbeddingModel(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
 
 
 def switch(snapshot: Snapshot, coming: int) -> bool:

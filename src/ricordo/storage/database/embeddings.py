@@ -34,6 +34,7 @@ from ricordo.storage.database.vectors import (
     sketch_segment,
 )
 from ricordo.storage.database.vectors.centring import Centre, centred_cosines
+from ricordo.storage.values import NewVectors
 
 PACK_ROWS = 16_384
 
@@ -316,17 +317,6 @@ def _read_into(snapshot: Snapshot, column: str, key: int, arrays: Sequence[NDArr
 
 
 # writing: each of these runs inside the writer's transaction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewVectors:
-    """A node's vector and those of its words, made from `content`."""
-
-    key: int
-    content: str
-    vector: NDArray[np.float32]
-    pieces: tuple[str, ...] = ()
-    words: NDArray[np.float32] | None = None
 
 
 def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from ricordo.clock import from_ms
 from ricordo.model import Entity, Related, Relation, Scope
 from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import entity_of, relation_of
+from ricordo.storage.values import Named, Sketch
 from ricordo.text.kinship import known_relation, relation_named
 from ricordo.text.names import Likeness, likeness, look_up_keys, sound_keys
 
@@ -18,20 +18,6 @@ from ricordo.text.names import Likeness, likeness, look_up_keys, sound_keys
 _WALK = 2_000
 
 _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """Whom a name means, oldest first, and how surely: by the letters, by a case of them, by the sound, or by what
-    they are to the owner. Several mean that it cannot be told.
-    """
-
-    entities: tuple[Entity, ...] = ()
-    by: Likeness | str = ""
-
-    @property
-    def is_clear(self) -> bool:
-        return len(self.entities) == 1
 
 
 def named(snapshot: Snapshot, scope: Scope, name: str) -> Named:
@@ -124,16 +110,6 @@ def span(snapshot: Snapshot, entity: Entity) -> tuple[datetime, datetime]:
         entity.first_seen if first is None else from_ms(first),
         entity.first_seen if last is None else from_ms(last),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sketch:
-    """What choosing among an entity's memories needs of one."""
-
-    key: int
-    type: str
-    confidence: float
-    score: float
 
 
 def latest(snapshot: Snapshot, key: int, statement: str, *, now: int, most: int) -> list[Sketch]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ricordo.clock import from_ms
 from ricordo.model import Reason
@@ -21,8 +20,7 @@ from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import bare, digest, erased_hash, former_hash, seal, sealed
 from ricordo.storage.database.truth_tables import Image, Table, Truth, row_text, truth_of
-
-Kind = Literal["memory", "session", "entity", "owner"]
+from ricordo.storage.values import ErasureTargets
 
 STEP_ROWS = 500
 """How many rows of a table go in one transaction, with all that refers to them."""
@@ -69,25 +67,7 @@ WITHOUT_CONTENT = frozenset(
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """What is to go, as keys. An owner's space goes with all that is in it; `names` are those of an entity that goes,
-    as they are written; `summarised` are rows (table, key) of which the summary goes.
-    """
-
-    kind: Kind
-    space: int
-    nodes: tuple[int, ...] = ()
-    entities: tuple[int, ...] = ()
-    relations: tuple[int, ...] = ()
-    sessions: tuple[int, ...] = ()
-    whole_space: bool = False
-    owner: str = ""
-    summarised: tuple[tuple[str, int], ...] = ()
-    former: tuple[tuple[str, int], ...] = ()
-
-
-def begin(snapshot: Snapshot, targets: Targets, *, at: int) -> int:
+def begin(snapshot: Snapshot, targets: ErasureTargets, *, at: int) -> int:
     """Write down what is to go; return the number of the erasure. An owner's memory cannot be found from then on."""
     snapshot.rows("proposals_erase")
     erasing = int(snapshot.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))

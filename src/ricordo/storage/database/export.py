@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from ricordo.model import EdgeType, Entity, Node, Scope
+from ricordo.model import Scope
 from ricordo.storage.database.entities import entities as entities_of
 from ricordo.storage.database.reader import Snapshot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
-    """Facts the earliest first; entities by id; (source or None for the owner, predicate, target), by id."""
-
-    facts: Sequence[Node]
-    entities: Mapping[str, Entity]
-    relations: Sequence[tuple[str | None, str, str]]
+from ricordo.storage.values import Everything, Holdings
 
 
 def holdings(snapshot: Snapshot, scope: Scope, *, now: int) -> Holdings:
@@ -36,16 +26,6 @@ def holdings(snapshot: Snapshot, scope: Scope, *, now: int) -> Holdings:
         entities={entity.id: entity for entity in known},
         relations=[(source, predicate, target) for source, predicate, target in relations],
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Everything:
-    """All memories in the order they were recorded, closed ones too; all entities; relations and edges by id."""
-
-    nodes: Sequence[Node]
-    entities: Sequence[Entity]
-    relations: Sequence[tuple[str | None, str, str]]
-    edges: Sequence[tuple[str, EdgeType, str]]
 
 
 def everything(snapshot: Snapshot, scope: Scope) -> Everything:

@@ -8,40 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from ricordo.model import Category, Json, NodeType
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """Conditions that must all hold. Instants are Unix milliseconds; `after` is inclusive, `before` is not."""
-
-    types: tuple[NodeType, ...] = ()
-    shelves: tuple[str, ...] = ("k", "e", "c")
-    categories: tuple[Category, ...] = ()
-    entity: int | None = None
-    tags: tuple[str, ...] = ()
-    where: Json | None = None
-    session: str | None = None
-    after: int | None = None
-    before: int | None = None
-    archived: bool = False
-
-    @property
-    def narrows(self) -> bool:
-        """Whether more is asked than the indexes already divide by (space, shelf, live or archived)."""
-        return bool(
-            self.types
-            or self.categories
-            or self.entity is not None
-            or self.tags
-            or self.where
-            or self.session is not None
-            or self.after is not None
-            or self.before is not None
-        )
-
+from ricordo.storage.values import Filter
 
 # What is held in quarantine is closed, and no part of the archive.
 _ARCHIVED = "n.closed_at IS NOT NULL AND n.closed_reason != 'quarantined'"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 from ricordo.model import Scope
 from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.values import Kinds, Near, Step, Usage
 from ricordo.text.name_matching import Bearer, Known, candidates
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
@@ -15,41 +15,6 @@ REINFORCED_TOGETHER_MS = 60_000
 """What is reinforced within so long of each other proved useful together."""
 
 _COMPANIONS = 8
-
-
-class Near(NamedTuple):
-    """A memory beside an entity."""
-
-    key: int
-    shelf: str
-    confidence: float
-    score: float
-
-
-class Step(NamedTuple):
-    """A memory one step from another, and how strong the tie is, between 0 and 1."""
-
-    key: int
-    shelf: str
-    origin: int
-    weight: float
-
-
-class Usage(NamedTuple):
-    """How often a memory was shown, and when last, Unix milliseconds."""
-
-    shown: int
-    last_access: int
-
-
-class Kinds(NamedTuple):
-    """Whether a store knows any of a kind: names, causes, associates, versions of one thing, facts told in a line."""
-
-    names: bool
-    causal: bool
-    associates: bool
-    versions: bool
-    lines: bool
 
 
 def kinds(snapshot: Snapshot) -> Kinds:

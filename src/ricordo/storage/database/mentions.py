@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ricordo.model import Origin, Role
 from ricordo.storage import faults
 from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import Row
+from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text import index_terms
 from ricordo.text.name_matching import Bearer
 
@@ -19,18 +18,6 @@ _MARK = "aliases linked through commit"
 def spaces_with_names(snapshot: Snapshot) -> list[int]:
     """Spaces in which any name is known."""
     return [row[0] for row in snapshot.rows("spaces_with_aliases")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """What linking needs of a node. `said_by_owner` is whether "my wife" in it is the owner's."""
-
-    key: int
-    text: str
-    role: Role | None
-    origin: Origin
-    speaker: str | None
-    at: int
 
 
 def spaces_to_link(snapshot: Snapshot) -> list[int]:
@@ -43,7 +30,7 @@ def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
     return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
 
 
-def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[Text]:
+def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[LinkText]:
     """Nodes by key, in no order."""
     return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(keys)})]
 
@@ -57,26 +44,15 @@ def put_links_again(
     snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Who is something to the owner, and when; Unix milliseconds. `whole` is whom they were merged into, or they."""
-
-    predicate: str
-    entity: int
-    whole: int
-    start: int | None
-    end: int | None
-
-
-def unlinked(snapshot: Snapshot, space: int, most: int) -> list[Text]:
+def unlinked(snapshot: Snapshot, space: int, most: int) -> list[LinkText]:
     """Nodes that have not been searched for names, oldest first."""
     return [_text(row) for row in snapshot.rows("unlinked", {"space": space, "most": most})]
 
 
-def _text(row: Row) -> Text:
+def _text(row: Row) -> LinkText:
     key, content, speaker, role, origin, at = row
     text = f"{speaker}: {content}" if speaker else content
-    return Text(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
+    return LinkText(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
 
 
 def known_names(
@@ -90,11 +66,11 @@ def known_names(
     return found
 
 
-def holders_of(snapshot: Snapshot, space: int) -> list[Holder]:
+def holders_of(snapshot: Snapshot, space: int) -> list[RelationHolder]:
     """Who is what to the owner of a space, the last one said last."""
     rows = snapshot.rows("relations_in_space", {"space": space})
     return [
-        Holder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
+        RelationHolder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
         for predicate, entity, whole, start, end in rows
     ]
 
@@ -116,7 +92,7 @@ def new_relations(snapshot: Snapshot) -> list[tuple[int, str, int]]:
     return [(space, predicate, note) for note, space, predicate in snapshot.rows("relations_to_link")]
 
 
-def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[Text]:
+def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[LinkText]:
     """The live nodes that hold every word."""
     terms = index_terms(words)
     if not terms:

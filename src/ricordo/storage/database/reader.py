@@ -10,14 +10,14 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
 from ricordo.clock import from_ms
 from ricordo.errors import NotFoundError, UnavailableError
-from ricordo.model import Commit, Edge, Entity, Node, Review, ReviewKind, Scope, Session, Trust
-from ricordo.storage.database.filters import Filter, conditions
+from ricordo.model import Commit, Edge, Entity, Node, Review, ReviewKind, Scope, Session
+from ricordo.storage.database.filters import conditions
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.rows import (
     Row,
@@ -29,6 +29,7 @@ from ricordo.storage.database.rows import (
     review_of,
     session_of,
 )
+from ricordo.storage.values import Filter
 from ricordo.trust import trust_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ricordo.storage.database.turns import TurnTable
 
     Keys = NDArray[np.int64]
+from ricordo.storage.values import Weights
 
 T = TypeVar("T")
 
@@ -54,20 +56,6 @@ FINGERPRINT_KEY = "fingerprint_key"
 Unchanged = dict[tuple[Hashable, ...], Any]
 """What is known of the store as a whole, or of all a caller's, by what was asked."""
 _UNCHANGED_MOST = 1_000
-
-
-class Weights(NamedTuple):
-    """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
-    or learnt; `reads_like_an_order` is looked for by who ranks.
-    """
-
-    confidence: float
-    score: float
-    since: int
-    expires_at: int | None
-    is_live: bool
-    trust: Trust = "user"
-    reads_like_an_order: bool = False
 
 
 class Kept:

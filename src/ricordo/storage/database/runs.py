@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from ricordo.clock import from_ms
 from ricordo.model import Node, Run, Scope
 from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import keys_in_run, run_of
+from ricordo.storage.values import Failure, Waiting
 
 _LATEST = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A conversation with messages that have not become knowledge; `session` is None for what was said outside any."""
-
-    owner: str
-    chat: str
-    session: str | None
-    messages: int
-    last_said_at: datetime
-    last_added_at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A conversation that could not be consolidated, how often that was tried, and why it failed last."""
-
-    owner: str
-    chat: str
-    session: str | None
-    tries: int
-    at: datetime
-    reason: str
 
 
 def waiting(snapshot: Snapshot, scope: Scope) -> list[Waiting]:

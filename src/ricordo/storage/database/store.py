@@ -20,7 +20,7 @@ from ricordo.model import Change, Durability, Finding, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage import faults
 from ricordo.storage.database.apply import apply
-from ricordo.storage.database.as_of import Links, PastSnapshot, When, commit_of, past
+from ricordo.storage.database.as_of import Links, PastSnapshot, commit_of, past
 from ricordo.storage.database.connection import connect, moment, patient, translated
 from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.reader import Snapshot
@@ -28,6 +28,7 @@ from ricordo.storage.database.readers import Readers
 from ricordo.storage.database.schema import Migration, copy_database, migrations, prepare
 from ricordo.storage.database.vacuum import Cleaned, clean
 from ricordo.storage.database.writer import Writer, outcome
+from ricordo.storage.values import When
 
 if TYPE_CHECKING:
     from ricordo.storage.folder.folder import Folder

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
 
 from ricordo.model import Node
 from ricordo.storage.database.fingerprints import fingerprint_key
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import Snapshot
-from ricordo.text.sentences import Sentence, sentences
+from ricordo.storage.values import Match, Withhold
+from ricordo.text.sentences import sentences
 
 _PRINT_BYTES = 8
 # Of a shorter sentence each word is needed: "brother lives in Rome" without one is another.
@@ -25,30 +25,6 @@ _MOST_TO_SPARE = 40
 # A shorter sentence is nobody's own: it is withheld in its conversation alone.
 _LEAST_OF_ITS_OWN = 3
 _WHOLE_MOST = 60
-
-
-class Match(NamedTuple):
-    """A sentence of a text that is withheld: by which row, and whether what it said was erased."""
-
-    sentence: Sentence
-    withheld: int
-    is_erased: bool
-
-
-class Withhold(NamedTuple):
-    """A sentence to be withheld: the memory it is withheld for, by its key, and where it was said, if anywhere.
-
-    `spans` are (node key, start, length) of texts that say it. One that `is_bound` is withheld in its session alone;
-    one that `is_shared` is withheld as long as the others of its cause.
-    """
-
-    cause: int
-    words: frozenset[str]
-    session: str | None
-    is_bound: bool
-    is_erased: bool
-    is_shared: bool
-    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:

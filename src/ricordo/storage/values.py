@@ -1,0 +1,272 @@
+"""Plain values that cross the storage port. They hold data and know no backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ricordo.model import Category, EdgeType, Entity, Json, Node, NodeType, Origin, Role, Trust
+from ricordo.text.names import Likeness
+from ricordo.text.sentences import Sentence
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Whom a name means, oldest first, and how surely: by the letters, by a case of them, by the sound, or by what
+    they are to the owner. Several mean that it cannot be told.
+    """
+
+    entities: tuple[Entity, ...] = ()
+    by: Likeness | str = ""
+
+    @property
+    def is_clear(self) -> bool:
+        return len(self.entities) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sketch:
+    """What choosing among an entity's memories needs of one."""
+
+    key: int
+    type: str
+    confidence: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A conversation with messages that have not become knowledge; `session` is None for what was said outside any."""
+
+    owner: str
+    chat: str
+    session: str | None
+    messages: int
+    last_said_at: datetime
+    last_added_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A conversation that could not be consolidated, how often that was tried, and why it failed last."""
+
+    owner: str
+    chat: str
+    session: str | None
+    tries: int
+    at: datetime
+    reason: str
+
+
+class Near(NamedTuple):
+    """A memory beside an entity."""
+
+    key: int
+    shelf: str
+    confidence: float
+    score: float
+
+
+class Step(NamedTuple):
+    """A memory one step from another, and how strong the tie is, between 0 and 1."""
+
+    key: int
+    shelf: str
+    origin: int
+    weight: float
+
+
+class Usage(NamedTuple):
+    """How often a memory was shown, and when last, Unix milliseconds."""
+
+    shown: int
+    last_access: int
+
+
+class Kinds(NamedTuple):
+    """Whether a store knows any of a kind: names, causes, associates, versions of one thing, facts told in a line."""
+
+    names: bool
+    causal: bool
+    associates: bool
+    versions: bool
+    lines: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkText:
+    """What linking needs of a node. `said_by_owner` is whether "my wife" in it is the owner's."""
+
+    key: int
+    text: str
+    role: Role | None
+    origin: Origin
+    speaker: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationHolder:
+    """Who is something to the owner, and when; Unix milliseconds. `whole` is whom they were merged into, or they."""
+
+    predicate: str
+    entity: int
+    whole: int
+    start: int | None
+    end: int | None
+
+
+class Match(NamedTuple):
+    """A sentence of a text that is withheld: by which row, and whether what it said was erased."""
+
+    sentence: Sentence
+    withheld: int
+    is_erased: bool
+
+
+class Withhold(NamedTuple):
+    """A sentence to be withheld: the memory it is withheld for, by its key, and where it was said, if anywhere.
+
+    `spans` are (node key, start, length) of texts that say it. One that `is_bound` is withheld in its session alone;
+    one that `is_shared` is withheld as long as the others of its cause.
+    """
+
+    cause: int
+    words: frozenset[str]
+    session: str | None
+    is_bound: bool
+    is_erased: bool
+    is_shared: bool
+    spans: tuple[tuple[int, int, int], ...] = ()
+
+
+ModelState = Literal["active", "coming", "retiring"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingModel:
+    """A vector space of the store. `spec` builds its embedder again; it is "" when the caller brought one."""
+
+    key: int
+    name: str
+    dimension: int
+    spec: str
+    state: ModelState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """Facts the earliest first; entities by id; (source or None for the owner, predicate, target), by id."""
+
+    facts: Sequence[Node]
+    entities: Mapping[str, Entity]
+    relations: Sequence[tuple[str | None, str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """All memories in the order they were recorded, closed ones too; all entities; relations and edges by id."""
+
+    nodes: Sequence[Node]
+    entities: Sequence[Entity]
+    relations: Sequence[tuple[str | None, str, str]]
+    edges: Sequence[tuple[str, EdgeType, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Conditions that must all hold. Instants are Unix milliseconds; `after` is inclusive, `before` is not."""
+
+    types: tuple[NodeType, ...] = ()
+    shelves: tuple[str, ...] = ("k", "e", "c")
+    categories: tuple[Category, ...] = ()
+    entity: int | None = None
+    tags: tuple[str, ...] = ()
+    where: Json | None = None
+    session: str | None = None
+    after: int | None = None
+    before: int | None = None
+    archived: bool = False
+
+    @property
+    def narrows(self) -> bool:
+        """Whether more is asked than the indexes already divide by (space, shelf, live or archived)."""
+        return bool(
+            self.types
+            or self.categories
+            or self.entity is not None
+            or self.tags
+            or self.where
+            or self.session is not None
+            or self.after is not None
+            or self.before is not None
+        )
+
+
+class Weights(NamedTuple):
+    """What is known of a memory beside its words. Instants are Unix milliseconds; `since` is when it was last confirmed
+    or learnt; `reads_like_an_order` is looked for by who ranks.
+    """
+
+    confidence: float
+    score: float
+    since: int
+    expires_at: int | None
+    is_live: bool
+    trust: Trust = "user"
+    reads_like_an_order: bool = False
+
+
+ErasureKind = Literal["memory", "session", "entity", "owner"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureTargets:
+    """What is to go, as keys. An owner's space goes with all that is in it; `names` are those of an entity that goes,
+    as they are written; `summarised` are rows (table, key) of which the summary goes.
+    """
+
+    kind: ErasureKind
+    space: int
+    nodes: tuple[int, ...] = ()
+    entities: tuple[int, ...] = ()
+    relations: tuple[int, ...] = ()
+    sessions: tuple[int, ...] = ()
+    whole_space: bool = False
+    owner: str = ""
+    summarised: tuple[tuple[str, int], ...] = ()
+    former: tuple[tuple[str, int], ...] = ()
+
+
+class When(NamedTuple):
+    """A point in the past: a commit's number, or an instant in Unix milliseconds."""
+
+    commit: int | None = None
+    at: int = 0
+
+
+class FormerText(NamedTuple):
+    """What of a node is searched."""
+
+    content: str
+    speaker: str | None
+    tags: str
+    space: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVectors:
+    """A node's vector and those of its words, made from `content`."""
+
+    key: int
+    content: str
+    vector: NDArray[np.float32]
+    pieces: tuple[str, ...] = ()
+    words: NDArray[np.float32] | None = None
