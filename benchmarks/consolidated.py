@@ -20,7 +20,7 @@ from typing import Any
 
 from quality import message
 from ricordo import Memory, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 
 _LINE = re.compile(r"^(e\d+) ([^:]+): (.*)$", re.MULTILINE)

@@ -33,8 +33,9 @@ from ricordo.consolidation.pages import Page, pages
 from ricordo.consolidation.prompts import extraction
 from ricordo.consolidation.proposal import Proposal
 from ricordo.interfaces.demo import conversation
-from ricordo.models.language import ScriptedModel
-from ricordo.models.language.asking import as_text, schema_of
+from ricordo.language import ScriptedModel
+from ricordo.models.language import schema_of
+from ricordo.models.language.servers import as_text
 from ricordo.ports import Completion, Turn
 from ricordo.retrieval.context import EstimatedTokens
 

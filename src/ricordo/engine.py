@@ -22,7 +22,7 @@ from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import Concluded, Conclusion, Keeping, Rules, single_scopes
 from ricordo.model import Run, Scope
 from ricordo.models.embedding import resolve
-from ricordo.models.embedding.words import Embedded, embed_question
+from ricordo.models.embedding.vectors import Embedded, embed_question
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.pace import Pace
@@ -411,9 +411,9 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
 def _language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
     if model is None:
         return None
-    from ricordo.models.language.chosen import chosen  # pydantic takes a tenth of a second to import
+    from ricordo.models.language import model_from_settings  # pydantic takes a tenth of a second to import
 
-    return chosen(model, settings)
+    return model_from_settings(model, settings)
 
 
 async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.EmbeddingModel:

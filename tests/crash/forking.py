@@ -26,7 +26,7 @@ FORKED.set_forkserver_preload(
         "ricordo.storage.database.proposals",
         "ricordo.consolidation.run",
         "ricordo.consolidation.accept",
-        "ricordo.models.language.chosen",
+        "ricordo.models.language",
         "ricordo.portability.pipeline",
         "ricordo.portability.importers.memories_sqlite",
     ]

@@ -15,7 +15,7 @@ from tests.storage.making import rows
 CHILD = """
 import asyncio, os, sys
 from ricordo import Memory, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from ricordo.storage import faults
 
 path, where = sys.argv[1], sys.argv[2]

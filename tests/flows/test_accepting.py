@@ -8,7 +8,7 @@ import pytest
 
 import ricordo
 from ricordo import Memory
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.flows.conftest import Place
 from tests.flows.test_consolidation import contents, fact, opened, person, proposal  # noqa: F401 - a fixture
 from tests.storage.canonical import canonical

@@ -11,7 +11,7 @@ import pytest
 import ricordo
 from ricordo import Memory, Scope, Settings
 from ricordo.errors import UnavailableError
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.flows.conftest import DAY
 from tests.flows.test_consolidation import fact, opened, proposal  # noqa: F401  # a fixture

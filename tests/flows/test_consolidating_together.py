@@ -12,7 +12,7 @@ import pytest
 
 from ricordo import Memory, Settings
 from ricordo.consolidation import lease
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.crash.forking import run_forked
 from tests.flows.conftest import HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
@@ -114,7 +114,7 @@ async def test_what_fails_or_is_given_up_frees_the_conversation(another, place):
 DYING = """
 import asyncio, os, sys
 from ricordo import Memory
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 
 async def main():
     memory = await Memory.open(sys.argv[1], embedder=None, model=ScriptedModel(lambda turns, schema: os._exit(9)))

@@ -10,7 +10,7 @@ import pytest
 
 import ricordo
 from ricordo import Memory, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.flows.conftest import HandClock, Place
 
 
@@ -468,7 +468,7 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
 
 def test_the_schema_holds_what_the_prompt_asks_for():
     from ricordo.consolidation.proposal import Proposal
-    from ricordo.models.language.asking import schema_of
+    from ricordo.models.language import schema_of
 
     assert "evidence" in json.dumps(schema_of(Proposal))
 

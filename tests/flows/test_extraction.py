@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.flows.test_consolidation import contents, fact, opened, proposal, refusals, verdict  # noqa: F401  # a fixture
 from tests.storage.canonical import canonical

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings, UnavailableError
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.flows.conftest import DAY, HandClock, Place
 
 BERLIN = ZoneInfo("Europe/Berlin")

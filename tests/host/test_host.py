@@ -25,7 +25,7 @@ from ricordo.host import (
 )
 from ricordo.host.extension import in_order
 from ricordo.interfaces.tools import offered
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.host.conftest import MINUTE, HandClock
 

@@ -17,7 +17,7 @@ import ricordo
 from ricordo.clock import from_ms
 from ricordo.integrations.mem0 import AsyncMemory, Memory
 from ricordo.integrations.mem0.filters import fits
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.flows.conftest import DAY, HandClock
 from tests.flows.test_consolidation import fact, proposal
 

@@ -37,7 +37,7 @@ def may_die(point):
     if WRITTEN and point == DIES_AT:
         os._exit(9)
 faults.install(may_die)
-from ricordo.models.language.openai import OpenAIModel
+from ricordo.models.language.servers import OpenAIModel
 complete = OpenAIModel.complete
 async def noted(*given, **named):
     ASKED.append(1)

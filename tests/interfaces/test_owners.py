@@ -16,7 +16,7 @@ from tests.leaks.world import World, extracted, group, others, private
 
 from ricordo import Memory, Settings
 from ricordo.interfaces.cli.app import app
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 
 Line = Callable[[World, int], list[str]]
 

@@ -39,7 +39,7 @@ from ricordo.interfaces.http.guard import Limits
 from ricordo.interfaces.http.serve import Address, listening
 from ricordo.interfaces.http.tokens import Tokens, tokens_file
 from ricordo.interfaces.schema import parameters
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.interfaces.conftest import RUN, clean_environment
 from tests.interfaces.test_owners import CALLERS as OPTIONS
 from tests.interfaces.test_owners import LINES

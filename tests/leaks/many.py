@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 
 from ricordo import Fact, Memory, Message, Scope, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.leaks.calls import ABSENT, Call, answer, leaks, pick, table
 from tests.leaks.world import World, extracted, group, others, private
 

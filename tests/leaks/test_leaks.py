@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, NotFoundError, Scope, Settings
-from ricordo.models.language import ScriptedModel
+from ricordo.language import ScriptedModel
 from tests.leaks.calls import NOT_TRIED, table
 from tests.leaks.many import Still, beside_another, try_all
 from tests.leaks.world import extracted, group, others, private

@@ -16,8 +16,7 @@ from ricordo.consolidation.prompts import instructions
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.ids import new_id
 from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
-from ricordo.models.language import ask
-from ricordo.models.language.asking import AnswerError
+from ricordo.models.language import AnswerError, ask
 from ricordo.ports import LanguageModel, TokenCounter, Turn
 from ricordo.storage import Store
 from ricordo.storage.database import runs

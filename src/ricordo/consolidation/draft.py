@@ -15,7 +15,7 @@ from ricordo.consolidation.prompts import extraction, verification
 from ricordo.consolidation.proposal import Proposal, Verdicts
 from ricordo.consolidation.suppression import as_shown
 from ricordo.model import Node, Scope
-from ricordo.models.language.asking import AnswerError
+from ricordo.models.language import AnswerError
 from ricordo.ports import LanguageModel
 from ricordo.storage import Snapshot
 from ricordo.storage.database import runs

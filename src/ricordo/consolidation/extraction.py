@@ -21,7 +21,7 @@ from ricordo.consolidation.prompts import VERSION
 from ricordo.consolidation.suppression import as_shown
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
-from ricordo.models.language.asking import AnswerError
+from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage import values as values_
 from ricordo.storage.database import runs

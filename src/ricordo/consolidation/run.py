@@ -36,7 +36,7 @@ from ricordo.consolidation.suppression import is_much_the_same
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.ids import new_id
 from ricordo.model import Change, Reason, Run, RunItem, RunItemKind, Scope
-from ricordo.models.language.asking import AnswerError
+from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot, values
 from ricordo.storage.database import runs
 

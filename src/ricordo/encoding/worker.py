@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ricordo.encoding.linker import links
 from ricordo.encoding.mentions import mentions
 from ricordo.errors import RicordoError, UnavailableError
-from ricordo.models.embedding.words import embed_with_words
+from ricordo.models.embedding.vectors import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
 from ricordo.storage import values as values_

@@ -49,9 +49,9 @@ class Models:
             UnavailableError: its packages are not installed.
         """
         if self._made is None and self._chat is not None:
-            from ricordo.models.language.chosen import chosen_for_chat  # pydantic takes a tenth of a second to import
+            from ricordo.models.language import chat_model_from_settings  # pydantic takes a tenth of a second to import
 
-            self._made = chosen_for_chat(self._chat, self._settings)
+            self._made = chat_model_from_settings(self._chat, self._settings)
         return self._made
 
 

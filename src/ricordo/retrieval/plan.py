@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ricordo.model import Category, Fusion, Json, NodeType
-from ricordo.models.embedding.words import Embedded
+from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
 from ricordo.storage.values import Filter
 from ricordo.text import index_terms, question_terms

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.models.embedding.blas import one_thread
-from ricordo.models.embedding.words import Embedded
+from ricordo.models.embedding.local import one_thread
+from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.retrieval.graph import FOLLOWING
 from ricordo.retrieval.plan import CONSOLIDATED

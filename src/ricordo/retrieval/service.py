@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.model import Hit, Results, Scope
-from ricordo.models.embedding.words import Embedded
+from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval import as_of as past
 from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController
 
 from ricordo.models.embedding import resolve
-from ricordo.models.embedding.bert import load_bert
-from ricordo.models.embedding.blas import one_thread
-from ricordo.models.embedding.local import Lanes, LocalEmbedder
+from ricordo.models.embedding.local import Lanes, LocalEmbedder, one_thread
+from ricordo.models.embedding.minilm import load_bert
 from ricordo.ports import Embedder, WordEmbedder
 
 ODD_TEXTS = [
@@ -206,7 +205,7 @@ def test_importing_the_package_loads_neither_numpy_nor_a_model():
 def test_a_file_that_is_not_onnx_is_refused(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x3a\x7f short")
-    with pytest.raises(ValueError, match="cut short"):
+    with pytest.raises(ValueError, match="truncated"):
         load_bert(path, heads=12)
 
 

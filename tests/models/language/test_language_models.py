@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from ricordo.errors import DeniedError, InvalidError, UnavailableError
-from ricordo.models.language import Asked, ScriptedModel, ask, resolve
-from ricordo.models.language.asking import AnswerError, schema_of
+from ricordo.language import ScriptedModel
+from ricordo.models.language import Answer, AnswerError, ask, resolve, schema_of
 from ricordo.ports import Completion, Turn
 from tests.models.language.serving import ModelServer, said, status
 
@@ -34,7 +34,7 @@ def server() -> Iterator[ModelServer]:
         yield server
 
 
-def asked(model, prompt=PROMPT) -> Asked[Colours]:
+def asked(model, prompt=PROMPT) -> Answer[Colours]:
     return asyncio.run(ask(model, prompt, Colours, max_tokens=100))
 
 

@@ -1,4 +1,4 @@
-"""Answers that come piece by piece, from a small real server and from a script."""
+"""Streamed answers, from a small real server and from a script."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from ricordo.errors import DeniedError, InvalidError, UnavailableError
-from ricordo.models.language import ScriptedModel, resolve
-from ricordo.models.language.chosen import chosen_for_chat
+from ricordo.language import ScriptedModel
+from ricordo.models.language import chat_model_from_settings, resolve
 from ricordo.ports import ChatModel, Piece, Turn
 from ricordo.settings import Settings
 from tests.models.language.serving import Answer, ModelServer, status
@@ -118,13 +118,13 @@ def test_a_script_speaks_word_by_word() -> None:
     assert found[-1].ended == "done"
 
 
-def test_who_cannot_speak_piece_by_piece_is_not_taken_for_a_chat() -> None:
+def test_a_model_that_cannot_stream_is_refused_for_chat() -> None:
     class Mute:
         name, context_tokens = "mute", 100
 
         async def complete(self, turns, *, schema, max_tokens): ...
 
-    with pytest.raises(InvalidError, match="mute cannot answer"):
-        chosen_for_chat(Mute(), Settings())
-    assert chosen_for_chat(None, Settings()) is None
-    assert isinstance(chosen_for_chat("ollama:x", Settings()), ChatModel)
+    with pytest.raises(InvalidError, match="mute cannot stream"):
+        chat_model_from_settings(Mute(), Settings())
+    assert chat_model_from_settings(None, Settings()) is None
+    assert isinstance(chat_model_from_settings("ollama:x", Settings()), ChatModel)

@@ -13,8 +13,8 @@ from ricordo.model import Message, Run
 from ricordo.ports import Turn
 
 if TYPE_CHECKING:
+    from ricordo.language import ScriptedModel
     from ricordo.memory import Memory
-    from ricordo.models.language import ScriptedModel
 
 _PAIR = re.compile(r"^(p\d+) new: (.*)\n\1 old: (.*)$", re.MULTILINE)
 
@@ -40,7 +40,7 @@ def script() -> Mapping[str, Any]:
 
 def model() -> ScriptedModel:
     """A model that knows these conversations by heart."""
-    from ricordo.models.language import ScriptedModel
+    from ricordo.language import ScriptedModel
 
     return ScriptedModel(answer, name="scripted")
 

@@ -1,12 +1,11 @@
-"""The default embedder: MiniLM's English and the sentence encoder's sixteen languages in one space of 256
-dimensions.
+"""The default embedder: MiniLM (English) and the sentence encoder (16 languages) in one space of 256 dimensions.
 
-The space is MiniLM's, centred and cut to 256 dimensions. A fitted linear map says where the sentence encoder
-would put a text in it: `heard`. MiniLM says so itself: `read`. A text becomes `trust * read + 0.75 * heard`,
-at length one. For English `trust` is one, and two models that err differently are better than either. MiniLM
-reads nothing but noise in other languages, and there the two disagree; so the cosine between them is the
-trust, and no language needs to be guessed. A question in Russian and a fact in English meet because both
-stand where their English meaning would.
+The space is MiniLM's, centred and reduced to 256 dimensions. `read` is MiniLM's vector of a text in it; `heard` is
+the sentence encoder's, brought there by a fitted linear map. The result is `trust * read + 0.75 * heard`, scaled to
+length 1. In English `trust` is 1, and two models that err differently are better than either. In other languages
+MiniLM's vector is noise and the two models disagree; `trust` is therefore a function of the cosine between them, and
+no language has to be guessed. A Russian question meets an English fact because both lie where their English meaning
+lies.
 
 `docs/decisions/0002-the-default-embedder.md` has the figures; `tools/fit_embedding.py` fits the map.
 """
@@ -17,16 +16,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ricordo.models.embedding.local import LocalWordEmbedder, Worded
+from ricordo.models.embedding.local import Floats, LocalWordEmbedder, Worded
 from ricordo.models.embedding.minilm import DIMENSION as MINILM_DIMENSION
 from ricordo.models.embedding.minilm import WORD_DIMENSION, MiniLM, load_fitted, unit
 from ricordo.models.embedding.sentence_encoder import SentenceEncoder
 from ricordo.ports import Kind
 from ricordo.text.features import is_latin
-
-Floats = NDArray[np.float32]
 
 NAME = "ricordo-default-256-v1"
 DIMENSION = 256
@@ -41,8 +37,7 @@ class Default:
     """Both models and the fitted map; safe to call from several threads."""
 
     def __init__(self) -> None:
-        # One thread inflates weights while the other reads vocabularies: two thirds of the time of one after
-        # the other.
+        # One thread inflates weights while the other reads vocabularies: a third faster than in sequence.
         with ThreadPoolExecutor(1) as pool:
             encoder = pool.submit(SentenceEncoder)
             self._minilm = MiniLM()
@@ -50,7 +45,7 @@ class Default:
         self._fitted = load_fitted("read_") | load_fitted("heard_")
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
-        """Unit vectors float32[n, 256]; a blank text is all zeros. Both kinds are embedded alike."""
+        """Return unit vectors float32[n, 256]; zeros for a blank text. Both kinds are embedded alike."""
         latin = [i for i, text in enumerate(texts) if is_latin(text)]
         read = np.zeros((len(texts), MINILM_DIMENSION), np.float32)
         if latin:
@@ -58,10 +53,9 @@ class Default:
         return self._join(read, self._encoder.encode(texts))
 
     def encode_words(self, texts: Sequence[str], kind: Kind) -> list[Worded]:
-        """The same vectors, and of each text MiniLM's pieces and their unit vectors float32[pieces, 64].
+        """Return the same vectors, and each text's MiniLM pieces with their unit vectors float32[pieces, 64].
 
-        A text in another script has no pieces: MiniLM would see its letters one by one, at three times the
-        cost.
+        A text in a script other than Latin has no pieces: MiniLM would read single letters, at three times the cost.
         """
         latin = [i for i, text in enumerate(texts) if is_latin(text)]
         worded = dict(zip(latin, self._minilm.encode_words([texts[i] for i in latin], kind), strict=True))
@@ -72,7 +66,7 @@ class Default:
         return [Worded(vector, *of_text[1:]) for vector, of_text in zip(vectors, found, strict=True)]
 
     def _join(self, minilm: Floats, sentence: Floats) -> Floats:
-        """Both models' vectors to one: float32[n, 384] and float32[n, 512] to float32[n, 256]."""
+        """Combine both models' vectors, float32[n, 384] and float32[n, 512], into float32[n, 256]."""
         fitted = self._fitted
         read = _project(minilm, fitted["read_mean"], fitted["read_basis"])
         heard = _project(sentence, fitted["heard_mean"], fitted["heard_basis"])
@@ -82,11 +76,11 @@ class Default:
 
 
 def embedder() -> LocalWordEmbedder:
-    """The default embedder: unit vectors of 256 dimensions, sixteen languages in one space."""
+    """Return the default embedder: unit vectors of 256 dimensions, 16 languages in one space."""
     return LocalWordEmbedder(NAME, dimension=DIMENSION, load=Default)
 
 
 def _project(vectors: Floats, mean: Floats, basis: Floats) -> Floats:
-    """Centred, projected and of length one; zeros, which mean nothing was said, stay zeros."""
-    said = np.any(vectors, axis=1, keepdims=True)
-    return unit((vectors - mean) @ basis * said)
+    """Centre, project and scale to length 1; zeros (blank texts) stay zeros."""
+    has_text = np.any(vectors, axis=1, keepdims=True)
+    return unit((vectors - mean) @ basis * has_text)

@@ -1,7 +1,7 @@
-"""A tiny embedder without a model: words and parts of words, hashed.
+"""A tiny embedder without a model: hashed words and character n-grams.
 
-It finds texts that share words or stems, in any language, and knows nothing of meaning. It needs no weights
-and does the same on every machine, which makes it the embedder for tests and for where no model fits.
+It finds texts that share words or stems, in any language, and knows nothing of meaning. It needs no weights and
+gives the same vectors on every machine: it serves tests, and machines on which no model fits.
 
 Source: Weinberger et al. 2009, "Feature Hashing for Large Scale Multitask Learning".
 """
@@ -15,12 +15,9 @@ from itertools import chain
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ricordo.models.embedding.local import LocalEmbedder
+from ricordo.models.embedding.local import Floats, LocalEmbedder
 from ricordo.ports import Kind
-
-Floats = NDArray[np.float32]
 
 NAME = "hashing-256-v1"
 DIMENSION = 256
@@ -32,14 +29,14 @@ _CACHED_WORDS = 65_536
 
 
 class Hashing:
-    """The whole word, and its runs of four letters, each one of 256 numbers with a sign."""
+    """Maps each word and its 4-grams to one of 256 dimensions and a sign."""
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
-        """Unit vectors float32[n, 256]; a text without words is all zeros. Both kinds are embedded alike."""
+        """Return unit vectors float32[n, 256]; zeros for a text without words. Both kinds are embedded alike."""
         features = [[f for w in _WORD.findall(text.lower())[:_MOST_WORDS] for f in _features(w)] for text in texts]
-        places = np.fromiter(chain.from_iterable(features), np.int64)
+        buckets = np.fromiter(chain.from_iterable(features), np.int64)
         rows = np.repeat(np.arange(len(texts)), [len(of_text) for of_text in features])
-        flat = np.bincount(rows * DIMENSION + (places >> 1), _SIGNS[places & 1], len(texts) * DIMENSION)
+        flat = np.bincount(rows * DIMENSION + (buckets >> 1), _SIGNS[buckets & 1], len(texts) * DIMENSION)
         vectors = flat.reshape(len(texts), DIMENSION)
         lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         result: Floats = (vectors / lengths).astype(np.float32)
@@ -50,18 +47,18 @@ _SIGNS = np.array([1.0, -1.0])
 
 
 def embedder() -> LocalEmbedder[Hashing]:
-    """The hashing embedder: unit vectors of 256 dimensions."""
+    """Return the hashing embedder: unit vectors of 256 dimensions."""
     return LocalEmbedder(NAME, dimension=DIMENSION, load=Hashing)
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def _features(word: str) -> tuple[int, ...]:
-    """Twice the place of each feature, plus one where its sign is minus."""
+    """Return twice the dimension of each feature, plus 1 where its sign is negative."""
     edged = f"^{word[:64]}$"
     grams = [edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1))]
-    return tuple(_place(part) for part in [word, *grams])
+    return tuple(_bucket(part) for part in [word, *grams])
 
 
-def _place(part: str) -> int:
+def _bucket(part: str) -> int:
     # Lone surrogates cannot be encoded strictly; crc32 because Python's own hash differs between processes.
     return crc32(part.encode("utf-8", "surrogatepass")) % (2 * DIMENSION)

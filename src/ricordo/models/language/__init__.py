@@ -1,31 +1,48 @@
-"""Language models: JSON in answer to a prompt. Nothing is loaded and nobody is asked before the first prompt."""
+"""Language models: JSON in answer to a prompt. Nothing is loaded and no server is contacted before the first prompt."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ricordo.errors import InvalidError
-from ricordo.models.language.asking import Asked, ask
-from ricordo.models.language.scripted import ScriptedModel
+from pydantic import BaseModel, ValidationError
+
+from ricordo.errors import InvalidError, UnavailableError
+from ricordo.ports import ChatModel, Completion, Turn
+from ricordo.settings import Settings, api_key
 
 if TYPE_CHECKING:
     from ricordo.ports import LanguageModel
 
-__all__ = ["Asked", "ScriptedModel", "ask", "key_provider", "resolve"]
+__all__ = [
+    "Answer",
+    "AnswerError",
+    "ask",
+    "chat_model_from_settings",
+    "key_provider",
+    "model_from_settings",
+    "resolve",
+    "schema_of",
+]
 
-_BASES = {
+Shape = TypeVar("Shape", bound=BaseModel)
+
+_BASE_URLS = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com/v1",
     "ollama": "http://localhost:11434/v1",
 }
-_CONTEXT = {"openai": 128_000, "anthropic": 200_000}
-_DEFAULT_CONTEXT = 8_192
+_CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000}
+_DEFAULT_CONTEXT_TOKENS = 8_192
+_KNOWN = (
+    "choose openai:MODEL, anthropic:MODEL, ollama:MODEL, http://HOST/v1#MODEL for any server that speaks OpenAI's "
+    "protocol, or file:PATH.gguf"
+)
 
 
-def key_provider(spec: object) -> str | None:
-    """Whose key a model's name asks for, if anybody's."""
-    provider = spec.partition(":")[0] if isinstance(spec, str) else ""
-    return provider if provider in ("openai", "anthropic") else None
+# names of models
 
 
 def resolve(
@@ -38,67 +55,179 @@ def resolve(
     attempts: int = 3,
     first_wait_s: float = 0.5,
 ) -> LanguageModel | None:
-    """The language model of a name. None stays None, an object with the methods of one stays itself.
+    """Return the language model of a name. None and a model object are returned as they are.
 
     Args:
         spec: "openai:MODEL", "anthropic:MODEL", "ollama:MODEL", "http(s)://HOST/v1#MODEL" for any server that speaks
             OpenAI's protocol (llama.cpp, vLLM, LM Studio), or "file:PATH.gguf".
-        api_key: for the servers only; the caller reads it from the environment.
-        base_url: in place of the server's own address.
-        context_tokens: how many tokens the model takes; by the provider, or 8,192, when None.
+        api_key: for servers only; the caller reads it from the environment.
+        base_url: replaces the server's default address.
+        context_tokens: the model's context window; by default the provider's, else 8,192.
         timeout_s: for one whole answer, in seconds.
-        attempts: how often a request is made before it counts as failed, at least once.
-        first_wait_s: seconds before the second attempt; it doubles, with jitter, for each one after.
+        attempts: how often a request is made before it counts as failed; at least 1.
+        first_wait_s: seconds before the second attempt; the wait doubles, with jitter, for each further one.
 
     Raises:
-        InvalidError: there is no such model, or the object is none.
+        InvalidError: no model has this name, or the object is not a model.
         UnavailableError: the model's packages are not installed.
     """
     if spec is None:
         return None
     if not isinstance(spec, str):
-        return _brought(spec)
+        return _checked_object(spec)
     provider, _, model = spec.partition(":")
     if provider == "file" and model:
         from ricordo.models.language.local import LocalModel
 
-        return LocalModel(model, context_tokens=context_tokens or _DEFAULT_CONTEXT)
-    where = _BASES.get(provider, "")
+        return LocalModel(model, context_tokens=context_tokens or _DEFAULT_CONTEXT_TOKENS)
+    url = _BASE_URLS.get(provider, "")
     if provider in ("http", "https"):
-        where, _, model = spec.partition("#")
-    if not where or not model:
+        url, _, model = spec.partition("#")
+    if not url or not model:
         raise InvalidError(f"there is no language model {spec!r}", hint=_KNOWN)
-    room = context_tokens or _CONTEXT.get(provider, _DEFAULT_CONTEXT)
+    tokens = context_tokens or _CONTEXT_TOKENS.get(provider, _DEFAULT_CONTEXT_TOKENS)
     patience: dict[str, Any] = {"timeout_s": timeout_s, "attempts": attempts, "first_wait_s": first_wait_s}
-    return _served(provider, model, base_url or where, api_key, room, patience)
-
-
-_KNOWN = (
-    "known are openai:MODEL, anthropic:MODEL, ollama:MODEL, http://HOST/v1#MODEL for any server that speaks OpenAI's "
-    "protocol, and file:PATH.gguf"
-)
+    return _served(provider, model, base_url or url, api_key, tokens, patience)
 
 
 def _served(
-    provider: str, model: str, where: str, key: str | None, room: int, patience: dict[str, Any]
+    provider: str, model: str, url: str, key: str | None, context_tokens: int, patience: dict[str, Any]
 ) -> LanguageModel:
-    from ricordo.models.http import Endpoint, bearer
+    from ricordo.models.http import Endpoint
+    from ricordo.models.language.servers import AnthropicModel, OpenAIModel, headers
 
+    endpoint = Endpoint(base_url=url, what="model's server", headers=headers(provider, key), **patience)
     if provider == "anthropic":
-        from ricordo.models.language.anthropic import AnthropicModel, headers
-
-        at = Endpoint(base_url=where, what="model's server", headers=headers(key), **patience)
-        return AnthropicModel(f"anthropic:{model}", at, model=model, context_tokens=room)
-    from ricordo.models.language.openai import OpenAIModel
-
-    at = Endpoint(base_url=where, what="model's server", headers=bearer(key), **patience)
+        return AnthropicModel(f"anthropic:{model}", endpoint, model=model, context_tokens=context_tokens)
     name = f"{'http' if provider == 'https' else provider}:{model}"
-    return OpenAIModel(name, at, model=model, context_tokens=room, is_openai=provider == "openai")
+    is_openai = provider == "openai"
+    return OpenAIModel(name, endpoint, model=model, context_tokens=context_tokens, is_openai=is_openai)
 
 
-def _brought(candidate: LanguageModel) -> LanguageModel:
-    """A model of the caller's own, if it has what one needs."""
+def _checked_object(candidate: LanguageModel) -> LanguageModel:
     missing = [part for part in ("name", "context_tokens", "complete") if not hasattr(candidate, part)]
     if missing:
-        raise InvalidError(f"a {type(candidate).__name__} is no language model: it lacks {', '.join(missing)}")
+        raise InvalidError(f"a {type(candidate).__name__} is not a language model: it lacks {', '.join(missing)}")
     return candidate
+
+
+def key_provider(spec: object) -> str | None:
+    """Return the provider whose API key a model needs, or None."""
+    provider = spec.partition(":")[0] if isinstance(spec, str) else ""
+    return provider if provider in ("openai", "anthropic") else None
+
+
+def model_from_settings(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:
+    """Return the language model of a name, with the settings' limits and the provider's usual API key.
+
+    Raises:
+        InvalidError: no model has this name.
+    """
+    provider = key_provider(model)
+    return resolve(
+        model,
+        api_key=None if provider is None else api_key(provider),
+        timeout_s=settings.model_timeout_s,
+        context_tokens=settings.model_context_tokens or None,
+    )
+
+
+def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, settings: Settings) -> ChatModel | None:
+    """Return the model of a name as `model_from_settings` does, for streamed answers.
+
+    Raises:
+        InvalidError: no model has this name, or it cannot stream.
+    """
+    found = model if isinstance(model, ChatModel) else model_from_settings(model, settings)
+    if found is not None and not isinstance(found, ChatModel):
+        raise InvalidError(f"model: {found.name} cannot stream its answer", hint="it lacks `stream`")
+    return found
+
+
+# one checked question
+
+_MOST_ANSWER_CHARS = 400_000
+_MOST_QUOTED_CHARS = 2_000
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[Shape]):
+    """A checked answer, and the tokens it cost, those of a repair included."""
+
+    value: Shape
+    tokens_in: int
+    tokens_out: int
+
+
+class AnswerError(UnavailableError):
+    """A model gave no usable answer. `tokens_in` and `tokens_out` were spent all the same."""
+
+    def __init__(self, message: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        super().__init__(message)
+        self.tokens_in = tokens_in
+        self.tokens_out = tokens_out
+
+
+async def ask(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], *, max_tokens: int) -> Answer[Shape]:
+    """Ask for JSON of a shape. An answer that does not fit is sent back once, with the reason.
+
+    Raises:
+        AnswerError: the model refused, was cut off, or its second answer does not fit either.
+        RicordoError: the model cannot be reached.
+    """
+    schema = schema_of(shape)
+    first = await model.complete(turns, schema=schema, max_tokens=max_tokens)
+    value, problem = _read(first, shape)
+    if value is not None:
+        return Answer(value=value, tokens_in=first.tokens_in, tokens_out=first.tokens_out)
+    if first.ending == "refused":
+        raise AnswerError("the model refused to answer", tokens_in=first.tokens_in, tokens_out=first.tokens_out)
+    quoted = Turn(role="assistant", text=first.text[:_MOST_QUOTED_CHARS])
+    again = [*turns, quoted, Turn(role="user", text=_repair(problem, first))]
+    second = await model.complete(again, schema=schema, max_tokens=max_tokens)
+    value, problem = _read(second, shape)
+    tokens_in, tokens_out = first.tokens_in + second.tokens_in, first.tokens_out + second.tokens_out
+    if value is None:
+        raise AnswerError(f"the model's answer does not fit: {problem}", tokens_in=tokens_in, tokens_out=tokens_out)
+    return Answer(value=value, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def _repair(problem: str, first: Completion) -> str:
+    shorter = " It was cut off: say less." if first.ending == "cut" else ""
+    return f"This is not the JSON that was asked for: {problem}.{shorter} Answer again with that JSON object alone."
+
+
+def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str]:
+    """Return the value, or None and the problem, in words that quote nothing of the answer."""
+    if completion.ending == "cut":
+        return None, "it ends in the middle"
+    if len(completion.text) > _MOST_ANSWER_CHARS:
+        return None, "it is far too long"
+    fenced = _FENCED.match(completion.text)
+    try:
+        return shape.model_validate_json(fenced[1] if fenced else completion.text), ""
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return None, f"{where}: {first['msg']}" if where else str(first["type"]).replace("_", " ")
+    except ValueError:
+        return None, "it is no JSON"
+
+
+def schema_of(shape: type[BaseModel]) -> Mapping[str, Any]:
+    """Return a shape's JSON schema in the strict form that servers require: all properties required, no others."""
+    found: Mapping[str, Any] = _strict(shape.model_json_schema())
+    return found
+
+
+def _strict(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_strict(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {name: _strict(each) for name, each in part.items() if name not in ("default", "maxItems", "maxLength")}
+    if isinstance(kept.get("properties"), dict):
+        kept["required"] = list(kept["properties"])
+        kept["additionalProperties"] = False
+    return kept

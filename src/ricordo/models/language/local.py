@@ -1,4 +1,4 @@
-"""A model in a GGUF file, run in this process by llama.cpp (`pip install 'ricordo[local]'`)."""
+"""A language model in a GGUF file, run in this process by llama.cpp (`pip install 'ricordo[local]'`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ricordo.ports import Completion, Piece, Turn
 
 
 class LocalModel:
-    """A LanguageModel and a ChatModel in this process. The file is read at the first prompt; one goes at a time."""
+    """A LanguageModel and a ChatModel. The file is loaded at the first prompt; prompts run one at a time."""
 
     def __init__(self, path: str, *, context_tokens: int) -> None:
         self.name = f"file:{Path(path).name}"
@@ -25,7 +25,7 @@ class LocalModel:
             raise InvalidError(f"model: there is no file {path}", hint="give the path of a .gguf file")
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
-        """One answer; its grammar is the schema's.
+        """Return one answer; the schema is its grammar.
 
         Raises:
             UnavailableError: llama.cpp is not installed, or cannot run the file.
@@ -33,16 +33,16 @@ class LocalModel:
         return await asyncio.to_thread(self._complete, turns, schema, max_tokens)
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
-        """An answer piece by piece. Raises as `complete` does. Who stops reading ends it after the next piece."""
+        """Stream an answer. Raises as `complete` does. Closing the iterator stops it after the next piece."""
         loop, pieces, is_over = asyncio.get_running_loop(), asyncio.Queue[Piece | UnavailableError](), threading.Event()
 
-        def speak() -> None:
+        def produce() -> None:
             for piece in self._pieces(turns, max_tokens):
                 if is_over.is_set():
                     return
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        speaking = loop.run_in_executor(None, speak)
+        producer = loop.run_in_executor(None, produce)
         try:
             while True:
                 piece = await pieces.get()
@@ -53,10 +53,10 @@ class LocalModel:
                     break
         finally:
             is_over.set()
-            await speaking
+            await producer
 
     def _pieces(self, turns: Sequence[Turn], max_tokens: int) -> Iterator[Piece | UnavailableError]:
-        """The last one says how it ended, or what went wrong."""
+        """Yield the pieces. The last item is the ending, or the error."""
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         with self._lock:
             try:
@@ -64,8 +64,8 @@ class LocalModel:
                 for part in self._llama().create_chat_completion(messages=messages, max_tokens=max_tokens, stream=True):
                     choice = part["choices"][0]
                     why = choice.get("finish_reason") or why
-                    if said := choice.get("delta", {}).get("content"):
-                        yield Piece(text=said)
+                    if text := choice.get("delta", {}).get("content"):
+                        yield Piece(text=text)
                 yield Piece(ended="cut" if why == "length" else "done")
             except UnavailableError as error:
                 yield error
