@@ -33,7 +33,6 @@ from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
-from ricordo.storage.database import embedding_models, lifecycle, runs
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
@@ -247,7 +246,7 @@ class Engine:
             max_entries=settings.max_entries,
             max_size=settings.max_size,
         )
-        scopes = await self.store.read(lifecycle.scopes) if scope is None else single_scopes(scope)
+        scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
         return Keeping(
             store=self.store,
@@ -267,7 +266,7 @@ class Engine:
         quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
         if quoted:
             keys = await self.store.read(
-                lambda snapshot: [node.key for id in quoted if (node := snapshot.node(scope, id)) is not None]
+                lambda snapshot: [node.key for id in quoted if (node := snapshot.nodes.get(scope, id)) is not None]
             )
             self._usage.note(keys, now=self.now())
 
@@ -286,7 +285,7 @@ class Engine:
 
     async def _latest_said(self) -> list[Conversation]:
         """The conversations that may have been left unread by whoever had the store open before."""
-        return await self.store.read(runs.latest_waiting)
+        return await self.store.read(lambda tx: tx.runs.latest_waiting())
 
     async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
         """Read what is new in a conversation."""
@@ -349,7 +348,7 @@ class Engine:
         self.backlog.hurry()
         found: dict[int, Embedded] = {}
         if anew or self._models is None:
-            self._models = await self.store.read(embedding_models.known_models)
+            self._models = await self.store.read(lambda tx: tx.models.known())
         known = self._models
         for model in sorted(known, key=lambda model: model.state):
             embedder = self._embedder_of(model)
@@ -396,7 +395,7 @@ class Engine:
 
 async def _stored_spec(store: Store) -> str | None:
     """What the store was last opened with; the default for a new one. None where the caller brought an object."""
-    known = await store.read(embedding_models.known_models)
+    known = await store.read(lambda tx: tx.models.known())
     latest = next((model for model in known if model.state == "coming"), None)
     latest = latest or next((model for model in known if model.state == "active"), None)
     return "default" if latest is None else latest.spec or None
@@ -420,8 +419,8 @@ async def _adopted(store: Store, embedder: Embedder, spec: str) -> values.Embedd
     name, dimension = embedder.name, embedder.dimension
     if not isinstance(name, str) or not name or not isinstance(dimension, int) or not 1 <= dimension <= 16_384:
         raise InvalidError("embedder: it needs a `name` and a `dimension` from 1 to 16,384")
-    known = await store.read(embedding_models.known_models)
+    known = await store.read(lambda tx: tx.models.known())
     active = next((model for model in known if model.state == "active"), None)
     if active is not None and (active.name, active.dimension) == (name, dimension) and len(known) == 1:
         return active
-    return await store.derive(lambda tx: embedding_models.adopt(tx, name=name, dimension=dimension, spec=spec))
+    return await store.derive(lambda tx: tx.models.adopt(name=name, dimension=dimension, spec=spec))

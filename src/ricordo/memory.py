@@ -71,8 +71,6 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.backup import back_up, restore_backup, verify_backup
-from ricordo.storage.database import graph
-from ricordo.storage.database import runs as listed_runs
 from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")
@@ -402,7 +400,7 @@ class Memory:
             old = self._living(tx, id)
             shown = [evolution.evidence_for(old, forget.found(tx, self._scope, each)).id for each in evidence]
             return evolution.correct(
-                old, text, subjects=tx.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
+                old, text, subjects=tx.nodes.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
             )
 
         return await self._noted("correct", decide)
@@ -446,7 +444,7 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             node = self._living(tx, id)
-            together = graph.reinforced_with(tx, node.owner, node.chat, node.id, at=at)
+            together = tx.graph.reinforced_with(node.owner, node.chat, node.id, at=at)
             return evolution.reinforce(node, amount, at=from_ms(at), together=together)
 
         return await self._write("reinforce", decide)
@@ -475,7 +473,7 @@ class Memory:
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
             stuck = run_history.stuck(tx, self._scope) if kind in (None, "session") else []
-            return [*stuck, *tx.reviews(self._scope, most=most, kind=kind)][:most]
+            return [*stuck, *tx.reviews.listed(self._scope, most=most, kind=kind)][:most]
 
         return await self._opened.store.read(ask_store)
 
@@ -988,7 +986,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._opened.store.read(lambda tx: listed_runs.runs(tx, self._scope, most=most))
+        return await self._opened.store.read(lambda tx: tx.runs.listed(self._scope, most=most))
 
     async def run(self, id: str) -> Run:
         """One run, with what the memories it made and touched say now.
@@ -1017,7 +1015,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
-        return await self._opened.store.read(lambda tx: tx.commits(self._scope, before=below, most=most))
+        return await self._opened.store.read(lambda tx: tx.history.commits(self._scope, before=below, most=most))
 
     async def timeline(
         self,
@@ -1073,12 +1071,12 @@ class Memory:
         """
 
         def decide(tx: Snapshot) -> tuple[Change, int]:
-            return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.next_commit()
+            return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.history.next_commit()
 
         also = " and what builds on it" if with_later else ""
         number = await self._write("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
         self._opened.backlog.note(1)
-        return await self._opened.store.read(lambda tx: tx.made_commit(number))
+        return await self._opened.store.read(lambda tx: tx.history.made(number))
 
     async def stats(self) -> Stats:
         """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""

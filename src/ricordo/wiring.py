@@ -90,7 +90,7 @@ async def _similar(engine: Engine, scope: Scope, text: str, kind: str, about: Se
     results = await service.search(asking, Request(text=text, type=kind, limit=_ALIKE, trace=True))
     names = {name_key(name) for name in about}
     near = [hit.id for hit in results.hits if _is_near(hit) or not names.isdisjoint(map(name_key, hit.about))]
-    found = await engine.store.read(lambda tx: [tx.node(scope, each) for each in near])
+    found = await engine.store.read(lambda tx: [tx.nodes.get(scope, each) for each in near])
     return [node for node in found if node is not None and node.is_live]
 
 

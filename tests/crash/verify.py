@@ -17,7 +17,6 @@ import numpy as np
 
 from ricordo.memory import Memory
 from ricordo.storage import Store
-from ricordo.storage.database import mentions
 from ricordo.storage.database.embeddings import VectorShelves
 from ricordo.storage.database.schema import migrations
 from tests.crash.workload import UPGRADED
@@ -235,7 +234,7 @@ async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[st
 def _half_done(tx) -> list[str]:
     found = {name: tx.connection.execute(text).fetchall() for name, text in HALF_DONE.items()}
     wrong = [f"{name}: {rows[:3]}" for name, rows in found.items() if rows]
-    if any(mentions.unlinked(tx, space, 1) for space in mentions.spaces_with_names(tx)) or mentions.new_names(tx):
+    if any(tx.mentions.unlinked(space, 1) for space in tx.mentions.spaces_with_names()) or tx.mentions.new_names():
         wrong.append("names are not linked")
     return wrong
 

@@ -10,7 +10,6 @@ import pytest
 import ricordo
 from ricordo import Settings
 from ricordo.model import Change, Edge, Reason, Scope
-from ricordo.storage.database import graph
 from tests.flows.conftest import HandClock, Place
 
 ME = Scope(owner="me")
@@ -122,10 +121,10 @@ async def test_what_proved_useful_together_is_found_together(memory: Any, clock:
     await memory.reinforce(later.id)
     results = await memory.query("photographs")
     assert results.ids == [visa.id, consul.id]
-    first = await read(memory, lambda tx: graph.associates(tx, ME, [1], each=5))
+    first = await read(memory, lambda tx: tx.graph.associates(ME, [1], each=5))
     await memory.reinforce(visa.id)
     await memory.reinforce(consul.id)
-    second = await read(memory, lambda tx: graph.associates(tx, ME, [1], each=5))
+    second = await read(memory, lambda tx: tx.graph.associates(ME, [1], each=5))
     strength = [next(step.weight for step in steps if step.key == 2) for steps in (first, second)]
     assert strength[0] == pytest.approx(0.3) and strength[0] < strength[1] < 1
     report = await memory.doctor()
@@ -175,10 +174,10 @@ async def test_what_is_shown_is_counted_later_and_moves_nothing(place: Place) ->
         before = await memory.search("code word")
         for _ in range(4):
             await memory.search("code word")
-        assert await read(memory, lambda tx: graph.usage(tx, [1, 2])) == {}
+        assert await read(memory, lambda tx: tx.graph.usage([1, 2])) == {}
         commits = len(await memory.log())
     async with ricordo.Memory.open(path, embedder=None) as memory:
-        used = await read(memory, lambda tx: graph.usage(tx, [1, 2]))
+        used = await read(memory, lambda tx: tx.graph.usage([1, 2]))
         assert {key: use.shown for key, use in used.items()} == {1: 5}
         assert used[1].last_access > 0
         after = await memory.search("code word")
@@ -194,7 +193,7 @@ async def test_an_entity_with_very_many_facts_is_looked_at_in_part(place: Place)
         facts = [ricordo.Fact(content=f"Anna met number {number}", about=("Anna",)) for number in range(5_000)]
         await memory.remember_many(facts)
         assert (await memory.search("Anna?", trace=True)).trace.candidates["entity"] == 40
-        assert len(await read(memory, lambda tx: graph.near_entity(tx, ME, 1, walk=100))) <= 200
+        assert len(await read(memory, lambda tx: tx.graph.near_entity(ME, 1, walk=100))) <= 200
 
 
 async def test_what_better_hits_say_already_loses_where_several_things_are_asked_for(memory: Any) -> None:

@@ -78,7 +78,7 @@ def test_a_changed_row_leaves_its_before_image(tmp_path):
     _, coffee, _ = filled(tmp_path / "m.db")
 
     async def ask(store):
-        return await store.read(lambda tx: tx.versions(tx.node(ME, coffee.id)))
+        return await store.read(lambda tx: tx.history.versions(tx.nodes.get(ME, coffee.id)))
 
     versions = opened(tmp_path / "m.db", ask)
     assert [node.content for node, _ in versions] == ["likes coffee", "likes strong coffee"]
@@ -92,7 +92,7 @@ def test_a_before_image_holds_any_text_as_it_was(tmp_path, text):
     async def change(store):
         await commit(store, add=(node,))
         await commit(store, put=(replace(node, content="other", tags=(), attributes={}, speaker=None),))
-        return await store.read(lambda tx: tx.versions(tx.node(ME, node.id))[0][0])
+        return await store.read(lambda tx: tx.history.versions(tx.nodes.get(ME, node.id))[0][0])
 
     was = opened(tmp_path / "m.db", change)
     assert (was.content, was.tags, was.attributes, was.speaker) == (text, (text,), {text: text}, text)

@@ -20,7 +20,6 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
-from ricordo.storage.database import entities
 from ricordo.storage.database import erase as erasing
 from ricordo.storage.database.truth_tables import truth_of
 
@@ -37,8 +36,8 @@ async def summed_up(memory: Memory, session: str, person: str, words: list[str])
     store, scope = memory._opened.store, memory.scope
 
     def decide(tx):
-        known = tx.session(scope, session)
-        (entity,) = entities.named(tx, scope, person).entities
+        known = tx.sessions.get(scope, session)
+        (entity,) = tx.entities.named(scope, person).entities
         return Change(
             sessions=(replace(known, summary=f"it was about {words[0]}"),),
             put_entities=(replace(entity, summary=f"likes {words[1]}", attributes={"k": words[2]}),),
@@ -294,7 +293,7 @@ def test_what_rests_on_other_evidence_stays_without_what_was_erased(tmp_path):
             store = memory._opened.store
 
             def decide(tx):
-                (relation,) = entities.open_relations(tx, ANN, "wife")
+                (relation,) = tx.entities.open_relations(ANN, "wife")
                 fresh = [
                     replace(lone, id="from-one", key=0, origin="consolidation", content="she is Mirabel"),
                     replace(both, id="from-both", key=0, origin="consolidation", content="a day with Mirabel"),

@@ -23,14 +23,14 @@ def test_a_decided_review_leaves_its_before_image_and_every_row_keeps_its_seal(t
         await commit(
             store, add=(red, blue), reviews=(asked,), link=(Edge(source=blue.id, target=red.id, type="supersedes"),)
         )
-        first = await store.read(lambda tx: tx.reviews(ME, most=9))
+        first = await store.read(lambda tx: tx.reviews.listed(ME, most=9))
         decided = question(blue, red, decided_at=NOON, decision="keep both")
         await commit(
             store,
             reviews=(type(decided)(**{**_fields(decided), "id": asked.id}),),
             unlink=(Edge(source=blue.id, target=red.id, type="supersedes"),),
         )
-        again = await store.read(lambda tx: tx.review(ME, asked.id))
+        again = await store.read(lambda tx: tx.reviews.get(ME, asked.id))
         await commit(store, link=(Edge(source=blue.id, target=red.id, type="supersedes"),))
         return first, again, await store.doctor()
 
@@ -71,7 +71,7 @@ def test_slots_follow_what_a_fact_says_whom_it_is_about_and_whether_it_lives(tmp
     ]
 
     async def near(store, *about):
-        found = await store.read(lambda tx: tx.statements_near("me", "", [each.id for each in about], "likes"))
+        found = await store.read(lambda tx: tx.nodes.near_statements("me", "", [each.id for each in about], "likes"))
         return sorted(content for _, content in found)
 
     async def work(store):
@@ -83,7 +83,7 @@ def test_slots_follow_what_a_fact_says_whom_it_is_about_and_whether_it_lives(tmp
         assert await near(store, people[0]) == []
         await commit(store, close=(closing(tea),))
         assert await near(store, *people) == []
-        stored = await store.read(lambda tx: tx.node(ME, tea.id))
+        stored = await store.read(lambda tx: tx.nodes.get(ME, tea.id))
         await commit(
             store,
             put=(

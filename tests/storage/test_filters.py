@@ -14,7 +14,6 @@ from tests.storage.making import ME, NOON, WHY, fact
 from ricordo.clock import to_ms
 from ricordo.model import Change, Closing, Entity, Scope
 from ricordo.storage import Store
-from ricordo.storage.database import mentions
 from ricordo.storage.values import Filter
 
 NODES = 150
@@ -72,7 +71,7 @@ class World:
             lambda tx: {id_: tx.rows("node_place", {"id": id_})[0][0] for id_ in self.ids}
         )
         mentioned = [(self.keys[id_], 1) for id_ in self.mentions]
-        await self.store.derive(lambda tx: mentions.put_links(tx, mentioned))
+        await self.store.derive(lambda tx: tx.mentions.put_links(mentioned))
 
     @property
     def ids(self):
@@ -145,7 +144,7 @@ FILTERS = some.builds(
 @settings(max_examples=250, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES))
 def test_matching_is_what_the_conditions_say(world, filter_, scope):
-    assert world.ask(lambda tx: tx.matching(scope, filter_)).tolist() == world.expected(scope, filter_)
+    assert world.ask(lambda tx: tx.nodes.matching(scope, filter_)).tolist() == world.expected(scope, filter_)
 
 
 @settings(max_examples=100, deadline=None)
@@ -154,7 +153,7 @@ def test_pages_of_a_listing_make_up_all_that_matches_newest_first(world, filter_
     now = to_ms(NOON)
     pages, before = [], None
     while page := world.ask(
-        lambda tx: tx.listed(scope, filter_, now=now, before_key=before, limit=size)  # noqa: B023 - called at once
+        lambda tx: tx.nodes.page(scope, filter_, now=now, before_key=before, limit=size)  # noqa: B023 - called at once
     ):
         pages += [node.key for node in page]
         before = pages[-1]
@@ -166,7 +165,7 @@ def test_pages_of_a_listing_make_up_all_that_matches_newest_first(world, filter_
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES), start=some.integers(0, 19), most=some.integers(1, 200))
 def test_a_span_holds_the_latest_of_what_matches(world, filter_, scope, start, most):
     found = world.ask(
-        lambda tx: tx.within(scope, filter_, after=minute(start), before=minute(start + 5), most=most)
+        lambda tx: tx.nodes.within(scope, filter_, after=minute(start), before=minute(start + 5), most=most)
     ).tolist()
     spanned = Filter(
         **{name: getattr(filter_, name) for name in Filter.__slots__}

@@ -180,7 +180,7 @@ def test_a_backup_holds_everything_and_never_overwrites(tmp_path):
     assert [each.name for each in copy.parent.iterdir()] == ["one.db"]
 
     async def look(store):
-        return (await store.doctor()).ok, len(await store.read(lambda tx: tx.nodes(ME, [1])))
+        return (await store.doctor()).ok, len(await store.read(lambda tx: tx.nodes.by_key(ME, [1])))
 
     assert opened(copy, look) == (True, 1)
 

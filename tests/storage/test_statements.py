@@ -164,9 +164,9 @@ def test_a_filtered_listing_walks_no_table(connection, filter_):
     ear = Overheard(connection)
     snapshot = Snapshot(ear)
     scope = Scope(owner="me")
-    snapshot.listed(scope, filter_, now=0, before_key=None, limit=10)
-    snapshot.within(scope, filter_, after=0, before=10, most=10)
-    snapshot.matching(scope, filter_)
+    snapshot.nodes.page(scope, filter_, now=0, before_key=None, limit=10)
+    snapshot.nodes.within(scope, filter_, after=0, before=10, most=10)
+    snapshot.nodes.matching(scope, filter_)
     asked = [(text, values) for text, values in ear.heard if "FROM nodes" in text]
     assert len(asked) == 3
     for text, values in asked:

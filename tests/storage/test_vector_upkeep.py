@@ -14,7 +14,7 @@ from ricordo.errors import InvalidError
 from ricordo.memory import Memory
 from ricordo.model import RowId, RowState
 from ricordo.storage import faults
-from ricordo.storage.database import embedding_models, embeddings
+from ricordo.storage.database import embeddings
 from ricordo.storage.database.embeddings import VectorShelves, pack_full_shelves, put_vectors, word_vectors
 from ricordo.storage.database.ledger import Ledger
 from ricordo.storage.values import NewVectors
@@ -56,9 +56,7 @@ class World:
         self.readers = []
 
     async def begin(self):
-        self.model = await self.store.derive(
-            lambda tx: embedding_models.adopt(tx, name="m", dimension=DIMENSION, spec="")
-        )
+        self.model = await self.store.derive(lambda tx: tx.models.adopt(name="m", dimension=DIMENSION, spec=""))
 
     async def add(self, count):
         nodes = [fact(f"fact {random.random()}") for _ in range(count)]
@@ -83,8 +81,8 @@ class World:
 
         def work(tx):
             newest = tx.rows("embeddings_position")[0][1]
-            embedding_models.note_progress(tx, self.model.key, 0, newest)
-            return embedding_models.drop_removals(tx)
+            tx.models.note_progress(self.model.key, 0, newest)
+            return tx.models.drop_removals()
 
         return await self.store.derive(work)
 
@@ -176,9 +174,7 @@ def test_removals_nobody_needs_go_and_a_reader_that_slept_begins_anew(tmp_path):
             await commit(world.store, close=(closing(node),))
         assert await world.tidy() == 3, "the newest is the position of all readers, and stays"
         assert await world.tidy() == 0
-        assert embedding_models.lost_since(await _now(world), 1)[1] == 1, (
-            "who made vectors then looks through all again"
-        )
+        assert await _now(world).models.lost_since(1)[1] == 1, "who made vectors then looks through all again"
         await commit(world.store, put=(nodes[0],))
         world.readers.append(slept)
         await world.check()
@@ -555,11 +551,11 @@ def test_the_key_of_a_dropped_model_is_never_given_out_again(tmp_path):
     """Another process may still hold vectors by it."""
 
     async def work(store):
-        first = await store.derive(lambda tx: embedding_models.adopt(tx, name="a", dimension=2, spec=""))
-        coming = await store.derive(lambda tx: embedding_models.adopt(tx, name="b", dimension=2, spec=""))
-        await store.derive(lambda tx: embedding_models.adopt(tx, name="a", dimension=2, spec=""))
-        assert await store.derive(embedding_models.drop_retired)
-        other = await store.derive(lambda tx: embedding_models.adopt(tx, name="c", dimension=3, spec=""))
+        first = await store.derive(lambda tx: tx.models.adopt(name="a", dimension=2, spec=""))
+        coming = await store.derive(lambda tx: tx.models.adopt(name="b", dimension=2, spec=""))
+        await store.derive(lambda tx: tx.models.adopt(name="a", dimension=2, spec=""))
+        assert await store.derive(lambda tx: tx.models.drop_retired())
+        other = await store.derive(lambda tx: tx.models.adopt(name="c", dimension=3, spec=""))
         return first.key, coming.key, other.key
 
     assert opened(tmp_path / "m.db", work) == (1, 2, 3)

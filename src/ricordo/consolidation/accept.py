@@ -17,7 +17,6 @@ from ricordo.consolidation.judge import Accepted, Judged
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import proposals, runs
 from ricordo.text import name_key
 
 Offer = tuple[RunItem, Accepted | None]
@@ -57,7 +56,7 @@ def keep(
         "entities": [asdict(each) for draft in drafts for each in draft.judged.entities],
         "relations": [asdict(each) for draft in drafts for each in draft.judged.relations],
     }
-    proposals.put(snapshot, run.id, space=space, at=now, body=json.dumps(body, ensure_ascii=False))
+    snapshot.proposals.put(run.id, space=space, at=now, body=json.dumps(body, ensure_ascii=False))
 
 
 def _item(item: RunItem, fact: Accepted | None) -> dict[str, Any]:
@@ -75,7 +74,7 @@ def _digest(node: Node) -> str:
 def _unchanged(snapshot: Snapshot, scope: Scope, run: Run, shown: Mapping[str, str]) -> dict[str, Node]:
     """The messages that still say what a model was shown."""
     place = run.owner, run.chat
-    there = [node for each in run.sessions for node in runs.session_episodes(snapshot, scope, place, each)]
+    there = [node for each in run.sessions for node in snapshot.runs.session_episodes(scope, place, each)]
     return {node.id: node for node in there if shown.get(node.id) == _digest(node)}
 
 
@@ -96,7 +95,7 @@ def accept(
     """
     found = _proposed(snapshot, scope, run_id)
     chosen = _chosen(found.items, numbers)
-    base = runs.run(snapshot, scope, found.base)
+    base = snapshot.runs.get(scope, found.base)
     if base is None:
         raise ConflictError(f"the run that {run_id} replays was undone", hint="consolidate anew")
     there = _unchanged(snapshot, scope, found.run, found.shown)
@@ -104,7 +103,7 @@ def accept(
         raise ConflictError(
             "a message that was read has changed or gone since", hint="replay the run once more and accept that"
         )
-    before = runs.run(snapshot, scope, found.run.id)
+    before = snapshot.runs.get(scope, found.run.id)
     run = replace(found.run, items=() if before is None else before.items)
     draft = _draft(found, chosen, there, is_whole=numbers is None)
     change, done = learn_again(snapshot, draft, terms, run=run, now=now)
@@ -121,7 +120,7 @@ def whole_id(snapshot: Snapshot, scope: Scope, run_id: str) -> str:
 
 
 def _proposed(snapshot: Snapshot, scope: Scope, run_id: str) -> _Proposed:
-    body = proposals.body(snapshot, scope, run_id)
+    body = snapshot.proposals.body(scope, run_id)
     if body is None:
         raise NotFoundError(f"there is no replay {run_id} to accept", hint="replay a run; the replay's id accepts it")
     given = json.loads(body)
@@ -194,7 +193,7 @@ def _closings(
     closings, told = list[Closing](), list[RunItem]()
     known = {(item.what, item.id) for item in done.items}
     for item in chosen:
-        node = snapshot.node(scope, item["id"]) if item["what"] == "missing" else None
+        node = snapshot.nodes.get(scope, item["id"]) if item["what"] == "missing" else None
         if node is None or not node.is_live:
             continue
         if _is_as_made(snapshot, node, base):
@@ -209,7 +208,7 @@ def _is_as_made(snapshot: Snapshot, node: Node, base: Run) -> bool:
     """Whether a memory is the run's own and as the run left it: not confirmed, corrected, reinforced, demoted, updated,
     nor said again. What was done and undone does not count.
     """
-    versions = snapshot.versions(node)
+    versions = snapshot.history.versions(node)
     first = versions[0][1]
     mine = [was for was, commit in versions if commit is not None and commit.run_id == base.id]
     return first is not None and first.run_id == base.id and mine[-1] == node

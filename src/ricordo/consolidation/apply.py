@@ -33,7 +33,6 @@ from ricordo.model import (
     Trust,
 )
 from ricordo.storage import Snapshot
-from ricordo.storage.database import runs
 from ricordo.text import statement_line
 from ricordo.text.slots import compare
 from ricordo.trust import capped, least_of, trust_of
@@ -122,7 +121,7 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
         run: as it is so far; the items of this conversation come to it.
         now: Unix milliseconds, UTC.
     """
-    waiting = runs.waiting_episodes(snapshot, draft.scope, draft.place, draft.session)
+    waiting = snapshot.runs.waiting_episodes(draft.scope, draft.place, draft.session)
     unchanged = {node.id: node for node in waiting}
     shown = {node.id: node for node in draft.episodes}
     sound = [node_id for node_id, node in shown.items() if _is_same(node, unchanged.get(node_id))]
@@ -160,7 +159,7 @@ def _is_same(shown: Node, now: Node | None) -> bool:
 def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
     """The session, consolidated; with messages that came meanwhile it waits on."""
     draft = learning.draft
-    known = None if draft.session is None else learning.snapshot.session(draft.scope, draft.session)
+    known = None if draft.session is None else learning.snapshot.sessions.get(draft.scope, draft.session)
     if known is None:
         return ()
     summary = draft.judged.summary
@@ -349,7 +348,7 @@ def _present(learning: _Learning, shown: Node) -> Node | None:
     if shown.id in learning.put:
         present: Node | None = learning.put[shown.id]
     else:
-        present = learning.snapshot.node(learning.draft.scope, shown.id)
+        present = learning.snapshot.nodes.get(learning.draft.scope, shown.id)
     return present if present is not None and present.is_live and present.content == shown.content else None
 
 

@@ -106,7 +106,7 @@ def _next(snapshot: Snapshot, house: House, after: int) -> _Look | None:
     if through is None:
         return None
     keys = snapshot.rows("pairs_to_look_at", values)
-    nodes = snapshot.nodes(house.scope, {key for pair in keys for key in pair})
+    nodes = snapshot.nodes.by_key(house.scope, {key for pair in keys for key in pair})
     shown = {node.key: node for node in as_shown(snapshot, list(nodes.values())) if is_vouched_for(node)}
     pairs = (_Pair(first=shown[one], then=shown[two]) for one, two in keys if one in shown and two in shown)
     return _Look(pairs=tuple(each for each in pairs if _is_worth_asking(snapshot, each)), through=through)
@@ -154,7 +154,7 @@ def _change(
         for source, target in ((cause.id, effect.id), *_learnt_from(snapshot, house, cause, effect)):
             links.setdefault((source, target), edge_between(source, target, evidence=(cause.id, effect.id)))
         items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
-    last = snapshot.nodes(house.scope, [look.through]).get(look.through)
+    last = snapshot.nodes.by_key(house.scope, [look.through]).get(look.through)
     last_id = look.pairs[-1].then.id if last is None else last.id
     done = with_items(house, run, [*items, RunItem(what="looked", id=last_id, reason=f"{len(look.pairs)} pairs")])
     return Change(link=tuple(links.values()), runs=(done,)), done
@@ -168,7 +168,7 @@ def _learnt_from(snapshot: Snapshot, house: House, cause: Node, effect: Node) ->
 
 def _first_resting(snapshot: Snapshot, house: House, node: Node) -> str | None:
     keys = snapshot.rows("resting_on", {"evidence": json.dumps([node.id]), "most": 5})
-    nodes = snapshot.nodes(house.scope, [key for (key,) in keys])
+    nodes = snapshot.nodes.by_key(house.scope, [key for (key,) in keys])
     kept = (each for each in nodes.values() if each.category not in ("reflection", "summary"))
     return next((each.id for each in kept), None)
 

@@ -115,7 +115,7 @@ def is_vouched_for(node: Node) -> bool:
 def as_they_were(snapshot: Snapshot, house: House, shown: Iterable[Node]) -> dict[str, Node]:
     """Those of some memories that still live, and that a model would be shown in the same words, by their ids."""
     before = {node.id: node for node in shown}
-    found = (snapshot.node(house.scope, each) for each in before)
+    found = (snapshot.nodes.get(house.scope, each) for each in before)
     present = [node for node in found if node is not None and node.is_live]
     return {node.id: node for node in as_shown(snapshot, present) if node.content == before[node.id].content}
 

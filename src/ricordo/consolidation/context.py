@@ -19,7 +19,6 @@ from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
 from ricordo.models.language import AnswerError, ask
 from ricordo.ports import LanguageModel, TokenCounter, Turn
 from ricordo.storage import Store
-from ricordo.storage.database import runs
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -190,7 +189,7 @@ async def check_budget(house: House) -> None:
     """
     if not house.limits.daily_tokens:
         return
-    used = await house.store.read(lambda tx: runs.tokens_used(tx, day=house.day()))
+    used = await house.store.read(lambda tx: tx.runs.tokens_used(day=house.day()))
     if used >= house.limits.daily_tokens:
         raise BudgetError(f"today's {house.limits.daily_tokens:,} tokens are spent")
 
@@ -200,8 +199,7 @@ async def note_use(house: House, spent: Spent) -> None:
     model = house.model
     if model is not None and spent.calls:
         await house.store.derive(
-            lambda tx: runs.note_use(
-                tx,
+            lambda tx: tx.runs.note_use(
                 day=house.day(),
                 model=model.name,
                 calls=spent.calls,

@@ -18,7 +18,6 @@ from ricordo.model import Node, Scope
 from ricordo.models.language import AnswerError
 from ricordo.ports import LanguageModel
 from ricordo.storage import Snapshot
-from ricordo.storage.database import runs
 
 _PAIRS = 20
 _PAIR_CHARS = 400
@@ -44,7 +43,7 @@ class Talk:
 
 def waiting_talk(snapshot: Snapshot, scope: Scope, place: tuple[str, str], session: str | None) -> Talk:
     """The messages of a conversation that have not become knowledge."""
-    found = runs.waiting_episodes(snapshot, scope, place, session)
+    found = snapshot.runs.waiting_episodes(scope, place, session)
     return talk(snapshot, place, session, found)
 
 
@@ -131,5 +130,5 @@ def _resting(snapshot: Snapshot, scope: Scope, fact: Accepted) -> list[Node]:
     """What was learnt earlier of the very messages a fact rests on: it may say the same in other words."""
     values = {"evidence": json.dumps([node.id for node in fact.evidence]), "most": _RESTING}
     keys = [key for (key,) in snapshot.rows("resting_on", values)]
-    found = snapshot.nodes(scope, keys).values()
+    found = snapshot.nodes.by_key(scope, keys).values()
     return [node for node in found if node.type == fact.type and node.content != fact.content]

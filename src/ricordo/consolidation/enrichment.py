@@ -33,7 +33,6 @@ from ricordo.consolidation.suppression import as_shown
 from ricordo.ids import new_id
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities
 
 LEAST_MENTIONS = 3
 """Who is named in fewer memories needs no summary."""
@@ -99,7 +98,7 @@ def _to_enrich(snapshot: Snapshot, house: House) -> list[Known]:
     space = snapshot.space(*house.place)
     rows = snapshot.rows("entities_to_enrich", {"space": space, "least": LEAST_MENTIONS, "most": _CANDIDATES})
     keys = [key for (key,) in rows]
-    found = {entity.key: entity for entity in entities.entities(snapshot, house.scope, keys)}
+    found = {entity.key: entity for entity in snapshot.entities.by_key(house.scope, keys)}
     seen = _seen(snapshot, house)
     known: list[Known] = []
     for entity in (found[key] for key in keys if key in found):
@@ -117,10 +116,10 @@ def _seen(snapshot: Snapshot, house: House) -> set[int]:
 def memories_of(snapshot: Snapshot, house: House, entity: Entity) -> tuple[Node, ...]:
     """The best of what is known of somebody, what merely names them after it, in the order of time."""
     now = house.now()
-    about = entities.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS)
-    named = entities.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS)
+    about = snapshot.entities.latest(entity.key, "subjects_latest", now=now, most=_FACTS)
+    named = snapshot.entities.latest(entity.key, "mentions_latest", now=now, most=_MENTIONS)
     best = sorted(about, key=lambda each: each.confidence * exp(0.2 * each.score), reverse=True)
-    nodes = snapshot.nodes(house.scope, [each.key for each in (*best, *named)])
+    nodes = snapshot.nodes.by_key(house.scope, [each.key for each in (*best, *named)])
     chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and may_rest_on(nodes[each.key])]
     shown = as_shown(snapshot, chosen)[:_LINES]
     return tuple(sorted(shown, key=lambda node: (node.event_time, node.key)))
@@ -210,7 +209,7 @@ def _change(
         items.append(RunItem(what="added", id=part.add[0].id, text=each.text, evidence=evidence))
     summed = {each.entity.id for each in found}
     left = [node.key for each in known if each.entity.id not in summed for node in each.memories]
-    seen = snapshot.nodes(house.scope, sorted({*left, *_seen(snapshot, house)}))
+    seen = snapshot.nodes.by_key(house.scope, sorted({*left, *_seen(snapshot, house)}))
     ids = tuple(node.id for node in seen.values() if node.is_live)
     done = with_items(house, run, [*items, RunItem(what="looked", reason=f"{len(known)} names", evidence=ids)])
     return replace(change, runs=(done,)), done
@@ -218,7 +217,7 @@ def _change(
 
 def summary_change(snapshot: Snapshot, house: House, summed: Summed) -> Change | None:
     """What gives somebody a summary; None where they have one by now, or what it rests on has changed."""
-    entity = entities.by_id(snapshot, house.scope, summed.entity.id)
+    entity = snapshot.entities.by_id(house.scope, summed.entity.id)
     there = as_they_were(snapshot, house, summed.evidence)
     if entity is None or entity.id != summed.entity.id or entity.summary != summed.entity.summary:
         return None
@@ -236,7 +235,7 @@ def summary_change(snapshot: Snapshot, house: House, summed: Summed) -> Change |
     )
     if house.terms.is_withheld(snapshot, node, summed.evidence):
         return None
-    before = snapshot.node(house.scope, entity.attributes.get(SUMMARY_MEMORY, ""))
+    before = snapshot.nodes.get(house.scope, entity.attributes.get(SUMMARY_MEMORY, ""))
     is_renewed = before is not None and before.is_live
     at = from_ms(house.now())
     return Change(

@@ -26,8 +26,8 @@ def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
     if node.closed_reason == "quarantined":
         hint = "`review` lists it, `resolve` approves it"
     if node.closed_reason in ("superseded", "merged"):
-        key = snapshot.successor(node.key)
-        successor = None if key is None else snapshot.nodes(scope, [key]).get(key)
+        key = snapshot.nodes.successor(node.key)
+        successor = None if key is None else snapshot.nodes.by_key(scope, [key]).get(key)
         hint = f"its present version is {successor.id}" if successor else "`history` shows what became of it"
     raise ConflictError(f"{node.id} was {node.closed_reason}", hint=hint)
 

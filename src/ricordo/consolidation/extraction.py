@@ -24,7 +24,6 @@ from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage import values as values_
-from ricordo.storage.database import runs
 
 MOMENTARY = frozenset(("context", "observation"))
 """Categories of what holds for the moment only: nothing to be kept while the moment lasts."""
@@ -58,9 +57,9 @@ async def extract(house: House, session: str | None, *, dry_run: bool = False) -
 
 
 def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[values_.Waiting]:
-    if session is not None and snapshot.session(scope, session) is None:
+    if session is not None and snapshot.sessions.get(scope, session) is None:
         raise NotFoundError(f"session: nothing was said in {session!r}")
-    return [each for each in runs.waiting(snapshot, scope) if session in (None, each.session)]
+    return [each for each in snapshot.runs.waiting(scope) if session in (None, each.session)]
 
 
 def _together(run: Run, part: Run) -> Run:
@@ -86,7 +85,7 @@ async def extract_one(house: House, place: tuple[str, str], session: str | None,
     try:
         if dry_run or house.model is None:
             return await _read(house, place, session, run, spent, dry_run=dry_run)
-        name = await house.store.read(lambda tx: runs.lease_of(tx, place, session))
+        name = await house.store.read(lambda tx: tx.runs.lease_of(place, session))
         async with leased(house.store, name) as is_ours:
             if is_ours:
                 return await _read(house, place, session, run, spent, dry_run=False)
@@ -124,7 +123,7 @@ async def _read(
 
 def _fresh(snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None) -> _Fresh | None:
     """What was said since the last reading; None where no person said anything."""
-    waiting = runs.waiting_episodes(snapshot, house.scope, place, session)
+    waiting = snapshot.runs.waiting_episodes(house.scope, place, session)
     read = _already_read(snapshot, house, place, session, waiting)
     fresh = [node for node in waiting if node.key not in read]
     if not any(node.role == "user" for node in fresh):
@@ -170,12 +169,12 @@ def _lasting(judged: Judged, *, tells: bool) -> Judged:
 
 def _learnt(snapshot: Snapshot, house: House, draft: Draft, run: Run, spent: Spent) -> tuple[Change, Run]:
     """What the new messages told, under the run that grows; told is only what is new."""
-    before = runs.run(snapshot, draft.scope, run.id)
+    before = snapshot.runs.get(draft.scope, run.id)
     base = run if before is None else replace(before, state=run.state)
     change, done = learn(snapshot, draft, house.terms, run=paid(base, spent, house.limits), now=house.now())
     if house.model is None:
         return change, replace(done, items=done.items[len(base.items) :])
-    there = [node.id for node in draft.episodes if (now := snapshot.node(draft.scope, node.id)) and now.is_live]
+    there = [node.id for node in draft.episodes if (now := snapshot.nodes.get(draft.scope, node.id)) and now.is_live]
     seen = RunItem(what="looked", reason=f"{len(there)} messages", evidence=tuple(there))
     known = (draft.session,) if draft.session and draft.session not in done.sessions else ()
     whole = replace(done, sessions=(*done.sessions, *known), items=(*done.items, seen), ended_at=from_ms(house.now()))

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator
 from ricordo.errors import RicordoError
 from ricordo.holders import is_gone, new_holder
 from ricordo.storage import Store
-from ricordo.storage.database import leases
 
 LEASE_MS = 30_000
 """For how long a lease is taken, and how long it stands where nobody can tell that its holder has died."""
@@ -34,7 +33,7 @@ async def leased(store: Store, name: str) -> AsyncIterator[bool]:
         with contextlib.suppress(asyncio.CancelledError):
             await keeping
         with contextlib.suppress(RicordoError):  # where that cannot be written, it runs out
-            await store.derive(lambda tx: leases.drop(tx, name, holder))
+            await store.derive(lambda tx: tx.leases.drop(name, holder))
 
 
 async def _keep(store: Store, name: str, holder: str) -> None:
@@ -46,7 +45,7 @@ async def _keep(store: Store, name: str, holder: str) -> None:
 
 async def _take(store: Store, name: str, holder: str) -> bool:
     now = _now()
-    return await store.derive(lambda tx: leases.take(tx, name, holder, now=now, until=now + LEASE_MS, is_gone=is_gone))
+    return await store.derive(lambda tx: tx.leases.take(name, holder, now=now, until=now + LEASE_MS, is_gone=is_gone))
 
 
 def _now() -> int:

@@ -27,8 +27,6 @@ from ricordo.consolidation.suppression import as_shown
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Edge, Node, Run, RunItem
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities as people
-from ricordo.storage.database import runs
 
 Json = dict[str, Any]
 
@@ -46,10 +44,10 @@ class Operations:
         """Whether a conversation has become knowledge, all of it."""
 
         def read(tx: Snapshot) -> Json:
-            known = tx.session(self.house.scope, session)
+            known = tx.sessions.get(self.house.scope, session)
             if known is None:
                 raise NotFoundError(f"session: nothing was said in {session!r}")
-            waits = runs.waiting_episodes(tx, self.house.scope, self.house.place, session)
+            waits = tx.runs.waiting_episodes(self.house.scope, self.house.place, session)
             return {"consolidated": known.consolidated_at is not None and not waits, "waiting": len(waits)}
 
         return await self.house.store.read(read)
@@ -80,7 +78,7 @@ class Operations:
 
     async def detect_conflicts(self, ids: Sequence[str]) -> Json:
         """Older memories that say something like new ones, or are about the same: they may repeat or contradict."""
-        nodes = await self.house.store.read(lambda tx: [tx.known_node(self.house.scope, each) for each in ids])
+        nodes = await self.house.store.read(lambda tx: [tx.nodes.known(self.house.scope, each) for each in ids])
         pairs = []
         for node in nodes:
             found = await self.house.similar(self.house.scope, node.content, node.type, node.about)
@@ -96,13 +94,13 @@ class Operations:
         """
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:
-            pair = tx.known_node(self.house.scope, new), tx.known_node(self.house.scope, old)
+            pair = tx.nodes.known(self.house.scope, new), tx.nodes.known(self.house.scope, old)
             change, item = replacing(
                 *pair,
                 sure=confidence,
                 least=self.house.terms.min_conflict,
                 now=self.house.now(),
-                evidence=runs.evidence(tx, self.house.scope, [pair[0].key]).get(pair[0].key, ()),
+                evidence=tx.runs.evidence(self.house.scope, [pair[0].key]).get(pair[0].key, ()),
             )
             if item is None:
                 return Change(), {"resolved": "not possible: one has ended, or they are about others"}
@@ -115,8 +113,8 @@ class Operations:
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             found = self._talk(tx, session)
-            known = tx.session(self.house.scope, session)
-            waits = runs.waiting_episodes(tx, self.house.scope, self.house.place, session)
+            known = tx.sessions.get(self.house.scope, session)
+            waits = tx.runs.waiting_episodes(self.house.scope, self.house.place, session)
             if known is None or not waits:
                 return Change(), {"consolidated": True, "messages": 0}
             text = judge(Proposal(facts=[], summary=summary), _page(found), self.house.rules).summary
@@ -134,7 +132,7 @@ class Operations:
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             links, items = list[Edge](), list[RunItem]()
             for each in pairs[:_MOST_PAIRS]:
-                cause, effect = (tx.known_node(self.house.scope, each[name]) for name in ("cause", "effect"))
+                cause, effect = (tx.nodes.known(self.house.scope, each[name]) for name in ("cause", "effect"))
                 if self._may_link(tx, cause, effect):
                     links.append(edge_between(cause.id, effect.id, evidence=(cause.id, effect.id)))
                     items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
@@ -147,10 +145,10 @@ class Operations:
         """Say in a sentence or two who or what somebody is, with the ids of the memories that show it."""
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:
-            found = people.named(tx, self.house.scope, entity).entities
+            found = tx.entities.named(self.house.scope, entity).entities
             if len(found) != 1:
                 raise NotFoundError(f"nobody, or more than one, is known as {entity!r}")
-            known = (tx.node(self.house.scope, each) for each in evidence)
+            known = (tx.nodes.get(self.house.scope, each) for each in evidence)
             lines = {node.id.lower(): node for node in as_shown(tx, [node for node in known if node is not None])}
             usable = {each: node for each, node in lines.items() if node.is_live and may_rest_on(node)}
             given = ProposedSummary(entity=entity, text=summary, evidence=list(evidence))
@@ -166,7 +164,7 @@ class Operations:
     # inside
 
     def _talk(self, snapshot: Snapshot, session: str) -> Talk:
-        found = runs.session_episodes(snapshot, self.house.scope, self.house.place, session)
+        found = snapshot.runs.session_episodes(self.house.scope, self.house.place, session)
         if not found:
             raise NotFoundError(f"session: nothing was said in {session!r}")
         return talk(snapshot, self.house.place, session, found)
@@ -199,7 +197,7 @@ class Operations:
 
     def _begun(self, snapshot: Snapshot) -> Run:
         """The run as it is by now."""
-        return runs.run(snapshot, self.house.scope, self.run.id) or self.run
+        return snapshot.runs.get(self.house.scope, self.run.id) or self.run
 
     def _noted(self, snapshot: Snapshot, change: Change, items: Sequence[RunItem], session: str = "") -> Change:
         begun = self._begun(snapshot)

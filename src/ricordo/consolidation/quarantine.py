@@ -112,7 +112,7 @@ def _held_before(snapshot: Snapshot, node: Node) -> Node | None:
     if space is None:
         return None
     rows = snapshot.rows("review_of_held", {"space": space, "content": node.content, "type": node.type})
-    return snapshot.node(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
+    return snapshot.nodes.get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
 
 
 def decide(

@@ -92,7 +92,7 @@ def _learnt(snapshot: Snapshot, house: House, *, after: int, before: int) -> tup
     }
     keys = [key for (key,) in snapshot.rows("learnt_between", values)]
     seen = {key for _, shown in looked_at(snapshot, house, "reflection") for key in shown}
-    found = snapshot.nodes(house.scope, keys)
+    found = snapshot.nodes.by_key(house.scope, keys)
     kept = [found[key] for key in keys if key in found and is_vouched_for(found[key])]
     return list(as_shown(snapshot, kept)), seen
 
@@ -172,5 +172,5 @@ def _change(
 def _said_before(snapshot: Snapshot, house: House, seen: _Seen) -> Node | None:
     """A reflection that rests on some of the same memories and says much the same."""
     values = {"nodes": json.dumps([node.key for node in seen.evidence])}
-    found = snapshot.nodes(house.scope, [key for (key,) in snapshot.rows("reflections_on", values)])
+    found = snapshot.nodes.by_key(house.scope, [key for (key,) in snapshot.rows("reflections_on", values)])
     return next((node for node in found.values() if is_much_the_same(node.content, seen.text)), None)

@@ -109,11 +109,11 @@ class _Arriving:
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """The live facts a new one has to do with, the latest first."""
-        near = self._snapshot.statements_near(node.owner, node.chat, about, line)
+        near = self._snapshot.nodes.near_statements(node.owner, node.chat, about, line)
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MOST_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             return []  # as is usual for such a slot: they need not even be read
-        stored = self._snapshot.nodes(self._scope, verdicts) if verdicts else {}
+        stored = self._snapshot.nodes.by_key(self._scope, verdicts) if verdicts else {}
         found = [(verdicts[key], self.put.get(old.id, old)) for key, old in stored.items()]
         beside = ((compare(each.content, node.content), each) for each in self._beside(about, line))
         found.extend((verdict, each) for verdict, each in beside if verdict)

@@ -40,7 +40,7 @@ def found(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
     """Raises:
     NotFoundError: there is none of that id this caller may see.
     """
-    review = snapshot.review(scope, review_id)
+    review = snapshot.reviews.get(scope, review_id)
     if review is None:
         raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
     return review

@@ -38,7 +38,6 @@ from ricordo.ids import new_id
 from ricordo.model import Change, Reason, Run, RunItem, RunItemKind, Scope
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot, values
-from ricordo.storage.database import runs
 
 _MOST_SUMMARY_CHARS = 2_000
 
@@ -77,14 +76,14 @@ async def consolidate(house: House, session: str | None, *, dry_run: bool, finis
 
 async def _waiting(house: House, session: str | None, *, finished_before: int | None) -> list[values.Waiting]:
     def ask_store(snapshot: Snapshot) -> list[values.Waiting]:
-        waiting = runs.waiting(snapshot, house.scope)
+        waiting = snapshot.runs.waiting(house.scope)
         if session is not None:
-            if snapshot.session(house.scope, session) is None:
+            if snapshot.sessions.get(house.scope, session) is None:
                 raise NotFoundError(f"session: nothing was said in {session!r}")
             return [each for each in waiting if each.session == session]
         tired = {
             (each.owner, each.chat, each.session)
-            for each in runs.failures(snapshot, house.scope)
+            for each in snapshot.runs.failures(house.scope)
             if each.tries >= MOST_TRIES
         }
         return [
@@ -110,7 +109,7 @@ async def _take_in_alone(house: House, waiting: values.Waiting, run: Run, spent:
     if dry_run or house.model is None:
         return await _take_in(house, waiting, run, spent, dry_run=dry_run)
     place = waiting.owner, waiting.chat
-    name = await house.store.read(lambda tx: runs.lease_of(tx, place, waiting.session))
+    name = await house.store.read(lambda tx: tx.runs.lease_of(place, waiting.session))
     async with leased(house.store, name) as is_ours:
         if is_ours:
             return await _take_in(house, waiting, run, spent, dry_run=dry_run)
@@ -131,7 +130,7 @@ async def _take_in(house: House, waiting: values.Waiting, run: Run, spent: Spent
         return await house.store.read(lambda tx: decide(tx)[1])
     reason = house.reason("consolidate", run.id)
     done = await house.store.write(decide, scope=draft.scope, reason=reason, at=from_ms(house.now()))
-    await house.store.derive(lambda tx: runs.forget_failures(tx, place, waiting.session))
+    await house.store.derive(lambda tx: tx.runs.forget_failures(place, waiting.session))
     return done
 
 
@@ -141,7 +140,7 @@ async def _failure(house: House, waiting: values.Waiting, error: RicordoError, r
     reason = why_failed(error)
     if counts and not isinstance(error, BudgetError | DeniedError):
         at = house.now()
-        await house.store.derive(lambda tx: runs.note_failure(tx, place, waiting.session, at=at, reason=reason))
+        await house.store.derive(lambda tx: tx.runs.note_failure(place, waiting.session, at=at, reason=reason))
     return RunItem(what="failed", text=waiting.session or "", reason=reason)
 
 
@@ -166,7 +165,7 @@ async def summarise(house: House, session: str) -> str:
         raise UnavailableError("the model gave no summary that may be kept")
 
     def decide(tx: Snapshot) -> tuple[Change, str]:
-        known = tx.session(house.scope, session)
+        known = tx.sessions.get(house.scope, session)
         return (Change() if known is None else Change(sessions=(replace(known, summary=text),))), text
 
     reason = Reason(actor=house.scope.owner or house.scope.chat or "", origin="summarise", reason="summarise")
@@ -228,7 +227,7 @@ async def replay(house: House, run: Run) -> Run:
 
 
 def _whole(snapshot: Snapshot, scope: Scope, place: tuple[str, str], session: str) -> Talk:
-    return talk(snapshot, place, session, runs.session_episodes(snapshot, scope, place, session))
+    return talk(snapshot, place, session, snapshot.runs.session_episodes(scope, place, session))
 
 
 async def accept(house: House, run_id: str, numbers: Sequence[int] | None) -> Run:

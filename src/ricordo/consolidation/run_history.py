@@ -5,7 +5,6 @@ from __future__ import annotations
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Review, Run, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import runs
 
 
 def found(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
@@ -14,7 +13,7 @@ def found(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
     Raises:
         NotFoundError: there is none this caller may see.
     """
-    run = runs.run(snapshot, scope, run_id)
+    run = snapshot.runs.get(scope, run_id)
     if run is None:
         raise NotFoundError(f"there is no run {run_id}", hint="`runs` lists them; what was undone is not kept")
     return run
@@ -30,8 +29,8 @@ MOST_TRIES = 3
 def stuck(snapshot: Snapshot, scope: Scope) -> list[Review]:
     """Conversations that could not be consolidated, each with its first message that waits, and why."""
     found = []
-    for each in runs.failures(snapshot, scope):
-        waiting = runs.waiting_episodes(snapshot, scope, (each.owner, each.chat), each.session)
+    for each in snapshot.runs.failures(scope):
+        waiting = snapshot.runs.waiting_episodes(scope, (each.owner, each.chat), each.session)
         if each.tries >= MOST_TRIES and waiting:
             found.append(
                 Review(
@@ -61,5 +60,5 @@ def try_again(snapshot: Snapshot, scope: Scope, review_id: str, decision: Decisi
     if review is None:
         raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
     if decision == "approve":
-        runs.forget_failures(snapshot, (review.owner, review.chat), review_id.removeprefix(SESSION) or None)
+        snapshot.runs.forget_failures((review.owner, review.chat), review_id.removeprefix(SESSION) or None)
     return Change(), review

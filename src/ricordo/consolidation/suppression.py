@@ -9,7 +9,6 @@ from dataclasses import replace
 from ricordo.clock import to_ms
 from ricordo.model import Node
 from ricordo.storage import Snapshot
-from ricordo.storage.database import suppression
 from ricordo.text import question_terms, statement_line
 
 _MUCH = 0.5
@@ -33,7 +32,7 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
     }
     said = [to_ms(node.event_time) for node in evidence if node.role == "user" and node.origin == "conversation"]
     session = evidence[0].session
-    if suppression.matches(snapshot, space, fact.content, session=session, said_at=max(said, default=None)):
+    if snapshot.suppression.matches(space, fact.content, session=session, said_at=max(said, default=None)):
         return True
     told_at = max(to_ms(node.created_at) for node in evidence)
     return any(
@@ -46,7 +45,7 @@ def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Messages and memories as a model is shown them: without the sentences that were forgotten, and those that say
     nothing else not at all.
     """
-    cut = suppression.shown(snapshot, {node.key: node for node in nodes})
+    cut = snapshot.suppression.shown({node.key: node for node in nodes})
     kept = (replace(node, content=cut[node.key]) if node.key in cut else node for node in nodes)
     return tuple(node for node in kept if node.content)
 

@@ -15,7 +15,6 @@ from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.ids import new_id
 from ricordo.model import Change, Entity, EntityType, Node, Relation, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities as known
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, may_name_relation, predicate_of, relation_named
 from ricordo.text.names import likeness, looks_nominative, name_words
@@ -111,14 +110,14 @@ class People:
 
     def known(self, name: str) -> Entity | None:
         """Who goes by exactly this name; nobody where several do."""
-        found = known.named(self._snapshot, self._scope, name)
+        found = self._snapshot.entities.named(self._scope, name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
 
     def _known(self, name: str) -> Entity | None:
         for entity in self._new.values():
             if any(likeness(name, each) == "same" for each in (entity.name, *entity.aliases)):
                 return entity
-        found = known.named(self._snapshot, self._scope, name)
+        found = self._snapshot.entities.named(self._scope, name)
         if found.by == "same":
             return found.entities[0]
         if found.by == "relation" and not found.is_clear:
@@ -164,7 +163,7 @@ class People:
         if any(each.target == target.id for each in present):
             return
         for each in present:
-            nameless = known.by_id(self._snapshot, self._scope, each.target)
+            nameless = self._snapshot.entities.by_id(self._scope, each.target)
             if nameless is not None and relation_named(nameless.name) == predicate:
                 self._name(nameless, target, each, evidence=evidence)
                 return
@@ -176,8 +175,8 @@ class People:
 
     def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
         if source is None:
-            return known.open_relations(self._snapshot, self._scope, predicate)
-        return known.relations(self._snapshot, source.key) if source.key else ()
+            return self._snapshot.entities.open_relations(self._scope, predicate)
+        return self._snapshot.entities.relations(source.key) if source.key else ()
 
     def _relation(
         self,
@@ -205,7 +204,7 @@ class People:
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
         """The one called "my wife" is Sarah: she becomes one with her, and the relation is to her by name."""
         at = from_ms(self._now)
-        for each in known.members(self._snapshot, self._scope, nameless.key):
+        for each in self._snapshot.entities.members(self._scope, nameless.key):
             self._put[each.id] = replace(
                 each, aliases=(), closed_at=each.closed_at or at, merged_into=target.id, last_updated=at
             )
@@ -288,7 +287,7 @@ def introduce(
         ConflictError: one of that name is known already.
         InvalidError: the relation is no short text.
     """
-    found = known.named(snapshot, scope, entity.name)
+    found = snapshot.entities.named(scope, entity.name)
     same = [each for each in found.entities if found.by == "same" and each.type == entity.type]
     if same:
         raise ConflictError(f"{entity.name} is known already", hint=f"its id is {same[0].id}")
@@ -335,10 +334,10 @@ def sought(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
         NotFoundError: nobody and nothing goes by it.
         InvalidError: it may be one of several.
     """
-    found = known.by_id(snapshot, scope, name) if isinstance(name, str) else None
+    found = snapshot.entities.by_id(scope, name) if isinstance(name, str) else None
     if found is not None:
         return found
-    named = known.named(snapshot, scope, short_name(name, name="name") or "")
+    named = snapshot.entities.named(scope, short_name(name, name="name") or "")
     if not named.entities:
         raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
     if named.by != "same" and not named.is_clear:

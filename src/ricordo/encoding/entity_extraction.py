@@ -67,7 +67,7 @@ def _introduce(people: People, given: Introduction, *, snapshot: Snapshot, scope
 
 def _speaker(people: People, snapshot: Snapshot, scope: Scope, evidence: Sequence[str]) -> Entity | None:
     """The one person with a name who said all of this, not the owner: "my boss" is theirs."""
-    nodes = [snapshot.node(scope, each) for each in evidence]
+    nodes = [snapshot.nodes.get(scope, each) for each in evidence]
     names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
     name = names.pop() if len(names) == 1 else None
     return None if name is None else _named(people, name)
@@ -93,7 +93,7 @@ def _named(people: People, name: str) -> Entity | None:
 
 def _are_said(snapshot: Snapshot, scope: Scope, evidence: Sequence[str], *, by_owner: bool) -> bool:
     """Whether all messages are the owner's own words, or some person's."""
-    nodes = [snapshot.node(scope, each) for each in evidence]
+    nodes = [snapshot.nodes.get(scope, each) for each in evidence]
     return bool(nodes) and all(
         node is not None
         and is_persons_word(node.role, node.origin)

@@ -73,8 +73,8 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
         ConflictError: an id is taken by another text.
     """
     ids = [node.id for node in episodes if node.id in claimed] if claimed else []
-    known = snapshot.known_ids(ids) if ids else {}
-    silent = snapshot.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
+    known = snapshot.nodes.known_ids(ids) if ids else {}
+    silent = snapshot.sessions.off_record(episodes[0].owner, episodes[0].chat) if episodes else set()
     fresh: dict[str, Node] = {}
     seen: list[Screened] = []
     for given, passed in zip(episodes, all_screened(snapshot, episodes), strict=True):

@@ -105,8 +105,8 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     """
     if len({node.id for node in facts}) < len(facts):
         raise ConflictError("an id is given to two facts", hint="leave ids out to get fresh ones")
-    known = snapshot.known_ids([node.id for node in facts]) if claimed else {}
-    silent = {space: snapshot.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
+    known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}
+    silent = {space: snapshot.sessions.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
     people = {space: People(snapshot, scope=scope_of(*space), now=now) for space in silent}
     added: list[Node] = []
     subjects: list[tuple[str, str, str]] = []
@@ -119,7 +119,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
-    nodes = tuple(stored.get(node.id) or snapshot.node(scope, node.id) or node for node in facts)
+    nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or node for node in facts)
     pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
     anew = said_again(snapshot, added)
     change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=anew)

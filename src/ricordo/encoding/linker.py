@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from ricordo.encoding.mentions import mentions
 from ricordo.storage import Snapshot
-from ricordo.storage.database import mentions as linking
 from ricordo.text.name_matching import candidates
 
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:
     """(node key, entity key) of who is named where, by the names and relations this snapshot knows."""
-    texts = linking.texts(snapshot, keys)
+    texts = snapshot.mentions.texts(keys)
     names, sounds = candidates(text.text for text in texts)
-    known = linking.known_names(snapshot, space, names, sounds)
-    holders, owner = linking.holders_of(snapshot, space), linking.owner_of(snapshot, space)
+    known = snapshot.mentions.known_names(space, names, sounds)
+    holders, owner = snapshot.mentions.holders_of(space), snapshot.mentions.owner_of(space)
     return mentions(texts, known, holders=holders, owner=owner)

@@ -10,8 +10,6 @@ from ricordo.encoding.entities import names_of, new_entity, sought
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Entity, NameMove, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities
-from ricordo.storage.database import mentions as linking
 from ricordo.text.name_matching import runs_in
 from ricordo.text.names import folded_name
 
@@ -42,7 +40,7 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
     )
     merged = tuple(
         replace(each, aliases=(), closed_at=each.closed_at or at, merged_into=kept.id, last_updated=at)
-        for each in entities.members(snapshot, scope, gone.key)
+        for each in snapshot.entities.members(scope, gone.key)
     )
     change = Change(put_entities=(replace(result, aliases=()), *merged))
     names = dict.fromkeys((*kept.aliases, gone.name, *gone.aliases))
@@ -86,8 +84,8 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
     """
     kept = sought(snapshot, scope, entity)
     given = names_of(names)
-    members = entities.members(snapshot, scope, kept.key)
-    borne = {member.id: entities.own_names(snapshot, member.key) for member in members}
+    members = snapshot.entities.members(scope, kept.key)
+    borne = {member.id: snapshot.entities.own_names(member.key) for member in members}
     go = frozenset(folded_name(name) for name in given)
     _check_names(snapshot, kept, given, borne, members)
     back = [each for each in members if each.id != kept.id and all(folded_name(name) in go for name in borne[each.id])]
@@ -109,7 +107,7 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
     mentions = tuple(
         (key, each.key)
         for each in staying
-        for key, text in linking.mentions_of(snapshot, each.key)
+        for key, text in snapshot.mentions.mentions_of(each.key)
         if parting.takes("", text)
     )
     left = tuple(name for name in kept.aliases if folded_name(name) not in go)
@@ -159,6 +157,6 @@ def hand_over(snapshot: Snapshot, split: Split) -> None:
     again soon. Derived rows: no part of the commit.
     """
     other = snapshot.value("entity_place", {"id": split.other.id})
-    linking.drop_links(snapshot, split.mentions)
-    linking.put_links(snapshot, [(node, other) for node, _ in split.mentions])
-    linking.look_again(snapshot, [node for node, _ in split.mentions])
+    snapshot.mentions.drop_links(split.mentions)
+    snapshot.mentions.put_links([(node, other) for node, _ in split.mentions])
+    snapshot.mentions.look_again([node for node, _ in split.mentions])

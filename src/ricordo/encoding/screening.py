@@ -31,7 +31,7 @@ class Screened(NamedTuple):  # not a dataclass: each message of an import makes 
 def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
     """The messages of one caller, in order. Usually nothing is withheld from them, and nothing more is asked."""
     space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
-    if space is None or not suppression.withholds(snapshot, space):
+    if space is None or not snapshot.suppression.withholds(space):
         return [Screened(node, node.content) for node in nodes]
     return [screened(snapshot, node) for node in nodes]
 
@@ -43,19 +43,19 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
         return Screened(node=node, heard=node.content)
     said_at = to_ms(node.event_time) if is_persons_word(node.role, node.origin) else None
     text = node.content
-    found = suppression.matches(snapshot, space, text, session=node.session, said_at=said_at)
+    found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
     if erased := [each.sentence for each in found if each.is_erased]:
         text = suppression.without(text, [(each.start, len(each.text)) for each in erased])
         if not text:
             return Screened(node=None, heard="")
-        found = suppression.matches(snapshot, space, text, session=node.session, said_at=said_at)
+        found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
     pieces = [(each.sentence.start, len(each.sentence.text), each.withheld) for each in found]
     heard = suppression.without(text, [piece[:2] for piece in pieces]) if pieces else text
     return Screened(
         node=node if text == node.content else replace(node, content=text),
         heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
-        anew=() if said_at is None or not heard else tuple(suppression.said_anew(snapshot, space, heard)),
+        anew=() if said_at is None or not heard else tuple(snapshot.suppression.said_anew(space, heard)),
     )
 
 
@@ -63,7 +63,7 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     """Whether a fact may be kept: what somebody tells us to remember may, what is worked out again may not."""
     if fact.origin not in _SECOND_HAND:
         return True
-    return not suppression.is_withheld(snapshot, fact.owner, fact.chat, fact.content, session=fact.session)
+    return not snapshot.suppression.is_withheld(fact.owner, fact.chat, fact.content, session=fact.session)
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
@@ -72,5 +72,5 @@ def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)
         if space is not None:
-            found.update(dict.fromkeys(suppression.said_anew(snapshot, space, fact.content)))
+            found.update(dict.fromkeys(snapshot.suppression.said_anew(space, fact.content)))
     return tuple(found)

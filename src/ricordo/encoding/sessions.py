@@ -17,7 +17,7 @@ def end(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime) -> Chan
     Raises:
         NotFoundError: nothing was said in it.
     """
-    known = snapshot.session(scope, short_name(session, name="session") or "")
+    known = snapshot.sessions.get(scope, short_name(session, name="session") or "")
     if known is None:
         raise NotFoundError(f"session: nothing was said in {session!r}")
     return Change() if known.ended_at else Change(sessions=(replace(known, ended_at=at),))

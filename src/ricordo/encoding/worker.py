@@ -21,8 +21,7 @@ from ricordo.models.embedding.vectors import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
 from ricordo.storage import values as values_
-from ricordo.storage.database import embedding_models, fulltext
-from ricordo.storage.database import mentions as linking
+from ricordo.storage.database import fulltext
 from ricordo.text.kinship import stems_of
 from ricordo.text.name_matching import candidates
 
@@ -150,10 +149,10 @@ class Backlog:
     def _is_left(self, snapshot: Snapshot) -> bool:
         return bool(
             self._lacking(snapshot, 1)
-            or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
-            or linking.spaces_to_link(snapshot)
-            or linking.new_names(snapshot)
-            or linking.new_relations(snapshot)
+            or any(snapshot.mentions.unlinked(space, 1) for space in snapshot.mentions.spaces_with_names())
+            or snapshot.mentions.spaces_to_link()
+            or snapshot.mentions.new_names()
+            or snapshot.mentions.new_relations()
         )
 
     async def close(self) -> None:
@@ -226,11 +225,11 @@ class Backlog:
     def _is_worth_a_lease(self, snapshot: Snapshot) -> bool:
         return (
             bool(self._lacking(snapshot, 1))
-            or any(linking.unlinked(snapshot, space, 1) for space in linking.spaces_with_names(snapshot))
-            or bool(linking.spaces_to_link(snapshot))
-            or bool(linking.new_names(snapshot) or linking.new_relations(snapshot))
-            or any(self._needs_change(model) for model in embedding_models.known_models(snapshot))
-            or bool(self._serves(snapshot) and embedding_models.centres_due(snapshot, self._key))
+            or any(snapshot.mentions.unlinked(space, 1) for space in snapshot.mentions.spaces_with_names())
+            or bool(snapshot.mentions.spaces_to_link())
+            or bool(snapshot.mentions.new_names() or snapshot.mentions.new_relations())
+            or any(self._needs_change(model) for model in snapshot.models.known())
+            or bool(self._serves(snapshot) and snapshot.models.centres_due(self._key))
             or self._joins(snapshot)
         )
 
@@ -257,8 +256,8 @@ class Backlog:
 
     async def _link(self) -> bool:
         found = False
-        for space in await self._store.read(linking.spaces_with_names):
-            texts = await self._store.read(lambda tx, space=space: linking.unlinked(tx, space, _LINK_BATCH))  # type: ignore[misc]
+        for space in await self._store.read(lambda tx: tx.mentions.spaces_with_names()):
+            texts = await self._store.read(lambda tx, space=space: tx.mentions.unlinked(space, _LINK_BATCH))  # type: ignore[misc]
             if texts:
                 found, self._is_cut = True, self._is_cut or len(texts) == _LINK_BATCH
                 await self._link_texts(space, texts, through=texts[-1].key)
@@ -266,14 +265,14 @@ class Backlog:
 
     async def _link_again(self) -> bool:
         """What was altered or came back, and what had a name that is none any more."""
-        spaces = await self._store.read(linking.spaces_to_link)
+        spaces = await self._store.read(lambda tx: tx.mentions.spaces_to_link())
         for space in spaces:
-            noted = await self._store.read(lambda tx, space=space: linking.to_link(tx, space, _LINK_BATCH))  # type: ignore[misc]
+            noted = await self._store.read(lambda tx, space=space: tx.mentions.to_link(space, _LINK_BATCH))  # type: ignore[misc]
             notes, keys = [note for note, _ in noted], sorted({key for _, key in noted})
             self._is_cut = self._is_cut or len(noted) == _LINK_BATCH
             pairs = await self._store.read(lambda tx, space=space, keys=keys: links(tx, space, keys))  # type: ignore[misc]
             await self._store.derive(
-                lambda tx, notes=notes, keys=keys, pairs=pairs: linking.put_links_again(tx, notes, keys, pairs)  # type: ignore[misc]
+                lambda tx, notes=notes, keys=keys, pairs=pairs: tx.mentions.put_links_again(notes, keys, pairs)  # type: ignore[misc]
             )
         return bool(spaces)
 
@@ -281,43 +280,43 @@ class Backlog:
         keys, sounds = candidates(text.text for text in texts)
         known, holders, owner = await self._store.read(
             lambda tx: (
-                linking.known_names(tx, space, keys, sounds),
-                linking.holders_of(tx, space),
-                linking.owner_of(tx, space),
+                tx.mentions.known_names(space, keys, sounds),
+                tx.mentions.holders_of(space),
+                tx.mentions.owner_of(space),
             )
         )
         pairs = mentions(texts, known, holders=holders, owner=owner)
 
         def write(tx: Snapshot) -> None:
             if through is None:  # what is known now may also mean that somebody else was meant before
-                linking.drop_all_links(tx, [text.key for text in texts])
-            linking.put_links(tx, pairs)
+                tx.mentions.drop_all_links([text.key for text in texts])
+            tx.mentions.put_links(pairs)
             if through is not None:
-                linking.mark_linked(tx, space, through)
+                tx.mentions.mark_linked(space, through)
 
         await self._store.derive(write)
 
     async def _link_new_names(self) -> bool:
         """Older memories are searched for the names that were learnt since."""
-        fresh = await self._store.read(linking.new_names)
+        fresh = await self._store.read(lambda tx: tx.mentions.new_names())
         for space, _, name, _, _ in fresh:
             await self._link_holding(space, name)
         if fresh:
-            await self._store.derive(lambda tx: linking.mark_names(tx, fresh[-1][4]))
+            await self._store.derive(lambda tx: tx.mentions.mark_names(fresh[-1][4]))
         return bool(fresh)
 
     async def _link_new_relations(self) -> bool:
         """What speaks of "my wife" is searched again when it is learnt who that is, or was."""
-        fresh = await self._store.read(linking.new_relations)
+        fresh = await self._store.read(lambda tx: tx.mentions.new_relations())
         for space, predicate, _ in fresh:
             for words in stems_of(predicate):
                 await self._link_holding(space, words)
         if fresh:
-            await self._store.derive(lambda tx: linking.mark_relations(tx, fresh[-1][2]))
+            await self._store.derive(lambda tx: tx.mentions.mark_relations(fresh[-1][2]))
         return bool(fresh)
 
     async def _link_holding(self, space: int, words: str) -> None:
-        texts = await self._store.read(lambda tx: linking.texts_with(tx, space, words, most=100_000))
+        texts = await self._store.read(lambda tx: tx.mentions.texts_with(space, words, most=100_000))
         for start in range(0, len(texts), _LINK_BATCH):
             await self._link_texts(space, texts[start : start + _LINK_BATCH], through=None)
 
@@ -389,19 +388,17 @@ class Backlog:
 
     def _serves(self, snapshot: Snapshot) -> bool:
         """Whether the store still wants our model: another process may have brought it another one since."""
-        return any(
-            known.key == self._key and known.state != "retiring" for known in embedding_models.known_models(snapshot)
-        )
+        return any(known.key == self._key and known.state != "retiring" for known in snapshot.models.known())
 
     def _rewind(self, snapshot: Snapshot) -> None:
         """Go back to what lost its vector since, and now and then to the beginning where embedding failed."""
         place = self._store.place
         if self._cursor is None or self._cursor.place != place:
-            self._cursor = _Cursor(place, *embedding_models.progress(snapshot, self._key))
+            self._cursor = _Cursor(place, *snapshot.models.progress(self._key))
         cursor = self._cursor
         if cursor.failed and time.monotonic() - cursor.started > _RETRY_S:
             cursor.after, cursor.failed = 0, False
-        removals, least = embedding_models.lost_since(snapshot, cursor.removals)
+        removals, least = snapshot.models.lost_since(cursor.removals)
         cursor.removals = removals
         if least is not None:
             cursor.after = min(cursor.after, least - 1)
@@ -415,16 +412,16 @@ class Backlog:
 
         def note(tx: Snapshot) -> None:
             if self._store.place == cursor.place:
-                embedding_models.note_progress(tx, key, *cursor.noted)
+                tx.models.note_progress(key, *cursor.noted)
 
         await self._store.derive(note)
 
     async def _change_model(self) -> bool:
         """When the coming model has every vector it takes over, and the old one's are dropped bit by bit."""
-        known = await self._store.read(embedding_models.known_models)
+        known = await self._store.read(lambda tx: tx.models.known())
         mine = next((model for model in known if self._model and model.key == self._model.key), None)
         if mine is not None and mine.state == "coming" and not self._has_failed:
-            if not await self._store.derive(lambda tx: embedding_models.switch(tx, mine.key)):
+            if not await self._store.derive(lambda tx: tx.models.switch(mine.key)):
                 if self._cursor is not None:
                     self._cursor.after = 0
                 return True
@@ -432,7 +429,7 @@ class Backlog:
         for model in known:
             if model.state == "retiring":
                 self._on_retired(model.key)
-        return await self._store.derive(embedding_models.drop_retired)
+        return await self._store.derive(lambda tx: tx.models.drop_retired())
 
 
 def _embedded_text(content: str, speaker: str | None) -> str:

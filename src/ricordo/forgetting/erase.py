@@ -15,7 +15,6 @@ from ricordo.forgetting.forget import found
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.database import erase as erasing
 from ricordo.storage.database import suppression
 from ricordo.storage.database.vacuum import Cleaned
 from ricordo.storage.values import ErasureTargets
@@ -84,7 +83,7 @@ async def erase(
     def start(snapshot: Snapshot) -> tuple[Plan, int]:
         plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
-        number = erasing.begin(snapshot, plan.targets, at=now)
+        number = snapshot.erasure.begin(plan.targets, at=now)
         if plan.report.count <= AT_ONCE_ROWS or store.folder is not None:
             _remove_all(snapshot, number, plan.targets, now=now, actor=scope.owner or scope.chat or "")
         return plan, number
@@ -109,14 +108,14 @@ async def erase(
 def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: int) -> None:
     """What is erased is not learnt again from elsewhere, nor stored again. Of an owner nothing is left to withhold."""
     going = set(targets.nodes)
-    for node in snapshot.nodes(scope, targets.nodes[:_WITHHELD_MOST]).values():
+    for node in snapshot.nodes.by_key(scope, targets.nodes[:_WITHHELD_MOST]).values():
         space = snapshot.space(node.owner, node.chat)
         assert space is not None
         found = suppression.of_text(node, is_erased=True, spans=False)
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
-            sources = suppression.sources(snapshot, node, space)
+            sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
-        suppression.put(snapshot, space, found, at=at)
+        snapshot.suppression.put(space, found, at=at)
 
 
 async def resume(store: Store) -> None:
@@ -143,22 +142,22 @@ def _check(asked: Asked, scope: Scope) -> None:
 
 
 def _remove_all(snapshot: Snapshot, number: int, targets: ErasureTargets, *, now: int, actor: str) -> None:
-    while erasing.step(snapshot, number, kind=targets.kind, at=now):
+    while snapshot.erasure.step(number, kind=targets.kind, at=now):
         pass
     actor = "" if targets.whole_space else actor
-    erasing.finish(snapshot, number, space=targets.space, kind=targets.kind, at=now, actor=actor)
+    snapshot.erasure.finish(number, space=targets.space, kind=targets.kind, at=now, actor=actor)
 
 
 async def _remove(
     store: Store, number: int, space: int, kind: str, *, now: int, actor: str, progress: Progress | None, total: int
 ) -> None:
     done = 0
-    while some := await store.derive(lambda tx: erasing.step(tx, number, kind=kind, at=now)):
+    while some := await store.derive(lambda tx: tx.erasure.step(number, kind=kind, at=now)):
         faults.reached("erase: between steps")
         done += some
         if progress is not None:
             progress(min(done, total), total)
-    await store.derive(lambda tx: erasing.finish(tx, number, space=space, kind=kind, at=now, actor=actor))
+    await store.derive(lambda tx: tx.erasure.finish(number, space=space, kind=kind, at=now, actor=actor))
 
 
 async def _cleaned(store: Store, report: ErasureReport) -> ErasureReport:

@@ -8,7 +8,6 @@ from datetime import datetime
 from ricordo.errors import ConflictError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities as people
 
 _BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 
@@ -19,7 +18,7 @@ def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
     Raises:
         NotFoundError: there is none this caller may see.
     """
-    return snapshot.known_node(scope, node_id)
+    return snapshot.nodes.known(scope, node_id)
 
 
 def forget(node: Node, *, at: datetime) -> Change:
@@ -38,13 +37,13 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
     if change.is_empty:
         return change
     keys = [key for (key,) in snapshot.rows("concluded_from", {"node": node.key})]
-    ended = [each for each in snapshot.nodes(scope, keys).values() if each.id != node.id]
+    ended = [each for each in snapshot.nodes.by_key(scope, keys).values() if each.id != node.id]
     summaries = [each for each in (node, *ended) if each.category == "summary"]
     entities = {
         entity.id: entity
         for each in summaries
-        for entity_id in snapshot.subjects(each.key)
-        if (entity := people.by_id(snapshot, scope, entity_id)) is not None
+        for entity_id in snapshot.nodes.subjects(each.key)
+        if (entity := snapshot.entities.by_id(scope, entity_id)) is not None
         and entity.attributes.get(SUMMARY_MEMORY) == each.id
     }
     closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)

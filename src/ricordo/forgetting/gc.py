@@ -9,7 +9,6 @@ from ricordo.decay import Vital, due, ending, left, lifetime_days, worth
 from ricordo.forgetting.upkeep import BATCH, Keeping, Parting, Tally, new_run, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import lifecycle
 
 
 async def gc(keeping: Keeping) -> ArchiveReport:
@@ -42,7 +41,7 @@ async def _collect(keeping: Keeping, scope: Scope, tally: Tally) -> None:
         )
     await tally.look(scope, going=[each.vital for each in (*over, *evicted)])
     if not keeping.dry_run:
-        await keeping.store.derive(lambda tx: lifecycle.note_decay(tx, scope, at=keeping.now))
+        await keeping.store.derive(lambda tx: tx.lifecycle.note_decay(scope, at=keeping.now))
 
 
 def _least(keeping: Keeping, known: Sequence[Vital], *, gone: set[int]) -> list[Parting]:
@@ -73,6 +72,6 @@ def _still_due(keeping: Keeping, fresh: Sequence[Vital]) -> list[Vital]:
 
 def _still_too_many(keeping: Keeping, snapshot: Snapshot, scope: Scope, fresh: Sequence[Vital]) -> list[Vital]:
     """Another process may have made room since."""
-    count, _ = lifecycle.size(snapshot, scope)
+    count, _ = snapshot.lifecycle.size(scope)
     least = sorted(fresh, key=lambda vital: (worth(vital, now=keeping.now), vital.key))
     return least[: max(0, count - keeping.rules.max_entries)]

@@ -9,7 +9,6 @@ from ricordo.forgetting.gc import gc
 from ricordo.forgetting.prune import prune
 from ricordo.forgetting.upkeep import Conclusion, Keeping
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
-from ricordo.storage.database.embedding_models import drop_removals
 
 Work = Callable[[Keeping], Awaitable[tuple[str, ArchiveReport | None]]]
 """A step: what came of it in words, and its report where it has one."""
@@ -69,7 +68,7 @@ _MADE: Mapping[Conclusion, str] = {"enrich": "summed up", "causes": "causes foun
 
 async def _tidy(keeping: Keeping) -> tuple[str, ArchiveReport | None]:
     """Let go of rows of the store's own that nobody needs any more. They are nobody's, and hold no text."""
-    gone = 0 if keeping.dry_run else await keeping.store.derive(drop_removals)
+    gone = 0 if keeping.dry_run else await keeping.store.derive(lambda tx: tx.models.drop_removals())
     return (f"{gone:,} rows that nothing needs any more" if gone else "nothing to do"), None
 
 

@@ -10,7 +10,6 @@ from ricordo.decay import Vital, standing
 from ricordo.forgetting.upkeep import Keeping, Parting, Tally, new_run
 from ricordo.model import ArchiveReport, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import lifecycle
 
 _PART = 0.01
 
@@ -30,7 +29,7 @@ async def prune(keeping: Keeping) -> ArchiveReport:
 
 async def _parts(keeping: Keeping, scope: Scope) -> list[list[Parting]]:
     most = keeping.rules.max_size
-    _, size = await keeping.store.read(lambda tx: lifecycle.size(tx, scope))
+    _, size = await keeping.store.read(lambda tx: tx.lifecycle.size(scope))
     if size <= most:
         return []
     known = await keeping.vitals(scope)
@@ -59,5 +58,5 @@ def lowest(known: Sequence[Vital], *, most: int, now: int) -> list[list[Vital]]:
 
 def _while_over(keeping: Keeping, scope: Scope, snapshot: Snapshot, fresh: Sequence[Vital]) -> Sequence[Vital]:
     """Another process may have made room since."""
-    _, size = lifecycle.size(snapshot, scope)
+    _, size = snapshot.lifecycle.size(scope)
     return [vital for vital in fresh if vital.fades] if size > keeping.rules.max_size else ()

@@ -15,7 +15,6 @@ from ricordo.ids import new_id
 from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.database import lifecycle
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ class Keeping:
 
     async def vitals(self, scope: Scope) -> list[Vital]:
         """Of all that is known in a scope, read page by page: a long read would hold the log of writes back."""
-        keys = await self.store.read(lambda tx: lifecycle.knowledge(tx, scope))
+        keys = await self.store.read(lambda tx: tx.lifecycle.knowledge(scope))
         found: list[Vital] = []
         for page in pages(keys, _PAGE):
             found += await self.store.read(partial(self.read, scope=scope, keys=page))
@@ -84,7 +83,7 @@ class Keeping:
 
     def read(self, snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> list[Vital]:
         """The vitals of some memories, by ascending key."""
-        return lifecycle.vitals(snapshot, scope, keys, often=self.rules.protect_mentions)
+        return snapshot.lifecycle.vitals(scope, keys, often=self.rules.protect_mentions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +126,7 @@ class Tally:
             fresh = self.keeping.read(tx, scope, list(nodes))
             going = {vital.key for vital in still(tx, fresh)}
             change = _closing([each for each in parting if each.vital.key in going], nodes, at=self.keeping.now)
-            return change, ({key: nodes[key] for key in going}, tx.next_commit())
+            return change, ({key: nodes[key] for key in going}, tx.history.next_commit())
 
         at = from_ms(self.keeping.now)
         nodes, commit = await self.keeping.store.write(decide, scope=scope, reason=reason, at=at)
@@ -146,7 +145,7 @@ class Tally:
 
     async def look(self, scope: Scope, *, going: Sequence[Vital]) -> None:
         """Add what is left of a scope; `going` are those that only a dry run still finds there."""
-        count, size = await self.keeping.store.read(lambda tx: lifecycle.size(tx, scope))
+        count, size = await self.keeping.store.read(lambda tx: tx.lifecycle.size(scope))
         unreal = going if self.keeping.dry_run else ()
         count, size = count - len(unreal), size - sum(vital.size for vital in unreal)
         self.live, self.live_bytes = self.live + count, self.live_bytes + size
@@ -184,7 +183,7 @@ def new_run(keeping: Keeping) -> str:
 
 
 def _nodes(snapshot: Snapshot, scope: Scope, parting: Sequence[Parting]) -> dict[int, Node]:
-    return snapshot.nodes(scope, [each.vital.key for each in parting])
+    return snapshot.nodes.by_key(scope, [each.vital.key for each in parting])
 
 
 def _closing(parting: Sequence[Parting], nodes: Mapping[int, Node], *, at: int) -> Change:

@@ -55,7 +55,7 @@ def leaves_at(keeping: Keeping, vital: Vital) -> int | None:
 
 
 def _nodes(snapshot: Snapshot, *, scope: Scope, keys: Sequence[int]) -> dict[int, Node]:
-    return snapshot.nodes(scope, keys)
+    return snapshot.nodes.by_key(scope, keys)
 
 
 def _place(keeping: Keeping, vital: Vital) -> tuple[float, float]:

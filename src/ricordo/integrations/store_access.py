@@ -17,24 +17,22 @@ if TYPE_CHECKING:
 
 async def scopes(memory: Memory) -> Sequence[Scope]:
     """Everybody's memories in the store that have an owner, one scope each."""
-    from ricordo.storage.database import lifecycle
 
-    found = await memory._opened.store.read(lifecycle.scopes)
+    found = await memory._opened.store.read(lambda tx: tx.lifecycle.scopes())
     return [each for each in found if each.owner]
 
 
 async def whose(memory: Memory, id: str) -> Scope | None:
     """Whose memory has this id, closed or not; None where there is none, or it has no owner."""
-    from ricordo.storage.database import lifecycle
 
-    return await memory._opened.store.read(lambda tx: lifecycle.whose(tx, id))
+    return await memory._opened.store.read(lambda tx: tx.lifecycle.whose(id))
 
 
 async def nodes(memory: Memory, ids: Sequence[str]) -> dict[str, Node]:
     """Those of some memories that the scope of `memory` may see, by id, in one read."""
 
     def read(tx: Snapshot) -> dict[str, Node]:
-        found = (tx.node(memory.scope, id) for id in ids)
+        found = (tx.nodes.get(memory.scope, id) for id in ids)
         return {node.id: node for node in found if node is not None}
 
     return await memory._opened.store.read(read)
@@ -51,5 +49,5 @@ async def listed(memory: Memory, where: Json | None, *, before_key: int | None, 
 
     now, wanted = memory._opened.now(), Filter(shelves=("k", "e"), where=where or None)
     return await memory._opened.store.read(
-        lambda tx: tx.listed(memory.scope, wanted, now=tx.current(now), before_key=before_key, limit=limit)
+        lambda tx: tx.nodes.page(memory.scope, wanted, now=tx.current(now), before_key=before_key, limit=limit)
     )

@@ -13,7 +13,6 @@ from ricordo.portability.exporters import complete, markdown, mcp_graph
 from ricordo.portability.format_names import EXPORTED
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database.export import holdings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +35,8 @@ def writer_of(format: str, leaving: Leaving, progress: Progress | None) -> Calla
     if format == complete.NAME:
         return lambda tx: complete.write(path, tx, scope=scope, progress=progress)
     if format == markdown.NAME:
-        return lambda tx: markdown.write(path, holdings(tx, scope, now=leaving.now), zone=leaving.zone)
+        return lambda tx: markdown.write(path, tx.export.holdings(scope, now=leaving.now), zone=leaving.zone)
     if format == mcp_graph.NAME:
         owner = scope.owner or scope.chat or ""
-        return lambda tx: mcp_graph.write(path, holdings(tx, scope, now=leaving.now), owner=owner)
+        return lambda tx: mcp_graph.write(path, tx.export.holdings(scope, now=leaving.now), owner=owner)
     raise InvalidError(f"format: {format!r} is unknown", hint=f"choose one of {', '.join(EXPORTED)}")

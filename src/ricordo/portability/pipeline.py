@@ -21,7 +21,6 @@ from ricordo.model import Change, Edge, Entity, ImportReport, Node, Scope
 from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Said, Tie
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities as known_people
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, predicate_of
 
@@ -243,7 +242,7 @@ def _relate(tx: Snapshot, gathered: entities.People, scope: Scope, relation: str
     if relation is None:
         return
     predicate = predicate_of(short_name(relation, name="relation") or "")
-    held = [each for each in known_people.open_relations(tx, scope, predicate) if each.target != entity.id]
+    held = [each for each in tx.entities.open_relations(scope, predicate) if each.target != entity.id]
     if predicate in SINGLE and held:
         hint = "`relate` alters that"
         raise InvalidError(f"{entity.name}: {held[0].target_name} is the {predicate} already", hint=hint)
@@ -299,7 +298,7 @@ def _ties(importing: Importing, batch: Sequence[Tie], tx: Snapshot) -> tuple[Cha
 
 def _links(importing: Importing, batch: Sequence[Link], tx: Snapshot) -> tuple[Change, Outcome]:
     """Those whose both ends are here; the others were of what could not be used, and are not told of twice."""
-    ends = {each: tx.node(importing.scope, each) for link in batch for each in (link.source, link.target)}
+    ends = {each: tx.nodes.get(importing.scope, each) for link in batch for each in (link.source, link.target)}
     edges: dict[tuple[str, str, str], Edge] = {}
     for link in batch:
         source, target = ends[link.source], ends[link.target]
@@ -314,12 +313,12 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
     """Those whose ids are not taken: what was imported before stays as it is, whatever became of it since. An id that
     is another's gives way to one made from it, and nobody is told.
     """
-    taken = tx.known_ids([node.id for node in nodes])
+    taken = tx.nodes.known_ids([node.id for node in nodes])
     found = []
     for node in nodes:
         if node.id in taken and taken[node.id][0] != tx.space(node.owner, node.chat):
             node = replace(node, id=Reader(owner=node.owner, chat=node.chat).id_of("taken", node.id))
-            taken |= tx.known_ids([node.id])
+            taken |= tx.nodes.known_ids([node.id])
         if node.id not in taken:
             found.append(node)
     return found

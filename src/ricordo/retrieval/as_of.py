@@ -79,7 +79,7 @@ def find(snapshot: PastSnapshot, plan: Plan, *, asking: Asking) -> Found:
     started = time.perf_counter()
     scope = asking.scope
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
-    allowed = snapshot.matching(scope, plan.filter(entity))
+    allowed = snapshot.nodes.matching(scope, plan.filter(entity))
     within = set(allowed.tolist())
     work: dict[str, Callable[[], dict[int, float]]] = {
         "words": lambda: _words(snapshot, scope, plan, within),
@@ -169,7 +169,7 @@ def _date(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -
     if plan.interval is None:
         return {}
     start, end = plan.interval.start, plan.interval.end
-    within = snapshot.within(scope, plan.filter(None), after=start, before=end, most=_IN_TIME)
+    within = snapshot.nodes.within(scope, plan.filter(None), after=start, before=end, most=_IN_TIME)
     return dict.fromkeys(set(within.tolist()) & allowed, 1.0)
 
 
@@ -193,7 +193,7 @@ def _ranked(
         for key, raw in found.items():
             place = 1 + len(order) - bisect_right(order, raw)
             shares.setdefault(key, []).append(Share(strategy=name, rank=place, raw=raw, share=WEIGHTS[name] * raw))
-    nodes = snapshot.nodes(scope, shares)
+    nodes = snapshot.nodes.by_key(scope, shares)
     ranked = [
         _weighed(nodes[key], shares[key]) for key in shares if key in nodes and not _is_over(nodes[key], snapshot, plan)
     ]
@@ -213,7 +213,7 @@ def _absence(
 ) -> Absence:
     """Where the memory that `why_not` names stood among those of then, or why it is not among them."""
     asked = plan.query.why_not or ""
-    node = snapshot.node(scope, asked)
+    node = snapshot.nodes.get(scope, asked)
     if node is None:
         return Absence(id=asked, stage="unknown", detail="there was no such memory then")
     if node.key not in within or _is_over(node, snapshot, plan):

@@ -132,7 +132,7 @@ def time(look: Lookup) -> Candidates:
     interval = look.plan.interval
     if interval is None:
         return {}
-    within = look.snapshot.within(
+    within = look.snapshot.nodes.within(
         look.scope, look.plan.filter(None), after=interval.start, before=interval.end, most=_IN_TIME
     )
     if look.allowed is not None:

@@ -12,7 +12,6 @@ from ricordo.retrieval.candidates import Candidates, Lookup
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.rank import Ranked, Ranking
 from ricordo.retrieval.relevance import Judged
-from ricordo.storage.database.graph import lines
 from ricordo.text import index_terms
 
 
@@ -26,7 +25,7 @@ def absence_of(
 ) -> Absence:
     """Where the memory that `why_not` names stands in a search, or where it fell out."""
     asked = look.plan.query.why_not or ""
-    node = look.snapshot.node(look.scope, asked)
+    node = look.snapshot.nodes.get(look.scope, asked)
     if node is None:
         return Absence(id=asked, stage="unknown", detail="there is no such memory")
     if reason := _left_out(look, node):
@@ -85,9 +84,9 @@ def _said_newer(look: Lookup, node: Node, keys: Sequence[int]) -> str | None:
     """The id of the hit that stands for a fact because it says the same and is newer."""
     if node.key in keys:
         return None
-    said = {key: (about, line) for key, about, line, _ in lines(look.snapshot, [node.key, *keys])}
+    said = {key: (about, line) for key, about, line, _ in look.snapshot.graph.lines([node.key, *keys])}
     found = next((key for key in keys if key in said and said[key] == said.get(node.key)), None)
-    return None if found is None else look.snapshot.nodes(look.scope, [found])[found].id
+    return None if found is None else look.snapshot.nodes.by_key(look.scope, [found])[found].id
 
 
 def _place(pool: Pool | None, key: int) -> int | None:

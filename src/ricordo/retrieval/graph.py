@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ricordo.storage.database import entities as people
-from ricordo.storage.database import graph
 from ricordo.text import index_terms
 from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.name_matching import meant, runs_in
@@ -46,21 +44,21 @@ class Naming(NamedTuple):
 
 def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:
     """Whom a question names, in any form or as "my wife", with those that were merged into them."""
-    if not graph.kinds(snapshot).names:  # who is the owner's wife has a name, too
+    if not snapshot.graph.kinds().names:  # who is the owner's wife has a name, too
         return ()
     text = question[:_NAMED_CHARS]
     found: dict[frozenset[str], dict[int, None]] = {}
-    if known := graph.known_names(snapshot, scope, text):
+    if known := snapshot.graph.known_names(scope, text):
         wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
         for run in runs_in(text):
             if those := [wholes[key] for key in meant(run, known, text)]:
                 found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
-        if those := [entity.key for entity in people.related_as(snapshot, scope, predicate)]:
+        if those := [entity.key for entity in snapshot.entities.related_as(scope, predicate)]:
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(
-        Naming(terms, tuple(graph.members(snapshot, list(those)[:_ENTITIES])))
+        Naming(terms, tuple(snapshot.graph.entity_keys(list(those)[:_ENTITIES])))
         for terms, those in islice(found.items(), _ENTITIES)
     )
 
@@ -71,7 +69,7 @@ def entity(look: Lookup) -> Candidates:
         return {}
     worth: dict[int, float] = {}
     for key in look.entities:
-        near = graph.near_entity(look.snapshot, look.scope, key, walk=_ENTITY_WALK)
+        near = look.snapshot.graph.near_entity(look.scope, key, walk=_ENTITY_WALK)
         for each in near:
             if each.shelf in look.plan.shelves:
                 worth[each.key] = each.confidence * exp(0.2 * each.score)
@@ -81,14 +79,14 @@ def entity(look: Lookup) -> Candidates:
 
 def causal(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What led to the best candidates and what they led to, two steps away, four where the question is complex."""
-    if not graph.kinds(look.snapshot).causal:
+    if not look.snapshot.graph.kinds().causal:
         return {}
     front = _best(seeds)
     walked, found = set(front), dict[int, float]()
     for _ in range(_DEPTHS[look.plan.complexity]):
         if not front or len(walked) >= _WALKED_MOST:
             break
-        steps = graph.causes_and_effects(look.snapshot, look.scope, front, most=_CAUSAL_EDGES)
+        steps = look.snapshot.graph.causes_and_effects(look.scope, front, most=_CAUSAL_EDGES)
         reached: dict[int, float] = {}
         for step in steps:
             strength = _FADES * step.weight * front[step.origin]
@@ -102,10 +100,10 @@ def causal(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
 
 def associates(look: Lookup, seeds: Mapping[str, Candidates]) -> Candidates:
     """What proved useful together with the best candidates."""
-    if not graph.kinds(look.snapshot).associates:
+    if not look.snapshot.graph.kinds().associates:
         return {}
     best, found = _best(seeds), dict[int, float]()
-    for step in graph.associates(look.snapshot, look.scope, best, each=_ASSOCIATES):
+    for step in look.snapshot.graph.associates(look.scope, best, each=_ASSOCIATES):
         if step.shelf in look.plan.shelves:
             found[step.key] = max(step.weight * best[step.origin], found.get(step.key, 0.0))
     return _strongest(look, found)

@@ -11,7 +11,6 @@ from ricordo.ids import handle_of
 from ricordo.making import Maker
 from ricordo.model import Hit, Node, Share
 from ricordo.storage import Snapshot
-from ricordo.storage.database import suppression
 from ricordo.text.dates import format_times
 from ricordo.text.injection import reasons
 from ricordo.trust import is_untrusted, trust_of
@@ -40,7 +39,7 @@ def told(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
     """Memories as answers tell them: without the sentences that were forgotten, and those that say nothing else not at
     all.
     """
-    cut = suppression.shown(snapshot, nodes)
+    cut = snapshot.suppression.shown(nodes)
     if not cut:
         return dict(nodes)
     return {

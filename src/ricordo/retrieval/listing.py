@@ -13,8 +13,6 @@ from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot
-from ricordo.storage.database import lifecycle
-from ricordo.storage.database.embedding_models import known_models
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -29,7 +27,7 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
 
     def read(snapshot: Snapshot) -> Page:
         entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
-        nodes = snapshot.listed(
+        nodes = snapshot.nodes.page(
             asking.scope,
             plan.filter(entity),
             now=snapshot.current(asking.now),
@@ -46,7 +44,7 @@ def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, li
     """What ended, the latest first; for one reason, or for any."""
     counts: dict[str, int] = dict(snapshot.counts(scope, "archive_counts"))
     keys = [key for (key,) in snapshot.counts(scope, "archive_listed", reason=reason, most=limit)]
-    nodes = snapshot.nodes(scope, keys)
+    nodes = snapshot.nodes.by_key(scope, keys)
     return Archive(nodes=tuple(nodes[key] for key in keys), counts=counts)
 
 
@@ -65,8 +63,8 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.known_node(scope, node_id)
-    found = [pair for each in snapshot.lineage(scope, node) for pair in snapshot.versions(each)]
+    node = snapshot.nodes.known(scope, node_id)
+    found = [pair for each in snapshot.nodes.lineage(scope, node) for pair in snapshot.history.versions(each)]
     found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     return tuple(
         Version(content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was)
@@ -80,7 +78,7 @@ def stats(snapshot: Snapshot, scope: Scope, *, is_whole: bool) -> Stats:
     Args:
         is_whole: whether the size is that of the whole store, for who opened it, or that of the caller's own texts.
     """
-    models = {model.state: model for model in known_models(snapshot)}
+    models = {model.state: model for model in snapshot.models.known()}
     active, coming = models.get("active"), models.get("coming")
     nodes: dict[str, int] = dict(snapshot.counts(scope, "count_types"))
     embedded, arrived = (
@@ -90,7 +88,7 @@ def stats(snapshot: Snapshot, scope: Scope, *, is_whole: bool) -> Stats:
     oldest, newest = snapshot.counts(scope, "event_span")[0]
     edges = {kind: count for kind, count in snapshot.counts(scope, "count_edges") if count}
     consolidated = snapshot.counts(scope, "last_consolidated")[0][0]
-    decayed = lifecycle.last_decay(snapshot, scope)
+    decayed = snapshot.lifecycle.last_decay(scope)
     return Stats(
         nodes=nodes,
         categories=dict(snapshot.counts(scope, "count_categories")),

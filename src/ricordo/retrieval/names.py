@@ -5,7 +5,6 @@ from __future__ import annotations
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Entity, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities
 
 
 def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
@@ -20,9 +19,9 @@ def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     """Like `entity_key`, with all that is known of it. Raises as it does."""
-    found = entities.named(snapshot, scope, name)
+    found = snapshot.entities.named(scope, name)
     if not found.entities:
-        entity = entities.by_id(snapshot, scope, name)
+        entity = snapshot.entities.by_id(scope, name)
         if entity is None:
             raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
         return entity

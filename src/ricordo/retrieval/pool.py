@@ -16,7 +16,6 @@ from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.retrieval.graph import FOLLOWING
 from ricordo.retrieval.plan import CONSOLIDATED
 from ricordo.storage.database.embeddings import centre, word_vectors
-from ricordo.storage.database.graph import linked_to
 from ricordo.storage.database.turns import Turns
 from ricordo.text import index_terms, name_key, name_terms
 
@@ -174,7 +173,7 @@ def _named(look: Lookup, keys: Keys, words: Sequence[str], strengths: Floats) ->
     """
     named = np.zeros(len(keys), np.float32)
     for naming in look.namings:
-        linked = linked_to(look.snapshot, keys.tolist(), naming.entities)
+        linked = look.snapshot.graph.linked_to(keys.tolist(), naming.entities)
         about = np.flatnonzero(np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys)))
         named[about] = 1.0
         rows = np.array([row for row, word in enumerate(words) if word in naming.terms], np.intp)

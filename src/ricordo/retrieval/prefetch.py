@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ricordo.model import Scope
 from ricordo.retrieval.plan import DEFAULT_SHELVES
 from ricordo.storage import Snapshot, Store
-from ricordo.storage.database.embedding_models import known_models
 
 if TYPE_CHECKING:
     from ricordo.storage.database.embeddings import VectorShelves
@@ -100,7 +99,7 @@ class Warming:
 
 def _load(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
     """Read the vectors a caller's searches look at by default into memory."""
-    for model in known_models(snapshot):
+    for model in snapshot.models.known():
         if model.state == "active":
             spaces = snapshot.visible(scope)
             vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)

@@ -8,7 +8,6 @@ from ricordo.model import SUMMARY_MEMORY, Entity, Profile, Scope
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.names import entity_meant
 from ricordo.storage import Snapshot, values
-from ricordo.storage.database import entities
 
 # The best of so many of the latest facts are shown.
 _FACTS_READ = 200
@@ -24,21 +23,21 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         InvalidError: it may be one of several.
     """
     entity = entity_meant(snapshot, scope, name)
-    about = entities.latest(snapshot, entity.key, "subjects_latest", now=now, most=_FACTS_READ)
-    named = entities.latest(snapshot, entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    about = snapshot.entities.latest(entity.key, "subjects_latest", now=now, most=_FACTS_READ)
+    named = snapshot.entities.latest(entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
     summary = _summary(snapshot, scope, entity)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
-    nodes = told(snapshot, snapshot.nodes(scope, [*best, *rest]))
+    nodes = told(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
-    first, last = entities.span(snapshot, entity)
+    first, last = snapshot.entities.span(entity)
     return Profile(
         id=entity.id,
         type=entity.type,
         name=entity.name,
         aliases=entity.aliases,
         relation=entity.relation,
-        relations=entities.relations(snapshot, entity.key),
+        relations=snapshot.entities.relations(entity.key),
         summary=summary,
         protected=entity.protected,
         attributes=entity.attributes,
@@ -47,18 +46,18 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         mention_count=entity.mention_count,
         facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
         mentions=tuple(nodes[key] for key in rest if key in nodes),
-        related=entities.named_together(snapshot, entity.key, both, most=_RELATED),
+        related=snapshot.entities.named_together(entity.key, both, most=_RELATED),
     )
 
 
 def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
     """Who somebody is in short; of what a model made of it only what still holds, and as it was corrected."""
     made = entity.attributes.get(SUMMARY_MEMORY)
-    node = snapshot.node(scope, made) if made else None
+    node = snapshot.nodes.get(scope, made) if made else None
     if node is None:
         return entity.summary
-    latest = snapshot.successor(node.key)
-    node = None if latest is None else snapshot.nodes(scope, [latest]).get(latest)
+    latest = snapshot.nodes.successor(node.key)
+    node = None if latest is None else snapshot.nodes.by_key(scope, [latest]).get(latest)
     if node is None or (node.id == made and snapshot.value("rests_on_ended", {"node": node.key})):
         return None
     return node.content
@@ -71,4 +70,4 @@ def _worth(fact: values.Sketch) -> float:
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
     """People, those who are named most often first."""
-    return tuple(entities.listed(snapshot, scope, most=most))
+    return tuple(snapshot.entities.people(scope, most=most))

@@ -28,7 +28,6 @@ from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.storage import Snapshot
-from ricordo.storage.database import graph, runs
 from ricordo.storage.database.embeddings import VectorShelves
 from ricordo.storage.values import Weights
 from ricordo.trust import awaits_a_word
@@ -124,7 +123,7 @@ def _judged(run: _Run, look: Lookup, pool: Pool | None, weighed: list[Ranked]) -
         if weighed:
             run.degraded.append("relevance: no time left")
         return Judged(kept=(), relevance={}, reasons={})
-    nodes = look.snapshot.nodes(look.scope, [each.key for each in weighed])
+    nodes = look.snapshot.nodes.by_key(look.scope, [each.key for each in weighed])
     return judge(weighed, evidence_of(look, pool), floor, nodes=nodes, query=look.plan.query)
 
 
@@ -132,7 +131,7 @@ def _under_floor(look: Lookup, judged: Judged | None) -> tuple[tuple[str, float,
     """(id, relevance, reason) of those of the best that fell out, in their order."""
     if judged is None or not judged.reasons:
         return ()
-    nodes = look.snapshot.nodes(look.scope, list(judged.reasons))
+    nodes = look.snapshot.nodes.by_key(look.scope, list(judged.reasons))
     told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
     return tuple((nodes[key].id, relevance, reason) for key, relevance, reason in told if key in nodes)
 
@@ -151,7 +150,7 @@ def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> L
     snapshot = run.snapshot
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
     filter_ = plan.filter(entity)
-    allowed = snapshot.matching(scope, filter_) if filter_.narrows or filter_.archived else None
+    allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
     nothing: dict[str, Term] = {}
     terms = run.stage("terms", lambda: look_up(snapshot, scope, plan), nothing)
     nobody: tuple[Naming, ...] = ()
@@ -179,7 +178,7 @@ def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) ->
 def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
     """The best that are still in force, by their score with what is known of each memory, best first."""
     plan = look.plan
-    known = look.snapshot.weights(look.scope, [each.key for each in short])
+    known = look.snapshot.nodes.weights(look.scope, [each.key for each in short])
     alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
     known = _warned(look, known)
     weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
@@ -193,24 +192,24 @@ def _warned(look: Lookup, known: dict[int, Weights]) -> dict[int, Weights]:
     foreign = [key for key, each in known.items() if awaits_a_word(each.trust)]
     if not foreign:
         return known
-    nodes = look.snapshot.nodes(look.scope, foreign)
+    nodes = look.snapshot.nodes.by_key(look.scope, foreign)
     return known | {key: known[key]._replace(reads_like_an_order=True) for key in nodes if warnings_of(nodes[key])}
 
 
 def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
     """Of facts that say the same about the same, in other letters perhaps, the newest alone."""
-    lines = graph.lines(snapshot, [each.key for each in weighed])
+    lines = snapshot.graph.lines([each.key for each in weighed])
     said = {key: (f"{subjects}|{line}", since) for key, subjects, line, since in lines}
     return newest_of_equal(weighed, said=said) if said else weighed
 
 
 def _newest_first(snapshot: Snapshot, weighed: list[Ranked], known: Mapping[int, Weights]) -> list[Ranked]:
     """What was replaced gives its place to its live successor, and what is in conflict stands newest first."""
-    if not graph.kinds(snapshot).versions:
+    if not snapshot.graph.kinds().versions:
         return weighed
     closed = [each.key for each in weighed if not known[each.key].is_live]
-    successors = {key: newest for key in closed if (newest := snapshot.successor(key))}
-    links = snapshot.succession([*(each.key for each in weighed), *successors.values()])
+    successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
+    links = snapshot.nodes.succession([*(each.key for each in weighed), *successors.values()])
     return in_succession(weighed, links=links, successors=successors) if links or successors else weighed
 
 
@@ -219,9 +218,9 @@ def _is_over(expires_at: int | None, plan: Plan) -> bool:
 
 
 def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
-    nodes = told(look.snapshot, look.snapshot.nodes(look.scope, [each.key for each in best]))
+    nodes = told(look.snapshot, look.snapshot.nodes.by_key(look.scope, [each.key for each in best]))
     derived = [key for key, node in nodes.items() if node.type != "episodic"]
-    evidence = runs.evidence(look.snapshot, look.scope, derived) if derived else {}
+    evidence = look.snapshot.runs.evidence(look.scope, derived) if derived else {}
     return tuple(
         hit_of(
             nodes[each.key],

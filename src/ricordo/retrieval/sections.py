@@ -28,7 +28,6 @@ from ricordo.retrieval.provenance import mark, may_be_quoted
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking, answer
 from ricordo.storage import Snapshot
-from ricordo.storage.database import entities
 from ricordo.text.dates import format_times
 from ricordo.text.features import QUESTION_MARKS
 from ricordo.text.names import folded_name
@@ -83,15 +82,15 @@ async def brief(
 
 def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Beside:
     facts = [hit for hit in hits if hit.type != "episodic"]
-    nodes = [node for hit in facts if (node := snapshot.node(scope, hit.id)) is not None]
+    nodes = [node for hit in facts if (node := snapshot.nodes.get(scope, hit.id)) is not None]
     before: dict[str, Node] = {}
     sources: dict[int, None] = {}
     for node in nodes:
         replaced = [key for key, _ in snapshot.rows("replaced_by_node", {"key": node.key})][:1]
-        before.update((node.id, former) for former in snapshot.nodes(scope, replaced).values())
+        before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
         keys = [key for (key,) in snapshot.rows("sources_of_node", {"key": node.key, "most": _SOURCES_EACH})]
         sources.update(dict.fromkeys(keys))
-    rested_on = told(snapshot, snapshot.nodes(scope, sources))
+    rested_on = told(snapshot, snapshot.nodes.by_key(scope, sources))
     return Beside(
         before=before,
         profiles=_profiles(snapshot, scope, prompt, facts, now=now),
@@ -104,13 +103,13 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
 def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
     """What was said right after the turns that ask something, by the ids of these; but for what is a hit itself."""
     asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
-    asked = {node.key: node.id for hit in asking if (node := snapshot.node(scope, hit.id)) is not None}
+    asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
     if not asked:
         return {}
     rows = snapshot.rows("windows", {"keys": json.dumps(list(asked)), "each": 1})
     after = {int(reply): asked[key] for key, _, reply in rows if reply is not None}
     shown = {hit.id for hit in hits}
-    replies = told(snapshot, snapshot.nodes(scope, after))
+    replies = told(snapshot, snapshot.nodes.by_key(scope, after))
     return {after[key]: node for key, node in replies.items() if node.id not in shown}
 
 
@@ -119,9 +118,9 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
     from ricordo.retrieval.graph import namings  # with numpy, which help and version do without
 
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
-    named = entities.entities(snapshot, scope, keys)
+    named = snapshot.entities.by_key(scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]
-    about = snapshot.entities(scope, subjects) if subjects else []
+    about = snapshot.entities.by_folded_names(scope, subjects) if subjects else []
     chosen = {each.id: each for each in (*named, *about) if each.merged_into is None and each.closed_at is None}
     limit = _FACTS_EACH + len(facts)
     return tuple(profile(snapshot, scope, each, now=now, limit=limit) for each in list(chosen)[:_PROFILES])

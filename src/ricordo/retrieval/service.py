@@ -17,7 +17,6 @@ from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.storage import Links, Snapshot, Store
-from ricordo.storage.database.embedding_models import known_models
 from ricordo.storage.values import EmbeddingModel
 from ricordo.text.dates import find_interval
 
@@ -52,7 +51,7 @@ class Question:
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the store still has the models this question was embedded for."""
-        return self.models is None or known_models(snapshot) == self.models
+        return self.models is None or snapshot.models.known() == self.models
 
 
 class Read(Protocol):

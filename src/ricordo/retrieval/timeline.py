@@ -15,7 +15,6 @@ from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import PastSnapshot, Snapshot
-from ricordo.storage.database import lifecycle
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
@@ -30,7 +29,9 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
 
     def read(snapshot: Snapshot) -> tuple[Node, ...]:
         entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
-        found = snapshot.latest(asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit)
+        found = snapshot.nodes.latest(
+            asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit
+        )
         return tuple(told(snapshot, {node.key: node for node in reversed(found)}).values())
 
     return await as_of.read(asking, read, request.as_of)
@@ -47,15 +48,15 @@ def explain(
     Raises:
         NotFoundError: there is none of that id.
     """
-    node = snapshot.known_node(scope, node_id)
+    node = snapshot.nodes.known(scope, node_id)
     versions = history(snapshot, scope, node_id)
     own = [version for version in versions if version.node.id == node.id]
-    edges = snapshot.edges(scope, node)
+    edges = snapshot.nodes.edges(scope, node)
     sources = [edge.target for edge in edges if edge.type == "derived_from" and edge.source == node.id]
     sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence]
     vital = _vital(snapshot, scope, node, often=often)
     fades, end = fades_at(vital), ending(vital)
-    read = (snapshot.node(scope, each) for each in dict.fromkeys(sources))
+    read = (snapshot.nodes.get(scope, each) for each in dict.fromkeys(sources))
     return Explanation(
         node=node,
         made=own[0].commit,
@@ -75,11 +76,11 @@ def explain(
 
 def _chain(snapshot: Snapshot, scope: Scope, node: Node, statement: str) -> tuple[Node, ...]:
     keys = [key for key, _ in snapshot.rows(statement, {"key": node.key})]
-    found = snapshot.nodes(scope, keys)
+    found = snapshot.nodes.by_key(scope, keys)
     return tuple(found[key] for key in keys if key in found)
 
 
 def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
     """What decides how long a memory is kept. How often it was shown by then nobody knows of the past."""
-    (vital,) = lifecycle.vitals(snapshot, scope, [node.key], often=often)
+    (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
     return vital._replace(shown=0, last_access=None) if isinstance(snapshot, PastSnapshot) else vital

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from ricordo.errors import RicordoError
 from ricordo.storage import Store
-from ricordo.storage.database.graph import put_usage
 from ricordo.storage.values import Usage
 
 _WRITTEN_AFTER_S = 2.0
@@ -45,7 +44,7 @@ class UsageLog:
         shown, self._shown = self._shown, {}
         if shown:
             with contextlib.suppress(RicordoError):
-                await self._store.derive(lambda tx: put_usage(tx, shown))
+                await self._store.derive(lambda tx: tx.graph.put_usage(shown))
 
     async def close(self) -> None:
         """Write what is left, if that can be had at once."""

@@ -22,7 +22,6 @@ from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Sai
 from ricordo.portability.sources import MAX_LINE_BYTES, Material
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database.export import everything
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.folder.layout import FILES, STORE
 from ricordo.storage.folder.scoped_copy import holds_spaces, is_empty, knows_models, looked_into, put_whole
@@ -154,7 +153,7 @@ def _filled(
     built = put_whole(tx, files, is_whole=export.is_whole, progress=progress)
     if built.by_hand or built.uncommitted or built.unused.places or not holds_spaces(tx, scope):
         raise NotAsItWasError
-    held = everything(tx, scope)
+    held = tx.export.everything(scope)
     if any(storable(node.content, name="content", rules=rules) != node.content for node in held.nodes):
         raise NotAsItWasError
     messages = sum(node.type == "episodic" for node in held.nodes)
@@ -179,7 +178,7 @@ def _leave_models_out(path: Path) -> None:
 def parsed(export: Unpacked, reader: Reader) -> Parsed:
     """What an export holds as memories for a store that holds others; its history stays behind."""
     with looked_into(export.folder / "files", export.folder / "looked.db") as (tx, built):
-        held = everything(tx, export.scope)
+        held = tx.export.everything(export.scope)
     names = {entity.id: entity.name for entity in held.entities}
     own = {target: predicate for source, predicate, target in held.relations if source is None}
     facts, messages, refused = [], [], list(built.unused.places)

@@ -22,6 +22,7 @@ from ricordo.storage.checksums import copied
 from ricordo.storage.database.connection import connect, moment, translated
 from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.exclusive import alone_with
+from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.schema import migrations, prepare
@@ -188,7 +189,7 @@ def _asked(snapshot: Snapshot) -> Finding:
         return Finding(check="search", ok=True, detail="nothing to search for")
     key, content, space = row
     terms = index_terms(content)[:3]
-    if all(key in snapshot.space_postings(space, term, most=_POSTINGS_MOST) for term in terms):
+    if all(key in space_postings(snapshot, space, term, most=_POSTINGS_MOST) for term in terms):
         return Finding(check="search", ok=True, detail="the newest memory is found by its words")
     return Finding(check="search", ok=False, detail="the newest memory is not found by its words", remedy=_ANOTHER)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 import apsw
 
@@ -13,26 +12,22 @@ from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason, Relation, Review, Run, Scope, Session
 from ricordo.storage import faults
-from ricordo.storage.database import suppression
 from ricordo.storage.database.bulk_insert import insert_all
+from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import Snapshot
-from ricordo.storage.database.row_hash import hashes_of
 from ricordo.storage.database.rows import (
     Row,
     alias_row,
     bare,
-    chain,
     closed_edge_row,
-    digest,
     edge_row,
     entity_row,
     node_row,
     relation_row,
     review_row,
     run_row,
-    seal,
     sealed,
     session_row,
     shelf_of,
@@ -152,13 +147,13 @@ def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, a
 def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
     """What is not to be learnt again, and what may be again."""
     if change.said_anew:
-        suppression.lift(writer.snapshot, change.said_anew)
+        writer.snapshot.suppression.lift(change.said_anew)
     if change.withheld_spans:
         spans = [(writer.key_of(node_id), start, length, by) for node_id, start, length, by in change.withheld_spans]
-        suppression.put_spans(writer.snapshot, spans)
+        writer.snapshot.suppression.put_spans(spans)
     for node_id in change.withhold:
         key = writer.key_of(node_id)
-        suppression.withhold(writer.snapshot, writer.snapshot.nodes(writer.scope, [key])[key], at=to_ms(at))
+        writer.snapshot.suppression.withhold(writer.snapshot.nodes.by_key(writer.scope, [key])[key], at=to_ms(at))
 
 
 def write_rows(connection: apsw.Connection, given: Rows) -> None:
@@ -173,34 +168,6 @@ def write_rows(connection: apsw.Connection, given: Rows) -> None:
     faults.reached("apply: before counts")
     grown = [(*shelf, *amounts) for shelf, amounts in given.grown.items()]
     connection.executemany(sql("shelf_grew"), grown)
-
-
-CommitValues = tuple[Any, ...]
-"""What a commit's hash is over, the digest last."""
-
-
-def put_commit(
-    snapshot: Snapshot, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime, hashes: Sequence[bytes]
-) -> CommitValues:
-    """Write the row of a commit, to which its rows refer.
-
-    Args:
-        head: the hash of the commit before.
-        hashes: the bare hashes of the seals of its rows, as far as they are known now.
-    """
-    words = seal((reason.actor, reason.reason))
-    values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
-    row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
-    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
-    return values
-
-
-def settle_digest(snapshot: Snapshot, head: bytes, values: CommitValues) -> None:
-    """Take the digest over the rows as they were written in the end: one may be written twice, or be there already."""
-    settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
-    if settled != values:
-        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
-        snapshot.connection.execute(sql("commit_digest"), told)
 
 
 class _Writer:
@@ -277,14 +244,14 @@ class _Writer:
     def closed_node(self, closing: Closing) -> None:
         """Closing twice is no change: a replay may repeat it."""
         key = self.key_of(closing.id)
-        node = self.snapshot.nodes(self.scope, [key]).get(key)
+        node = self.snapshot.nodes.by_key(self.scope, [key]).get(key)
         if node is not None and node.is_live:
             self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
 
     def consolidated(self, ids: Sequence[str]) -> None:
         """Episodes that have become knowledge leave the shelf of those that wait."""
         places = {node_id: self.snapshot.rows("node_place", {"id": node_id})[0] for node_id in ids}
-        nodes = self.snapshot.nodes(self.scope, (place[0] for place in places.values()))
+        nodes = self.snapshot.nodes.by_key(self.scope, (place[0] for place in places.values()))
         for key, space, _, session in places.values():
             row = node_row(nodes[key], key=key, space=space, shelf="c", session=session, commit=self.commit)
             self._spaces.setdefault((nodes[key].owner, nodes[key].chat), space)

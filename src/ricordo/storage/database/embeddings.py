@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
-from ricordo.storage.database.embedding_models import CENTRE_MOST, centres_due, dropped_below
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.embedding_models import CENTRE_MOST, EmbeddingModels
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.vectors import (
     SKETCH_FROM,
     Room,
@@ -75,7 +75,7 @@ class VectorShelves:
 
     def nearest(
         self,
-        snapshot: Snapshot,
+        snapshot: Statements,
         vector: NDArray[np.float32],
         *,
         model: int,
@@ -102,7 +102,7 @@ class VectorShelves:
         return _merged(parts, limit)
 
     def load(
-        self, snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+        self, snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
     ) -> None:
         """Bring the indexes of a caller into memory before they are asked."""
         position = _position(snapshot)
@@ -116,7 +116,7 @@ class VectorShelves:
         with self._lock:
             return any(held.unread for held in self._shelves.values())
 
-    def read_on(self, snapshot: Snapshot, *, for_s: float = _READ_ON_S) -> bool:
+    def read_on(self, snapshot: Statements, *, for_s: float = _READ_ON_S) -> bool:
         """Read some more of the vectors of large shelves, a pack at least, for so many seconds. False if there are no
         more.
         """
@@ -133,7 +133,7 @@ class VectorShelves:
 
     def vectors(
         self,
-        snapshot: Snapshot,
+        snapshot: Statements,
         keys: Keys,
         *,
         model: int,
@@ -147,7 +147,7 @@ class VectorShelves:
 
     def cosines(
         self,
-        snapshot: Snapshot,
+        snapshot: Statements,
         keys: Keys,
         vector: NDArray[np.float32],
         *,
@@ -166,7 +166,7 @@ class VectorShelves:
 
     def rows(
         self,
-        snapshot: Snapshot,
+        snapshot: Statements,
         keys: Keys,
         *,
         model: int,
@@ -186,7 +186,7 @@ class VectorShelves:
                 index.write_rows(keys, codes, scales)
         return codes, scales
 
-    def _current(self, snapshot: Snapshot, place: Place, dimension: int, position: Position) -> _Shelf:
+    def _current(self, snapshot: Statements, place: Place, dimension: int, position: Position) -> _Shelf:
         with self._lock:
             if position[2] > self._erasure:  # nothing of what was erased stays in memory either
                 self._shelves.clear()
@@ -217,7 +217,7 @@ def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]
 
 
 def _search(
-    snapshot: Snapshot, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
+    snapshot: Statements, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
 ) -> tuple[Keys, Scores]:
     """Search a shelf; while some of it is unread, the vectors to be scored come from the store."""
     if not held.unread:
@@ -226,7 +226,7 @@ def _search(
     return _fetched(snapshot, model, held.index, keys).search(vector, limit)
 
 
-def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> VectorIndex:
+def _fetched(snapshot: Statements, model: int, index: VectorIndex, keys: Keys) -> VectorIndex:
     """An index of a few rows, read one by one: 7 microseconds each, of a million."""
     rows = snapshot.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
     few = VectorIndex(index.dimension, sketch_from=len(rows))
@@ -234,17 +234,21 @@ def _fetched(snapshot: Snapshot, model: int, index: VectorIndex, keys: Keys) -> 
     return few
 
 
-def _position(snapshot: Snapshot) -> Position:
+def _position(snapshot: Statements) -> Position:
     embedding, removal, erasure = snapshot.rows_of_store("embeddings_position")[0]
     return embedding, removal, erasure
 
 
-def _missed(snapshot: Snapshot, held: _Shelf, position: Position) -> bool:
+def _missed(snapshot: Statements, held: _Shelf, position: Position) -> bool:
     """Whether something left the index that nobody can tell of any more: it is then read anew."""
-    return bool(held.embedding) and held.removal < position[1] and held.removal + 1 < dropped_below(snapshot)
+    return (
+        bool(held.embedding)
+        and held.removal < position[1]
+        and held.removal + 1 < EmbeddingModels(snapshot).dropped_below()
+    )
 
 
-def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) -> None:
+def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position) -> None:
     """Bring an index to where the snapshot is; one that is ahead already is left alone."""
     embedding, removal, _ = position
     if held.embedding >= embedding and held.removal >= removal:
@@ -262,7 +266,7 @@ def _follow(snapshot: Snapshot, held: _Shelf, place: Place, position: Position) 
     held.embedding, held.removal = max(held.embedding, embedding), max(held.removal, removal)
 
 
-def _load_packs(snapshot: Snapshot, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
+def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
     """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
     through, index = 0, held.index
     packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
@@ -284,14 +288,14 @@ def _load_packs(snapshot: Snapshot, held: _Shelf, values: dict[str, object], rem
     return through
 
 
-def _read_pack(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> None:
+def _read_pack(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> None:
     """Read a pack straight into the index: a quarter faster than through a value of a row."""
     room = index.reserve(rows)
     _read_into(snapshot, "segment", key, (room.keys, room.scales, room.codes))
     index.commit(room)
 
 
-def _read_signs(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> Room:
+def _read_signs(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> Room:
     """Read keys and signs of a pack. Returns where its codes go."""
     room = index.reserve(rows)
     _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
@@ -299,7 +303,7 @@ def _read_signs(snapshot: Snapshot, index: VectorIndex, key: int, rows: int) -> 
     return room
 
 
-def _read_codes(snapshot: Snapshot, held: _Shelf) -> None:
+def _read_codes(snapshot: Statements, held: _Shelf) -> None:
     """Read the rest of a pack of which only keys and signs were read. One that is unsound stays unread for ever."""
     key, room = held.unread[-1]
     _read_into(snapshot, "segment", key, (np.empty_like(room.keys), room.scales, room.codes))
@@ -309,7 +313,7 @@ def _read_codes(snapshot: Snapshot, held: _Shelf) -> None:
     held.unread.pop()
 
 
-def _read_into(snapshot: Snapshot, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
+def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
     """Read a blob of a pack from its beginning into these arrays, one after the other."""
     with snapshot.connection.blob_open("main", "packs", column, key, False) as blob:
         for array in arrays:
@@ -319,7 +323,7 @@ def _read_into(snapshot: Snapshot, column: str, key: int, arrays: Sequence[NDArr
 # writing: each of these runs inside the writer's transaction
 
 
-def put_vectors(snapshot: Snapshot, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:
+def put_vectors(snapshot: Statements, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:
     """Store the vectors of nodes that still hold the text they were made from. Returns the first node left out."""
     left: int | None = None
     faults.reached("vectors: before storing")
@@ -340,7 +344,7 @@ def encode_words(words: NDArray[np.float32]) -> bytes:
 
 
 def word_vectors(
-    snapshot: Snapshot, model: int, keys: Sequence[int], *, width: int
+    snapshot: Statements, model: int, keys: Sequence[int], *, width: int
 ) -> tuple[Keys, NDArray[np.intp], NDArray[np.int8]]:
     """The vectors of the words of some nodes, one below the other.
 
@@ -354,13 +358,13 @@ def word_vectors(
     return np.array(nodes, np.int64), starts, stacked
 
 
-def recentre(snapshot: Snapshot, model: int, dimension: int) -> bool:
+def recentre(snapshot: Statements, model: int, dimension: int) -> bool:
     """Take the mean of each shelf that has grown by a third since the last time, of its first 20,000 vectors.
 
     Taking the mean of the collection from both sides of the cosine lifted recall@10 by 1 to 8 points (MEASURED.md). The
     mean of a few vectors is mostly those vectors themselves: below 50 there is none.
     """
-    due = centres_due(snapshot, model)
+    due = EmbeddingModels(snapshot).centres_due(model)
     for space, shelf in due:
         values = {"model": model, "space": space, "shelf": shelf}
         rows = [row[0] for row in snapshot.rows("centre_sample", {**values, "most": CENTRE_MOST})]
@@ -372,19 +376,21 @@ def recentre(snapshot: Snapshot, model: int, dimension: int) -> bool:
 
 
 def centre(
-    snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+    snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
 ) -> NDArray[np.float32]:
     """The mean of what a caller sees, float32[dimension]; zeros while there is little."""
     return _centre(snapshot, model=model, dimension=dimension, spaces=spaces, shelves=shelves).mean
 
 
-def _centre(snapshot: Snapshot, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]) -> Centre:
+def _centre(
+    snapshot: Statements, *, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+) -> Centre:
     asked = "centre", model, dimension, *spaces, *shelves
     return snapshot.once(asked, lambda: Centre.at(_mean_of_centres(snapshot, model, dimension, spaces, shelves)))
 
 
 def _mean_of_centres(
-    snapshot: Snapshot, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
+    snapshot: Statements, model: int, dimension: int, spaces: Sequence[int], shelves: Sequence[str]
 ) -> NDArray[np.float32]:
     values = {"model": model, "spaces": json.dumps(spaces), "shelves": json.dumps(shelves)}
     rows = snapshot.rows("centres_of", values)
@@ -394,7 +400,7 @@ def _mean_of_centres(
     return np.asarray(total / max(1, sum(count for count, _ in rows)), np.float32)
 
 
-def pack_full_shelves(snapshot: Snapshot) -> int:
+def pack_full_shelves(snapshot: Statements) -> int:
     """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
     made = 0
     for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):

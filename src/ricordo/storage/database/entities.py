@@ -8,8 +8,8 @@ from datetime import datetime
 
 from ricordo.clock import from_ms
 from ricordo.model import Entity, Related, Relation, Scope
-from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import entity_of, relation_of
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Named, Sketch
 from ricordo.text.kinship import known_relation, relation_named
 from ricordo.text.names import Likeness, likeness, look_up_keys, sound_keys
@@ -20,110 +20,109 @@ _WALK = 2_000
 _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
 
 
-def named(snapshot: Snapshot, scope: Scope, name: str) -> Named:
-    """Whom a name means. A looser likeness counts only where a stricter one finds nobody."""
-    if (predicate := relation_named(name)) and (related := related_as(snapshot, scope, predicate)):
-        return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
-    by_likeness: dict[Likeness, set[int]] = {}
-    values = {
-        "spaces": json.dumps(snapshot.visible(scope)),
-        "keys": json.dumps(look_up_keys(name)),
-        "sounds": json.dumps(sound_keys(name)),
-    }
-    for alias, key in snapshot.rows("names_like", values):
-        found = likeness(name, alias)
-        if found is not None:
-            by_likeness.setdefault(found, set()).add(key)
-    if "same" in by_likeness:
-        return Named(entities=entities(snapshot, scope, by_likeness["same"]), by="same")
-    if (predicate := known_relation(name)) and (related := related_as(snapshot, scope, predicate)):
-        return Named(entities=related, by="relation")
-    for like in _ORDER:
-        if like in by_likeness:
-            return Named(entities=entities(snapshot, scope, by_likeness[like]), by=like)
-    return Named()
+class Entities:
+    """Who is meant by a name, and what lies about them: the questions about entities that rooms ask of a snapshot."""
 
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
-def related_as(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:
-    """Who is the owner's wife (brother, boss, ...) now; oldest first."""
-    targets = {relation.target for relation in open_relations(snapshot, scope, predicate)}
-    keys = [snapshot.value("entity_place", {"id": target}) for target in targets]
-    return entities(snapshot, scope, keys)
+    def named(self, scope: Scope, name: str) -> Named:
+        """Whom a name means. A looser likeness counts only where a stricter one finds nobody."""
+        if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
+            return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
+        by_likeness: dict[Likeness, set[int]] = {}
+        values = {
+            "spaces": json.dumps(self._sql.visible(scope)),
+            "keys": json.dumps(look_up_keys(name)),
+            "sounds": json.dumps(sound_keys(name)),
+        }
+        for alias, key in self._sql.rows("names_like", values):
+            found = likeness(name, alias)
+            if found is not None:
+                by_likeness.setdefault(found, set()).add(key)
+        if "same" in by_likeness:
+            return Named(entities=self.by_key(scope, by_likeness["same"]), by="same")
+        if (predicate := known_relation(name)) and (related := self.related_as(scope, predicate)):
+            return Named(entities=related, by="relation")
+        for like in _ORDER:
+            if like in by_likeness:
+                return Named(entities=self.by_key(scope, by_likeness[like]), by=like)
+        return Named()
 
+    def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
+        """Who is the owner's wife (brother, boss, ...) now; oldest first."""
+        targets = {relation.target for relation in self.open_relations(scope, predicate)}
+        keys = [self._sql.value("entity_place", {"id": target}) for target in targets]
+        return self.by_key(scope, keys)
 
-def open_relations(snapshot: Snapshot, scope: Scope, predicate: str) -> list[Relation]:
-    """The owner's relations of a kind that hold now, the newest first."""
-    space = home(snapshot, scope)
-    if space is None:
-        return []
-    rows = snapshot.rows("relations_of_owner", {"space": space, "predicate": predicate})
-    return [relation for relation in map(relation_of, rows) if relation.valid_until is None]
+    def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
+        """The owner's relations of a kind that hold now, the newest first."""
+        space = self.home(scope)
+        if space is None:
+            return []
+        rows = self._sql.rows("relations_of_owner", {"space": space, "predicate": predicate})
+        return [relation for relation in map(relation_of, rows) if relation.valid_until is None]
 
+    def home(self, scope: Scope) -> int | None:
+        """The space a caller's own knowledge lies in: the owner's, or the chat's where there is no owner."""
+        return self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
 
-def home(snapshot: Snapshot, scope: Scope) -> int | None:
-    """The space a caller's own knowledge lies in: the owner's, or the chat's where there is no owner."""
-    return snapshot.space(scope.owner, "") if scope.owner else snapshot.space("", scope.chat or "")
+    def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
+        """Entities by key, oldest first; what the caller may not see is left out."""
+        values = {"keys": json.dumps(sorted(keys)), "spaces": json.dumps(self._sql.visible(scope))}
+        return tuple(entity_of(row) for row in self._sql.rows("entities_by_key", values))
 
+    def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
+        """The entity of an id, or the one it was merged into."""
+        values = {"id": entity_id, "spaces": json.dumps(self._sql.visible(scope))}
+        key = self._sql.value("entity_key_by_id", values) if entity_id.isprintable() else None
+        return None if key is None else self.by_key(scope, [key])[0]
 
-def entities(snapshot: Snapshot, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
-    """Entities by key, oldest first; what the caller may not see is left out."""
-    values = {"keys": json.dumps(sorted(keys)), "spaces": json.dumps(snapshot.visible(scope))}
-    return tuple(entity_of(row) for row in snapshot.rows("entities_by_key", values))
+    def members(self, scope: Scope, key: int) -> tuple[Entity, ...]:
+        """An entity and those that were merged into it; each with names and memories of its own."""
+        keys = [row[0] for row in self._sql.rows("entity_members", {"entity": key})]
+        return self.by_key(scope, keys)
 
+    def own_names(self, key: int) -> list[str]:
+        """The names of one entity, without those of entities merged into it."""
+        return [row[0] for row in self._sql.rows("aliases_of_entity", {"entity": key})]
 
-def by_id(snapshot: Snapshot, scope: Scope, entity_id: str) -> Entity | None:
-    """The entity of an id, or the one it was merged into."""
-    values = {"id": entity_id, "spaces": json.dumps(snapshot.visible(scope))}
-    key = snapshot.value("entity_key_by_id", values) if entity_id.isprintable() else None
-    return None if key is None else entities(snapshot, scope, [key])[0]
+    def people(self, scope: Scope, *, most: int) -> list[Entity]:
+        """People, those who are named most often first."""
+        values = {"spaces": json.dumps(self._sql.visible(scope)), "most": most}
+        keys = [row[0] for row in self._sql.rows("people_listed", values)]
+        found = {entity.key: entity for entity in self.by_key(scope, keys)}
+        return [found[key] for key in keys]
 
+    def relations(self, key: int) -> tuple[Relation, ...]:
+        """What an entity is to others and others to it; what holds now before what has ended, the newest first."""
+        found = [relation_of(row) for row in self._sql.rows("relations_of_entity", {"entity": key})]
+        return tuple(sorted(found, key=lambda relation: relation.valid_until is not None))
 
-def members(snapshot: Snapshot, scope: Scope, key: int) -> tuple[Entity, ...]:
-    """An entity and those that were merged into it; each with names and memories of its own."""
-    keys = [row[0] for row in snapshot.rows("entity_members", {"entity": key})]
-    return entities(snapshot, scope, keys)
+    def span(self, entity: Entity) -> tuple[datetime, datetime]:
+        """When the first and the last of the memories that name it happened; of none, when it became known."""
+        first, last = self._sql.rows("entity_span", {"entity": entity.key})[0]
+        return (
+            entity.first_seen if first is None else from_ms(first),
+            entity.first_seen if last is None else from_ms(last),
+        )
 
+    def latest(self, key: int, statement: str, *, now: int, most: int) -> list[Sketch]:
+        """The latest memories about an entity ("subjects_latest") or that merely name it ("mentions_latest")."""
+        values = {"most": most, "walk": _WALK, "now": now}
+        found: dict[int, Sketch] = {}
+        for (member,) in self._sql.rows("entity_members", {"entity": key}):
+            for node, type_, confidence, score in self._sql.rows(statement, {**values, "entity": member}):
+                found[node] = Sketch(key=node, type=type_, confidence=confidence, score=score)
+        return [found[each] for each in sorted(found, reverse=True)[:most]]
 
-def own_names(snapshot: Snapshot, key: int) -> list[str]:
-    """The names of one entity, without those of entities merged into it."""
-    return [row[0] for row in snapshot.rows("aliases_of_entity", {"entity": key})]
+    def named_together(self, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
+        """Who else these memories name, the most often first."""
+        values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
+        rows = self._sql.rows("named_together", values)
+        return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)
 
-
-def listed(snapshot: Snapshot, scope: Scope, *, most: int) -> list[Entity]:
-    """People, those who are named most often first."""
-    values = {"spaces": json.dumps(snapshot.visible(scope)), "most": most}
-    keys = [row[0] for row in snapshot.rows("people_listed", values)]
-    found = {entity.key: entity for entity in entities(snapshot, scope, keys)}
-    return [found[key] for key in keys]
-
-
-def relations(snapshot: Snapshot, key: int) -> tuple[Relation, ...]:
-    """What an entity is to others and others to it; what holds now before what has ended, the newest first."""
-    found = [relation_of(row) for row in snapshot.rows("relations_of_entity", {"entity": key})]
-    return tuple(sorted(found, key=lambda relation: relation.valid_until is not None))
-
-
-def span(snapshot: Snapshot, entity: Entity) -> tuple[datetime, datetime]:
-    """When the first and the last of the memories that name it happened; of none, when it became known."""
-    first, last = snapshot.rows("entity_span", {"entity": entity.key})[0]
-    return (
-        entity.first_seen if first is None else from_ms(first),
-        entity.first_seen if last is None else from_ms(last),
-    )
-
-
-def latest(snapshot: Snapshot, key: int, statement: str, *, now: int, most: int) -> list[Sketch]:
-    """The latest memories about an entity ("subjects_latest") or that merely name it ("mentions_latest")."""
-    values = {"most": most, "walk": _WALK, "now": now}
-    found: dict[int, Sketch] = {}
-    for (member,) in snapshot.rows("entity_members", {"entity": key}):
-        for node, type_, confidence, score in snapshot.rows(statement, {**values, "entity": member}):
-            found[node] = Sketch(key=node, type=type_, confidence=confidence, score=score)
-    return [found[each] for each in sorted(found, reverse=True)[:most]]
-
-
-def named_together(snapshot: Snapshot, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
-    """Who else these memories name, the most often first."""
-    values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
-    rows = snapshot.rows("named_together", values)
-    return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)
+    def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
+        """Return live entities that go by one of the folded names, oldest first."""
+        rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
+        return list(self.by_key(scope, {key for _, key in rows}))

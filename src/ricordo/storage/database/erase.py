@@ -14,11 +14,11 @@ from typing import Any
 from ricordo.clock import from_ms
 from ricordo.model import Reason
 from ricordo.storage import faults
-from ricordo.storage.database.apply import put_commit, settle_digest
+from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.fingerprints import fingerprint_key, id_fingerprint
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import bare, digest, erased_hash, former_hash, seal, sealed
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.truth_tables import Image, Table, Truth, row_text, truth_of
 from ricordo.storage.values import ErasureTargets
 
@@ -67,75 +67,6 @@ WITHOUT_CONTENT = frozenset(
 """Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
 
 
-def begin(snapshot: Snapshot, targets: ErasureTargets, *, at: int) -> int:
-    """Write down what is to go; return the number of the erasure. An owner's memory cannot be found from then on."""
-    snapshot.rows("proposals_erase")
-    erasing = int(snapshot.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
-    rows = [(erasing, "nodes", key) for key in targets.nodes]
-    rows += [(erasing, "entities", key) for key in targets.entities]
-    rows += [(erasing, "relations", key) for key in targets.relations]
-    rows += [(erasing, "sessions", key) for key in targets.sessions]
-    work = _Erasing(snapshot, erasing, at)
-    if targets.whole_space:
-        rows.append((erasing, "spaces", targets.space))
-        _unname(snapshot, erasing, space=targets.space, owner=targets.owner)
-    snapshot.connection.executemany(sql("to_erase_put"), rows)
-    for table, key in targets.summarised:
-        work.take_out(table, key, {"summary": None})
-    for row, seq in targets.former:
-        work.forget_image("nodes", row, seq)
-    return erasing
-
-
-def _unname(snapshot: Snapshot, erasing: int, *, space: int, owner: str) -> None:
-    values = {"erasing": erasing, "space": space, "owner": owner}
-    snapshot.rows("owner_words_erase", values)
-    snapshot.rows("owner_words_blank", {"space": space, "owner": owner})
-    snapshot.rows("owner_actor_blank", {"space": space, "owner": owner})
-    snapshot.rows("off_record_erase", {"owner": owner})
-    snapshot.rows("owner_unnamed", {"space": space})
-
-
-def step(snapshot: Snapshot, erasing: int, *, kind: str, at: int) -> int:
-    """Erase some rows with all that refers to them. How many; 0 when there are no more."""
-    work = _Erasing(snapshot, erasing, at, keeps_ids=kind != "owner")
-    for table in ("nodes", "relations", "entities", "sessions"):
-        keys = work.next(table)
-        if keys:
-            needed = work.needed_again(table, keys, kind)
-            work.purge(table, [key for key in keys if key not in needed])
-            for key in needed:  # a summary may still speak of what went
-                work.take_out(table, key, {"summary": None})
-            work.done(table, keys)
-            return len(keys)
-    for space in work.next("spaces"):
-        return work.purge_some_of_space(space)
-    return 0
-
-
-def finish(snapshot: Snapshot, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
-    """When all rows are gone: what history still says of them, and the commit that says what was done."""
-    if not [row for row in snapshot.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
-        return  # another process was first
-    work = _Erasing(snapshot, erasing, at)
-    work.sweep_history()
-    snapshot.rows("relations_to_link_erase")
-    snapshot.rows("to_link_erase")
-    snapshot.rows("floors_erase")
-    snapshot.rows("proposals_erase")
-    left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": erasing})]
-    previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
-    seq = previous + 1
-    erasure = sealed((erasing, space, kind, at, len(left), digest(left), seq))
-    reason = Reason(actor=actor, origin="erase", reason="erase")
-    commit = put_commit(snapshot, head, seq, space=space, reason=reason, at=from_ms(at), hashes=())
-    snapshot.connection.execute(sql("erasure_put"), erasure)
-    settle_digest(snapshot, head, commit)
-    snapshot.rows("to_erase_drop", {"erasing": erasing})
-    snapshot.rows("erasing_rows_gone", {"erasing": erasing})
-    faults.reached("erase: before its commit")
-
-
 _GO_ALONG = {
     ("entities", "memory"): "erase_entities_needed",
     ("entities", "session"): "erase_entities_needed",
@@ -148,7 +79,7 @@ _GO_ALONG = {
 class _Erasing:
     """One transaction's part of an erasure. Names come from the schema, so statements are put together."""
 
-    def __init__(self, snapshot: Snapshot, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
+    def __init__(self, snapshot: Statements, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
         self._snapshot = snapshot
         self._connection: Any = snapshot.connection  # what a column holds is the schema's to say
         self._truth: Truth = truth_of(snapshot.connection)
@@ -365,3 +296,75 @@ def _without(evidence: str, ids: set[str]) -> str:
     listed = json.loads(evidence)
     kept = [each for each in listed if each not in ids]
     return evidence if len(kept) == len(listed) else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+class Erasure:
+    """Erases rows for good, in small transactions, so that another process can continue after a kill."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def begin(self, targets: ErasureTargets, *, at: int) -> int:
+        """Record what is to be erased and return the erasure's number. An owner's memory is hidden from then on."""
+        self._sql.rows("proposals_erase")
+        erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
+        rows = [(erasing, "nodes", key) for key in targets.nodes]
+        rows += [(erasing, "entities", key) for key in targets.entities]
+        rows += [(erasing, "relations", key) for key in targets.relations]
+        rows += [(erasing, "sessions", key) for key in targets.sessions]
+        work = _Erasing(self._sql, erasing, at)
+        if targets.whole_space:
+            rows.append((erasing, "spaces", targets.space))
+            self._unname(erasing, space=targets.space, owner=targets.owner)
+        self._sql.connection.executemany(sql("to_erase_put"), rows)
+        for table, key in targets.summarised:
+            work.take_out(table, key, {"summary": None})
+        for row, seq in targets.former:
+            work.forget_image("nodes", row, seq)
+        return erasing
+
+    def _unname(self, erasing: int, *, space: int, owner: str) -> None:
+        values = {"erasing": erasing, "space": space, "owner": owner}
+        self._sql.rows("owner_words_erase", values)
+        self._sql.rows("owner_words_blank", {"space": space, "owner": owner})
+        self._sql.rows("owner_actor_blank", {"space": space, "owner": owner})
+        self._sql.rows("off_record_erase", {"owner": owner})
+        self._sql.rows("owner_unnamed", {"space": space})
+
+    def step(self, erasing: int, *, kind: str, at: int) -> int:
+        """Erase some rows with all that refers to them. How many; 0 when there are no more."""
+        work = _Erasing(self._sql, erasing, at, keeps_ids=kind != "owner")
+        for table in ("nodes", "relations", "entities", "sessions"):
+            keys = work.next(table)
+            if keys:
+                needed = work.needed_again(table, keys, kind)
+                work.purge(table, [key for key in keys if key not in needed])
+                for key in needed:  # a summary may still speak of what went
+                    work.take_out(table, key, {"summary": None})
+                work.done(table, keys)
+                return len(keys)
+        for space in work.next("spaces"):
+            return work.purge_some_of_space(space)
+        return 0
+
+    def finish(self, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
+        """When all rows are gone: what history still says of them, and the commit that says what was done."""
+        if not [row for row in self._sql.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
+            return  # another process was first
+        work = _Erasing(self._sql, erasing, at)
+        work.sweep_history()
+        self._sql.rows("relations_to_link_erase")
+        self._sql.rows("to_link_erase")
+        self._sql.rows("floors_erase")
+        self._sql.rows("proposals_erase")
+        left = [erased_hash(row) for row in self._sql.rows("erased_of", {"erasure": erasing})]
+        previous, head = (self._sql.rows("commit_last") or [(0, b"")])[0]
+        seq = previous + 1
+        erasure = sealed((erasing, space, kind, at, len(left), digest(left), seq))
+        reason = Reason(actor=actor, origin="erase", reason="erase")
+        commit = put_commit(self._sql, head, seq, space=space, reason=reason, at=from_ms(at), hashes=())
+        self._sql.connection.execute(sql("erasure_put"), erasure)
+        settle_digest(self._sql, head, commit)
+        self._sql.rows("to_erase_drop", {"erasing": erasing})
+        self._sql.rows("erasing_rows_gone", {"erasing": erasing})
+        faults.reached("erase: before its commit")

@@ -9,14 +9,14 @@ from typing import Any
 import apsw
 
 from ricordo.model import RowId, Scope
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.truth_tables import Image, Table, row_text, truth_of
 
 
 class Ledger:
     """The versions of rows. Each row is read once; lives inside one transaction."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Statements) -> None:
         self._snapshot = snapshot
         self._connection = snapshot.connection
         self._truth = truth_of(snapshot.connection)

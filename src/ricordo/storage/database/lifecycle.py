@@ -7,60 +7,64 @@ from collections.abc import Sequence
 
 from ricordo.decay import STATED, Vital
 from ricordo.model import Scope
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.nodes import Nodes
+from ricordo.storage.database.statements import Statements
 
 # The property of the store under which upkeep notes, per space, when it last ran.
 _LAST_DECAY = "last decay at"
 
 
-def vitals(snapshot: Snapshot, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-    """Of some memories, by ascending key; what the caller may not see is left out.
+class Lifecycle:
+    """What decides how long memories are kept, read from the store."""
 
-    Args:
-        often: who is named in more live memories than that counts as frequent; 0: nobody does.
-    """
-    values = {
-        "keys": json.dumps(list(keys)),
-        "spaces": json.dumps(snapshot.visible(scope)),
-        "often": often,
-        "stated": STATED,
-    }
-    return [Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in snapshot.rows("vitals_of", values)]
+    def __init__(self, sql: Statements, nodes: Nodes) -> None:
+        self._sql = sql
+        self._nodes = nodes
 
+    def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
+        """Of some memories, by ascending key; what the caller may not see is left out.
 
-def knowledge(snapshot: Snapshot, scope: Scope) -> list[int]:
-    """The keys of all live knowledge a caller may see, ascending."""
-    text = snapshot.value("live_knowledge", {"spaces": json.dumps(snapshot.visible(scope))})
-    return sorted(int(key) for key in text.split(",")) if text else []
+        Args:
+            often: who is named in more live memories than that counts as frequent; 0: nobody does.
+        """
+        values = {
+            "keys": json.dumps(list(keys)),
+            "spaces": json.dumps(self._sql.visible(scope)),
+            "often": often,
+            "stated": STATED,
+        }
+        return [
+            Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in self._sql.rows("vitals_of", values)
+        ]
 
+    def knowledge(self, scope: Scope) -> list[int]:
+        """The keys of all live knowledge a caller may see, ascending."""
+        text = self._sql.value("live_knowledge", {"spaces": json.dumps(self._sql.visible(scope))})
+        return sorted(int(key) for key in text.split(",")) if text else []
 
-def size(snapshot: Snapshot, scope: Scope) -> tuple[int, int]:
-    """How many pieces of knowledge are live, and how many bytes their texts have."""
-    row = snapshot.rows("knowledge_size", {"spaces": json.dumps(snapshot.visible(scope))})[0]
-    return row[0], row[1]
+    def size(self, scope: Scope) -> tuple[int, int]:
+        """How many pieces of knowledge are live, and how many bytes their texts have."""
+        row = self._sql.rows("knowledge_size", {"spaces": json.dumps(self._sql.visible(scope))})[0]
+        return row[0], row[1]
 
+    def scopes(self) -> list[Scope]:
+        """Everybody's memories in a store, one scope each."""
+        return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
 
-def scopes(snapshot: Snapshot) -> list[Scope]:
-    """Everybody's memories in a store, one scope each."""
-    return [Scope(owner=owner, chat=chat or None) for owner, chat in snapshot.rows("spaces_all")]
+    def whose(self, node_id: str) -> Scope | None:
+        """Whose a memory is, by its id, closed or not; None where there is none, or it is a group's."""
+        known = self._nodes.known_ids([node_id]).get(node_id)
+        if known is None:
+            return None
+        ((owner, chat),) = self._sql.rows("space_owner", {"space": known[0]})
+        return Scope(owner=owner, chat=chat or None) if owner else None
 
+    def note_decay(self, scope: Scope, *, at: int) -> None:
+        """Remember when a caller's memories were last looked through for what has faded, Unix milliseconds."""
+        for space in self._sql.visible(scope):
+            self._sql.rows("meta_put", {"name": f"{_LAST_DECAY} {space}", "value": str(at)})
 
-def whose(snapshot: Snapshot, node_id: str) -> Scope | None:
-    """Whose a memory is, by its id, closed or not; None where there is none, or it is a group's."""
-    known = snapshot.known_ids([node_id]).get(node_id)
-    if known is None:
-        return None
-    ((owner, chat),) = snapshot.rows("space_owner", {"space": known[0]})
-    return Scope(owner=owner, chat=chat or None) if owner else None
-
-
-def note_decay(snapshot: Snapshot, scope: Scope, *, at: int) -> None:
-    """Remember when a caller's memories were last looked through for what has faded, Unix milliseconds."""
-    for space in snapshot.visible(scope):
-        snapshot.rows("meta_put", {"name": f"{_LAST_DECAY} {space}", "value": str(at)})
-
-
-def last_decay(snapshot: Snapshot, scope: Scope) -> int | None:
-    """When that last was, Unix milliseconds."""
-    noted = (snapshot.meta(f"{_LAST_DECAY} {space}") for space in snapshot.visible(scope))
-    return max((int(at) for at in noted if at is not None), default=None)
+    def last_decay(self, scope: Scope) -> int | None:
+        """When that last was, Unix milliseconds."""
+        noted = (self._sql.meta(f"{_LAST_DECAY} {space}") for space in self._sql.visible(scope))
+        return max((int(at) for at in noted if at is not None), default=None)

@@ -6,47 +6,14 @@ import json
 from collections.abc import Sequence
 
 from ricordo.storage import faults
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.rows import Row
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text import index_terms
 from ricordo.text.name_matching import Bearer
 
 _MARK = "aliases linked through commit"
-
-
-def spaces_with_names(snapshot: Snapshot) -> list[int]:
-    """Spaces in which any name is known."""
-    return [row[0] for row in snapshot.rows("spaces_with_aliases")]
-
-
-def spaces_to_link(snapshot: Snapshot) -> list[int]:
-    """Spaces with nodes that are to be searched again."""
-    return [row[0] for row in snapshot.rows("to_link_spaces")]
-
-
-def to_link(snapshot: Snapshot, space: int, most: int) -> list[tuple[int, int]]:
-    """(note, node key) of nodes that are to be searched again, in the order they were noted."""
-    return [(note, key) for note, key in snapshot.rows("to_link_of", {"space": space, "most": most})]
-
-
-def texts(snapshot: Snapshot, keys: Sequence[int]) -> list[LinkText]:
-    """Nodes by key, in no order."""
-    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(keys)})]
-
-
-def put_links_again(
-    snapshot: Snapshot, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]
-) -> None:
-    """Put the links of nodes that were searched again in place of those they had."""
-    drop_all_links(snapshot, nodes)
-    put_links(snapshot, pairs)
-    snapshot.rows("to_link_done", {"ids": json.dumps(notes)})
-
-
-def unlinked(snapshot: Snapshot, space: int, most: int) -> list[LinkText]:
-    """Nodes that have not been searched for names, oldest first."""
-    return [_text(row) for row in snapshot.rows("unlinked", {"space": space, "most": most})]
 
 
 def _text(row: Row) -> LinkText:
@@ -55,92 +22,109 @@ def _text(row: Row) -> LinkText:
     return LinkText(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
 
 
-def known_names(
-    snapshot: Snapshot, space: int, keys: Sequence[str], sounds: Sequence[str]
-) -> dict[str, tuple[Bearer, ...]]:
-    """Which of these folded names and sounds are known in a space, and who goes by them."""
-    found: dict[str, tuple[Bearer, ...]] = {}
-    values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
-    for key, *bearer in snapshot.rows("names_known", values):
-        found[key] = (*found.get(key, ()), Bearer(*bearer))
-    return found
+class Mentions:
+    """What of the linking of names needs the store: finding what is not linked yet, and writing links."""
 
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
-def holders_of(snapshot: Snapshot, space: int) -> list[RelationHolder]:
-    """Who is what to the owner of a space, the last one said last."""
-    rows = snapshot.rows("relations_in_space", {"space": space})
-    return [
-        RelationHolder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
-        for predicate, entity, whole, start, end in rows
-    ]
+    def spaces_with_names(self) -> list[int]:
+        """Spaces in which any name is known."""
+        return [row[0] for row in self._sql.rows("spaces_with_aliases")]
 
+    def spaces_to_link(self) -> list[int]:
+        """Spaces with nodes that are to be searched again."""
+        return [row[0] for row in self._sql.rows("to_link_spaces")]
 
-def owner_of(snapshot: Snapshot, space: int) -> str:
-    """Whose space it is; "" where it is a chat's."""
-    owner: str = snapshot.rows("space_owner", {"space": space})[0][0]
-    return owner
+    def to_link(self, space: int, most: int) -> list[tuple[int, int]]:
+        """(note, node key) of nodes that are to be searched again, in the order they were noted."""
+        return [(note, key) for note, key in self._sql.rows("to_link_of", {"space": space, "most": most})]
 
+    def texts(self, keys: Sequence[int]) -> list[LinkText]:
+        """Nodes by key, in no order."""
+        return [_text(row) for row in self._sql.rows("node_contents", {"keys": json.dumps(keys)})]
 
-def new_names(snapshot: Snapshot) -> list[tuple[int, str, str, int, int]]:
-    """Names learnt since older nodes were last searched: (space, folded, as written, entity, commit)."""
-    rows = snapshot.rows("aliases_since", {"seq": int(snapshot.meta(_MARK) or 0)})
-    return [(space, folded, name, entity, commit) for space, folded, name, entity, commit in rows]
+    def put_links_again(self, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
+        """Put the links of nodes that were searched again in place of those they had."""
+        self.drop_all_links(nodes)
+        self.put_links(pairs)
+        self._sql.rows("to_link_done", {"ids": json.dumps(notes)})
 
+    def unlinked(self, space: int, most: int) -> list[LinkText]:
+        """Nodes that have not been searched for names, oldest first."""
+        return [_text(row) for row in self._sql.rows("unlinked", {"space": space, "most": most})]
 
-def new_relations(snapshot: Snapshot) -> list[tuple[int, str, int]]:
-    """Relations to owners that changed since what speaks of them was last searched: (space, predicate, note)."""
-    return [(space, predicate, note) for note, space, predicate in snapshot.rows("relations_to_link")]
+    def known_names(self, space: int, keys: Sequence[str], sounds: Sequence[str]) -> dict[str, tuple[Bearer, ...]]:
+        """Which of these folded names and sounds are known in a space, and who goes by them."""
+        found: dict[str, tuple[Bearer, ...]] = {}
+        values = {"space": space, "keys": json.dumps(keys), "sounds": json.dumps(sounds)}
+        for key, *bearer in self._sql.rows("names_known", values):
+            found[key] = (*found.get(key, ()), Bearer(*bearer))
+        return found
 
+    def holders_of(self, space: int) -> list[RelationHolder]:
+        """Who is what to the owner of a space, the last one said last."""
+        rows = self._sql.rows("relations_in_space", {"space": space})
+        return [
+            RelationHolder(predicate=predicate, entity=entity, whole=whole, start=start, end=end)
+            for predicate, entity, whole, start, end in rows
+        ]
 
-def texts_with(snapshot: Snapshot, space: int, words: str, most: int) -> list[LinkText]:
-    """The live nodes that hold every word."""
-    terms = index_terms(words)
-    if not terms:
-        return []
-    lists = [snapshot.space_postings(space, term, most=most) for term in terms]
-    shared = set(lists[0]).intersection(*lists[1:])
-    return [_text(row) for row in snapshot.rows("node_contents", {"keys": json.dumps(sorted(shared))})]
+    def owner_of(self, space: int) -> str:
+        """Whose space it is; "" where it is a chat's."""
+        owner: str = self._sql.rows("space_owner", {"space": space})[0][0]
+        return owner
 
+    def new_names(self) -> list[tuple[int, str, str, int, int]]:
+        """Names learnt since older nodes were last searched: (space, folded, as written, entity, commit)."""
+        rows = self._sql.rows("aliases_since", {"seq": int(self._sql.meta(_MARK) or 0)})
+        return [(space, folded, name, entity, commit) for space, folded, name, entity, commit in rows]
 
-def put_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
-    """Write mentions: (node key, entity key)."""
-    faults.reached("linking: before storing")
-    for node, entity in pairs:
-        snapshot.rows("found_mention_insert", {"node": node, "entity": entity})
+    def new_relations(self) -> list[tuple[int, str, int]]:
+        """Relations to owners that changed since what speaks of them was last searched: (space, predicate, note)."""
+        return [(space, predicate, note) for note, space, predicate in self._sql.rows("relations_to_link")]
 
+    def texts_with(self, space: int, words: str, most: int) -> list[LinkText]:
+        """The live nodes that hold every word."""
+        terms = index_terms(words)
+        if not terms:
+            return []
+        lists = [space_postings(self._sql, space, term, most=most) for term in terms]
+        shared = set(lists[0]).intersection(*lists[1:])
+        return [_text(row) for row in self._sql.rows("node_contents", {"keys": json.dumps(sorted(shared))})]
 
-def mark_linked(snapshot: Snapshot, space: int, through: int) -> None:
-    """Everything of a space up to a node key has been searched for all names."""
-    snapshot.rows("linked_through", {"space": space, "through": through})
+    def put_links(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Write mentions: (node key, entity key)."""
+        faults.reached("linking: before storing")
+        for node, entity in pairs:
+            self._sql.rows("found_mention_insert", {"node": node, "entity": entity})
 
+    def mark_linked(self, space: int, through: int) -> None:
+        """Everything of a space up to a node key has been searched for all names."""
+        self._sql.rows("linked_through", {"space": space, "through": through})
 
-def mark_names(snapshot: Snapshot, commit: int) -> None:
-    """Older nodes have been searched for all names learnt up to a commit."""
-    snapshot.rows("meta_put", {"name": _MARK, "value": str(commit)})
+    def mark_names(self, commit: int) -> None:
+        """Older nodes have been searched for all names learnt up to a commit."""
+        self._sql.rows("meta_put", {"name": _MARK, "value": str(commit)})
 
+    def mark_relations(self, note: int) -> None:
+        """What speaks of relations has been searched for all that was noted of them, up to a note."""
+        self._sql.rows("relations_to_link_done", {"through": note})
 
-def mark_relations(snapshot: Snapshot, note: int) -> None:
-    """What speaks of relations has been searched for all that was noted of them, up to a note."""
-    snapshot.rows("relations_to_link_done", {"through": note})
+    def drop_all_links(self, nodes: Sequence[int]) -> None:
+        """Take all mentions in some nodes back."""
+        self._sql.rows("links_drop", {"nodes": json.dumps(nodes)})
 
+    def look_again(self, nodes: Sequence[int]) -> None:
+        """Note nodes whose names are to be looked for again."""
+        self._sql.rows("to_link_put", {"nodes": json.dumps(nodes)})
 
-def drop_all_links(snapshot: Snapshot, nodes: Sequence[int]) -> None:
-    """Take all mentions in some nodes back."""
-    snapshot.rows("links_drop", {"nodes": json.dumps(nodes)})
+    def drop_links(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take mentions back: (node key, entity key)."""
+        for node, entity in pairs:
+            self._sql.rows("found_mention_delete", {"node": node, "entity": entity})
 
-
-def look_again(snapshot: Snapshot, nodes: Sequence[int]) -> None:
-    """Note nodes whose names are to be looked for again."""
-    snapshot.rows("to_link_put", {"nodes": json.dumps(nodes)})
-
-
-def drop_links(snapshot: Snapshot, pairs: Sequence[tuple[int, int]]) -> None:
-    """Take mentions back: (node key, entity key)."""
-    for node, entity in pairs:
-        snapshot.rows("found_mention_delete", {"node": node, "entity": entity})
-
-
-def mentions_of(snapshot: Snapshot, entity: int) -> list[tuple[int, str]]:
-    """(node key, text with its speaker) of all nodes in which an entity's name was found."""
-    rows = snapshot.rows("mentions_of_entity", {"entity": entity})
-    return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]
+    def mentions_of(self, entity: int) -> list[tuple[int, str]]:
+        """(node key, text with its speaker) of all nodes in which an entity's name was found."""
+        rows = self._sql.rows("mentions_of_entity", {"entity": entity})
+        return [(key, f"{speaker}: {content}" if speaker else content) for key, content, speaker in rows]

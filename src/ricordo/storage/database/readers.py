@@ -16,7 +16,8 @@ import apsw
 from ricordo.errors import UnavailableError
 from ricordo.storage.database.connection import moment, translated
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Kept, Snapshot, Unchanged
+from ricordo.storage.database.reader import Kept, Snapshot
+from ricordo.storage.database.statements import Unchanged
 
 T = TypeVar("T")
 

@@ -13,8 +13,9 @@ from hashlib import blake2b
 
 from ricordo.model import Node
 from ricordo.storage.database.fingerprints import fingerprint_key
+from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Match, Withhold
 from ricordo.text.sentences import sentences
 
@@ -44,101 +45,6 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
     ]
 
 
-def withhold(snapshot: Snapshot, node: Node, *, at: int) -> None:
-    """What a memory says is not to be learnt again, nor shown where it was said; `at` in Unix milliseconds."""
-    space = snapshot.space(node.owner, node.chat)
-    assert space is not None
-    snapshot.rows("withheld_drop", {"node": node.key})
-    put(snapshot, space, [*of_text(node, is_erased=False, spans=False), *sources(snapshot, node, space)], at=at)
-
-
-def put(snapshot: Snapshot, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
-    """Withhold sentences from now (Unix milliseconds) on, inside the running transaction."""
-    key = fingerprint_key(snapshot)
-    for each in withhold:
-        values = {
-            "space": space,
-            "node": each.cause,
-            "at": at,
-            "session": _session_print(key, each.session),
-            "is_bound": int(each.is_bound),
-            "is_erased": int(each.is_erased),
-            "is_shared": int(each.is_shared),
-        }
-        number = snapshot.value("withheld_put", values)
-        whole, less = _prints(key, each.words)
-        rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
-        snapshot.connection.executemany(sql("withheld_print_put"), rows)
-        spans = [(node, start, length, number) for node, start, length in each.spans]
-        snapshot.connection.executemany(sql("withheld_span_put"), spans)
-
-
-def put_spans(snapshot: Snapshot, spans: Sequence[tuple[int, int, int, int]]) -> None:
-    """Withhold pieces of texts: (node key, start, length, number of what is withheld)."""
-    snapshot.connection.executemany(sql("withheld_span_put"), spans)
-
-
-def lift(snapshot: Snapshot, numbers: Collection[int]) -> None:
-    """It was said anew: it may be known again."""
-    snapshot.rows("withheld_lift", {"numbers": json.dumps(sorted(numbers))})
-
-
-def withholds(snapshot: Snapshot, space: int) -> bool:
-    """Whether anything is withheld in a space: usually not."""
-    return bool(snapshot.value("withheld_any", {"space": space}))
-
-
-def matches(snapshot: Snapshot, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
-    """The withheld sentences of a text.
-
-    Args:
-        session: the conversation it belongs to.
-        said_at: when a person said it, in Unix milliseconds; None where nobody did. What is said after it was forgotten
-            is said anew, unless it stands in the very conversation it came from: that is being replayed.
-    """
-    if not withholds(snapshot, space):
-        return []
-    key = fingerprint_key(snapshot)
-    where = _session_print(key, session)
-    found = []
-    for sentence in sentences(text):
-        whole, less = _prints(key, sentence.words)
-        values = {
-            "space": space,
-            "whole": whole,
-            "less": json.dumps([one.hex() for one in less]),
-            "session": where,
-            "said_at": said_at,
-        }
-        rows = snapshot.rows("withheld_matching", values)
-        if rows:
-            found.append(Match(sentence, rows[0][0], bool(rows[0][1])))
-    return found
-
-
-def said_anew(snapshot: Snapshot, space: int, text: str) -> list[int]:
-    """What is withheld and is said by a text, whoever said it and when: its numbers."""
-    if not withholds(snapshot, space):
-        return []
-    key = fingerprint_key(snapshot)
-    found: list[int] = []
-    for sentence in sentences(text):
-        whole, less = _prints(key, sentence.words)
-        values = {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
-        found += [number for (number,) in snapshot.rows("withheld_saying", values)]
-    return found
-
-
-def is_withheld(
-    snapshot: Snapshot, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
-) -> bool:
-    """Whether a statement may not be learnt, since it was forgotten or erased. For whatever turns episodes into
-    knowledge; the arguments are those of `matches`.
-    """
-    space = snapshot.space(owner, chat)
-    return space is not None and bool(matches(snapshot, space, text, session=session, said_at=said_at))
-
-
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """A text without pieces (start, length) of it; "" where nothing is left that says anything."""
     kept, end = [], 0
@@ -150,40 +56,6 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return left if next(sentences(left), None) else ""
 
 
-def shown(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, str]:
-    """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
-    if not snapshot.rows_of_store("withheld_spans_any")[0][0]:
-        return {}
-    rows = snapshot.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for node, start, length in rows:
-        spans.setdefault(node, []).append((start, length))
-    return {node: without(nodes[node].content, pieces) for node, pieces in spans.items()}
-
-
-def sources(snapshot: Snapshot, node: Node, space: int) -> list[Withhold]:
-    """The sentences a piece of knowledge came from: of what it was derived from, and of what else says all of it."""
-    wanted = frozenset().union(*(each.words for each in sentences(node.content)))
-    if node.type == "episodic" or not wanted:
-        return []
-    derived = {key for (key,) in snapshot.rows("withheld_sources", {"node": node.key})}
-    texts = snapshot.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | _saying(snapshot, space, wanted)))})
-    return [
-        Withhold(
-            cause=node.key,
-            words=each.words,
-            session=session,
-            is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
-            is_erased=False,
-            is_shared=True,
-            spans=((key, each.start, len(each.text)),),
-        )
-        for key, content, session in texts
-        for each in sentences(content)
-        if _says(each.words, wanted, is_source=key in derived)
-    ]
-
-
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
     """Whether a sentence says what a fact says: all of it and not much else. Of what the fact was made from half will
     do: it may be put in other words there.
@@ -191,16 +63,6 @@ def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> 
     if is_source:
         return len(words & wanted) >= 0.5 * len(wanted)
     return words >= wanted and len(words) <= 2 * len(wanted) + 4
-
-
-def _saying(snapshot: Snapshot, space: int, wanted: frozenset[str]) -> set[int]:
-    """The memories that hold all of these words; none where too many do."""
-    counts: dict[int, int] = {}
-    for term in sorted(wanted)[:_WHOLE_MOST]:
-        for key in snapshot.space_postings(space, term, most=5_000):
-            counts[key] = counts.get(key, 0) + 1
-    found = {key for key, count in counts.items() if count >= min(len(wanted), _WHOLE_MOST)}
-    return found if len(found) <= 500 else set()
 
 
 def _prints(key: bytes, words: frozenset[str]) -> tuple[bytes, list[bytes]]:
@@ -218,3 +80,138 @@ def _session_print(key: bytes, session: str | None) -> bytes | None:
     if session is None:
         return None
     return blake2b(session.encode(), key=key, digest_size=16, person=b"session").digest()
+
+
+class Suppression:
+    """What was forgotten or erased and is not to be learnt again: sentences as keyed hashes, never as words."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def withhold(self, node: Node, *, at: int) -> None:
+        """What a memory says is not to be learnt again, nor shown where it was said; `at` in Unix milliseconds."""
+        space = self._sql.space(node.owner, node.chat)
+        assert space is not None
+        self._sql.rows("withheld_drop", {"node": node.key})
+        self.put(space, [*of_text(node, is_erased=False, spans=False), *self.sources(node, space)], at=at)
+
+    def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
+        """Withhold sentences from now (Unix milliseconds) on, inside the running transaction."""
+        key = fingerprint_key(self._sql)
+        for each in withhold:
+            values = {
+                "space": space,
+                "node": each.cause,
+                "at": at,
+                "session": _session_print(key, each.session),
+                "is_bound": int(each.is_bound),
+                "is_erased": int(each.is_erased),
+                "is_shared": int(each.is_shared),
+            }
+            number = self._sql.value("withheld_put", values)
+            whole, less = _prints(key, each.words)
+            rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
+            self._sql.connection.executemany(sql("withheld_print_put"), rows)
+            spans = [(node, start, length, number) for node, start, length in each.spans]
+            self._sql.connection.executemany(sql("withheld_span_put"), spans)
+
+    def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
+        """Withhold pieces of texts: (node key, start, length, number of what is withheld)."""
+        self._sql.connection.executemany(sql("withheld_span_put"), spans)
+
+    def lift(self, numbers: Collection[int]) -> None:
+        """It was said anew: it may be known again."""
+        self._sql.rows("withheld_lift", {"numbers": json.dumps(sorted(numbers))})
+
+    def withholds(self, space: int) -> bool:
+        """Whether anything is withheld in a space: usually not."""
+        return bool(self._sql.value("withheld_any", {"space": space}))
+
+    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+        """The withheld sentences of a text.
+
+        Args:
+            session: the conversation it belongs to.
+            said_at: when a person said it, in Unix milliseconds; None if nobody did. A statement made after it was
+                forgotten is new, unless it is in the conversation it came from: that is a replay.
+        """
+        if not self.withholds(space):
+            return []
+        key = fingerprint_key(self._sql)
+        where = _session_print(key, session)
+        found = []
+        for sentence in sentences(text):
+            whole, less = _prints(key, sentence.words)
+            values = {
+                "space": space,
+                "whole": whole,
+                "less": json.dumps([one.hex() for one in less]),
+                "session": where,
+                "said_at": said_at,
+            }
+            rows = self._sql.rows("withheld_matching", values)
+            if rows:
+                found.append(Match(sentence, rows[0][0], bool(rows[0][1])))
+        return found
+
+    def said_anew(self, space: int, text: str) -> list[int]:
+        """What is withheld and is said by a text, whoever said it and when: its numbers."""
+        if not self.withholds(space):
+            return []
+        key = fingerprint_key(self._sql)
+        found: list[int] = []
+        for sentence in sentences(text):
+            whole, less = _prints(key, sentence.words)
+            values = {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
+            found += [number for (number,) in self._sql.rows("withheld_saying", values)]
+        return found
+
+    def is_withheld(
+        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
+    ) -> bool:
+        """Whether a statement may not be learnt, since it was forgotten or erased. For whatever turns episodes into
+        knowledge; the arguments are those of `matches`.
+        """
+        space = self._sql.space(owner, chat)
+        return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
+
+    def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
+        """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
+        if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
+            return {}
+        rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for node, start, length in rows:
+            spans.setdefault(node, []).append((start, length))
+        return {node: without(nodes[node].content, pieces) for node, pieces in spans.items()}
+
+    def sources(self, node: Node, space: int) -> list[Withhold]:
+        """Return the sentences a fact came from: in its sources, and in other texts that say all of it."""
+        wanted = frozenset().union(*(each.words for each in sentences(node.content)))
+        if node.type == "episodic" or not wanted:
+            return []
+        derived = {key for (key,) in self._sql.rows("withheld_sources", {"node": node.key})}
+        texts = self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(derived | self._saying(space, wanted)))})
+        return [
+            Withhold(
+                cause=node.key,
+                words=each.words,
+                session=session,
+                is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
+                is_erased=False,
+                is_shared=True,
+                spans=((key, each.start, len(each.text)),),
+            )
+            for key, content, session in texts
+            for each in sentences(content)
+            if _says(each.words, wanted, is_source=key in derived)
+        ]
+
+    def _saying(self, space: int, wanted: frozenset[str]) -> set[int]:
+        """The memories that hold all of these words; none where too many do."""
+        counts: dict[int, int] = {}
+        for term in sorted(wanted)[:_WHOLE_MOST]:
+            for key in space_postings(self._sql, space, term, most=5_000):
+                counts[key] = counts.get(key, 0) + 1
+        found = {key for key, count in counts.items() if count >= min(len(wanted), _WHOLE_MOST)}
+        return found if len(found) <= 500 else set()

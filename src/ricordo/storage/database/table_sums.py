@@ -11,8 +11,8 @@ from typing import Final
 
 import apsw
 
+from ricordo.storage.database.fingerprints import FINGERPRINT_KEY
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import FINGERPRINT_KEY
 
 UNSEALED: Final = (
     "spaces",

@@ -11,8 +11,8 @@ from ricordo.model import RowState
 from ricordo.storage import faults
 from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
 from ricordo.storage.database.rows import seal
+from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.truth_tables import Image, Table, Truth, truth_of
 
 
@@ -32,7 +32,7 @@ class Restored:
         return found
 
 
-def restored_rows(snapshot: Snapshot, states: Sequence[RowState], *, commit: int) -> list[Restored]:
+def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: int) -> list[Restored]:
     """The rows of an undo with their new commit and seal; what is so already is left out."""
     if not states:
         return []
@@ -55,7 +55,7 @@ def _restored(table: Table, now: Image | None, values: Image | None, commit: int
     return Restored(table=table, now=now, then={**then, "seal": sealed}, seal=sealed)
 
 
-def put_back(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
+def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
     """Write them, and see to what follows from them: indexes, counts, and links found by rule."""
     if not restored:
         return
@@ -75,7 +75,7 @@ def put_back(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
     _open_again(snapshot, restored)
 
 
-def _remove(snapshot: Snapshot, truth: Truth, each: Restored) -> None:
+def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
     """The row and what was derived from it. Names come from the schema, so the statement is put together."""
     assert each.now is not None
     for reference in truth.children(each.table.name, derived=True):
@@ -85,7 +85,7 @@ def _remove(snapshot: Snapshot, truth: Truth, each: Restored) -> None:
     snapshot.connection.execute(f'DELETE FROM "{each.table.name}" WHERE {where}', _key(each))
 
 
-def _write(snapshot: Snapshot, each: Restored) -> None:
+def _write(snapshot: Statements, each: Restored) -> None:
     """Names come from the schema, so the statement is put together."""
     assert each.then is not None
     columns = each.table.columns if each.now is None else [c for c in each.table.columns if c not in each.table.key]
@@ -115,7 +115,7 @@ def _opens(each: Restored) -> bool:
     return each.table.name == "nodes" and each.now is None and each.then is not None and each.then["closed_at"] is None
 
 
-def _open_again(snapshot: Snapshot, restored: Sequence[Restored]) -> None:
+def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
     """What is derived from a living node follows by triggers where it is opened; beside INSERT, for speed, it does not.
     So a node that comes back was written as a closed one, and is opened now.
     """

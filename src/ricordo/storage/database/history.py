@@ -1,0 +1,52 @@
+"""Commits, and the versions of what they changed."""
+
+from __future__ import annotations
+
+import json
+
+from ricordo.errors import UnavailableError
+from ricordo.model import Commit, Node, Scope
+from ricordo.storage.database.rows import commit_of, former_node
+from ricordo.storage.database.statements import Statements
+
+
+class History:
+    """Commits, and the versions of what they changed."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
+        """Newest first, from below a sequence number."""
+        values = self._sql.scoped(scope, before=before or 1 << 62, most=most)
+        return [commit_of(row) for row in self._sql.rows("commits_listed", values)]
+
+    def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
+        """What a node was and is, oldest first, each with the commit that made it so."""
+        images = [json.loads(row[0]) for row in self._sql.rows("history_of_node", {"key": str(node.key)})]
+        former = [(former_node(node, image), self.get(image["commit_seq"])) for image in images]
+        return [*former, (node, self.commit_of(node.key))]
+
+    def get(self, seq: int) -> Commit | None:
+        """A commit by its number."""
+        rows = self._sql.rows("commit_by_seq", {"seq": seq})
+        return commit_of(rows[0]) if rows else None
+
+    def made(self, seq: int) -> Commit:
+        """A commit that was just made.
+
+        Raises:
+            UnavailableError: the index of the folder could not follow yet.
+        """
+        found = self.get(seq)
+        if found is None:
+            raise UnavailableError(f"change {seq} is written, but the index cannot follow yet", hint="free some space")
+        return found
+
+    def next_commit(self) -> int:
+        """The number the next commit gets. Certain only while writing: nobody else then can."""
+        return int((self._sql.rows("commit_last") or [(0, b"")])[0][0]) + 1
+
+    def commit_of(self, key: int) -> Commit:
+        """The commit that wrote a node's present row."""
+        return commit_of(self._sql.rows("commit_of_node", {"key": key})[0])

@@ -1,0 +1,45 @@
+"""Sessions, and the open questions of review."""
+
+from __future__ import annotations
+
+from ricordo.model import Review, ReviewKind, Scope, Session
+from ricordo.storage.database.nodes import Nodes
+from ricordo.storage.database.rows import review_of, session_of
+from ricordo.storage.database.statements import Statements
+
+
+class Sessions:
+    """Sessions of a caller, and those that are off the record."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def get(self, scope: Scope, session_id: str) -> Session | None:
+        """A session by its id."""
+        rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
+        return session_of(rows[0]) if rows else None
+
+    def off_record(self, owner: str, chat: str) -> set[str]:
+        """The sessions that are not to be stored; "" stands for everything."""
+        return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
+
+
+class Reviews:
+    """Questions that wait for a decision."""
+
+    def __init__(self, sql: Statements, nodes: Nodes) -> None:
+        self._sql = sql
+        self._nodes = nodes
+
+    def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
+        """Open questions (of one kind), those about live conflicts first, then the latest first."""
+        rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
+        nodes = self._nodes.by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
+        return [review_of(row, nodes) for row in rows]
+
+    def get(self, scope: Scope, review_id: str) -> Review | None:
+        """A question by its id, decided or not; None when there is none this caller may see."""
+        if not isinstance(review_id, str) or not review_id.isprintable():
+            return None
+        rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
+        return review_of(rows[0], self._nodes.by_key(scope, filter(None, rows[0][3:5]))) if rows else None
