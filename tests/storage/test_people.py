@@ -13,7 +13,7 @@ import pytest
 from ricordo import Memory, Scope, Settings
 from ricordo.retrieval.profile import profile
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 
 FACTS = 100_000
 
@@ -63,7 +63,7 @@ def famous(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["Sarah", "my wife", "Сарой"])
 def test_somebody_with_a_hundred_thousand_facts_is_told_of_without_reading_them_all(famous: Path, name: str) -> None:
     connection = connect(famous, read_only=True, patience_s=1)
-    snapshot, took = Snapshot(connection), []
+    snapshot, took = DatabaseSnapshot(connection), []
     for _ in range(10):
         started = time.perf_counter()
         found = profile(snapshot, Scope(owner="me"), name, now=1 << 45, limit=10)

@@ -13,7 +13,7 @@ from ricordo.storage import Store
 from ricordo.storage.database.as_of import past
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.queries import sql, statements
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.values import Filter
 
 SOURCE = Path(ricordo.__file__).parent
@@ -107,7 +107,7 @@ def _bindings(text):
 def past_connection(connection):
     """One on which the past stands in front of today's tables, as the statements of the past find it."""
     shadowed = connect(Path(connection.filename), read_only=True, patience_s=1)
-    with past(shadowed, Snapshot(connection), commit=0, at=0, links=lambda *_: []):
+    with past(shadowed, DatabaseSnapshot(connection), commit=0, at=0, links=lambda *_: []):
         yield shadowed
 
 
@@ -162,7 +162,7 @@ FILTERS = [
 @pytest.mark.parametrize("filter_", FILTERS, ids=str)
 def test_a_filtered_listing_walks_no_table(connection, filter_):
     ear = Overheard(connection)
-    snapshot = Snapshot(ear)
+    snapshot = DatabaseSnapshot(ear)
     scope = Scope(owner="me")
     snapshot.nodes.page(scope, filter_, now=0, before_key=None, limit=10)
     snapshot.nodes.within(scope, filter_, after=0, before=10, most=10)

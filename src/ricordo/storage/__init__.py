@@ -1,7 +1,7 @@
-"""The cellar: the only package that speaks SQL. Above it, everything goes through `Store` and `Snapshot`."""
+"""Storage: the only package that knows how memories are kept. Everything above it uses `Store` and `Snapshot`."""
 
 from ricordo.storage.database.as_of import Links, PastSnapshot
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot as Snapshot
 from ricordo.storage.database.store import Store
 from ricordo.storage.values import When
 

@@ -15,7 +15,7 @@ import apsw
 from ricordo.errors import StoreError
 from ricordo.model import Backup, BackupFile
 from ricordo.storage.database.connection import add_functions, moment, translated
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import truth_of
 
 VERSION = 1
@@ -52,7 +52,7 @@ def read(path: Path) -> Backup | None:
         raise StoreError(f"{path} cannot be read: {error}", hint="use another backup") from error
 
 
-def counted(snapshot: Snapshot) -> dict[str, Any]:
+def counted(snapshot: DatabaseSnapshot) -> dict[str, Any]:
     """Of a store: its schema, how many rows each truth table has, its last commit and the head of the chain. Names come
     from the schema, so the statements are put together.
     """
@@ -64,7 +64,7 @@ def counted(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @contextmanager
-def still(path: Path) -> Iterator[Snapshot]:
+def still(path: Path) -> Iterator[DatabaseSnapshot]:
     """A look into a store that nobody writes to, which leaves nothing beside it."""
     with translated(f"cannot read {path}"):
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -72,6 +72,6 @@ def still(path: Path) -> Iterator[Snapshot]:
         try:
             add_functions(connection)
             with moment(connection):
-                yield Snapshot(connection)
+                yield DatabaseSnapshot(connection)
         finally:
             connection.close()

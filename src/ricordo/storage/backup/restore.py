@@ -24,7 +24,7 @@ from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.exclusive import alone_with
 from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.database.store import is_folder, make_folders
 from ricordo.storage.folder.convert import fill_folder
@@ -153,7 +153,7 @@ def _opened_file(place: Path, findings: list[Finding]) -> Mapping[str, object]:
     connection = connect(place, durability="disk", patience_s=_PATIENCE_S)
     try:
         prepare(connection, place, migrations())
-        findings += _looked(Snapshot(connection), place)
+        findings += _looked(DatabaseSnapshot(connection), place)
     finally:
         connection.close()
     return figures
@@ -164,7 +164,7 @@ def _opened_folder(place: Path, findings: list[Finding]) -> Mapping[str, object]
     try:
         connection = folder.open()
         try:
-            snapshot = Snapshot(connection)
+            snapshot = DatabaseSnapshot(connection)
             findings += _looked(snapshot, folder.index)
             findings += [
                 Finding(check=name, ok=not remedy, detail=said, remedy=remedy)
@@ -177,12 +177,12 @@ def _opened_folder(place: Path, findings: list[Finding]) -> Mapping[str, object]
         folder.close()
 
 
-def _looked(snapshot: Snapshot, path: Path) -> tuple[Finding, ...]:
+def _looked(snapshot: DatabaseSnapshot, path: Path) -> tuple[Finding, ...]:
     with moment(snapshot.connection):
         return (*examine(snapshot, path, failures_unseen=0).findings, _asked(snapshot))
 
 
-def _asked(snapshot: Snapshot) -> Finding:
+def _asked(snapshot: DatabaseSnapshot) -> Finding:
     """Whether the newest memory is found by its words."""
     row = snapshot.connection.execute(sql("backup_question")).fetchone()
     if row is None:

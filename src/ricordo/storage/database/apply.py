@@ -16,7 +16,7 @@ from ricordo.storage.database.bulk_insert import insert_all
 from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import (
     Row,
     alias_row,
@@ -100,7 +100,7 @@ class Rows:
             self.grown[space, shelf] = nodes + 1, chars + len(content)
 
 
-def apply(snapshot: Snapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
+def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
     """Write a change inside the running transaction; return its commit's number.
 
     Raises:
@@ -173,7 +173,7 @@ def write_rows(connection: apsw.Connection, given: Rows) -> None:
 class _Writer:
     """Builds the rows of one commit. Keys are handed out here: the write lock is held, nobody else can."""
 
-    def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
+    def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
         self.snapshot = snapshot
         self.scope = scope
         self.rows = Rows()

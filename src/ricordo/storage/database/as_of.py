@@ -19,7 +19,7 @@ import apsw
 from ricordo.model import Scope
 from ricordo.storage.database.connection import moment, translated
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import Image, Table, truth_of
 from ricordo.text import index_terms
 from ricordo.text.kinship import stems_of
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
 from ricordo.storage.values import FormerText, When
 
-Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
+Links = Callable[[DatabaseSnapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
 """Finds who is named where, by rule: (snapshot, space, node keys) to (node key, entity key)s."""
 
 _BODY = re.compile(r"\bAS\s")
 """What stands before the body of a view."""
 
 
-class PastSnapshot(Snapshot):
+class PastSnapshot(DatabaseSnapshot):
     """Questions to the store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it
     is.
     """
 
-    def __init__(self, connection: apsw.Connection, *, today: Snapshot, commit: int, at: int) -> None:
+    def __init__(self, connection: apsw.Connection, *, today: DatabaseSnapshot, commit: int, at: int) -> None:
         super().__init__(connection)
         self.today = today
         self.commit_number = commit
@@ -97,7 +97,7 @@ class PastSnapshot(Snapshot):
         return sorted(lists[0].intersection(*lists[1:]) - self.altered.keys())
 
 
-def commit_of(today: Snapshot, scope: Scope, when: When) -> tuple[int, int]:
+def commit_of(today: DatabaseSnapshot, scope: Scope, when: When) -> tuple[int, int]:
     """The number of the commit meant, 0 for before all of them, and the instant that counts as now then.
 
     Order is by number. A clock that goes back may have shown an instant twice; then the later of the two moments is
@@ -117,7 +117,9 @@ def _terms(text: FormerText) -> set[str]:
 
 
 @contextmanager
-def past(connection: apsw.Connection, today: Snapshot, *, commit: int, at: int, links: Links) -> Iterator[PastSnapshot]:
+def past(
+    connection: apsw.Connection, today: DatabaseSnapshot, *, commit: int, at: int, links: Links
+) -> Iterator[PastSnapshot]:
     """The store as it was after a commit. Takes a connection nobody else uses, and closes it."""
     try:
         with translated("cannot read"):

@@ -11,7 +11,7 @@ import apsw
 from ricordo.model import Finding, Report
 from ricordo.storage.database.connection import add_functions
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.row_hash import wrong_digests
 from ricordo.storage.database.rows import chain, digest, erased_hash, is_bare, is_sealed, row_sum
 from ricordo.storage.database.schema import migrations
@@ -24,7 +24,7 @@ _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
 
-def examine(snapshot: Snapshot, path: Path, *, failures_unseen: int) -> Report:
+def examine(snapshot: DatabaseSnapshot, path: Path, *, failures_unseen: int) -> Report:
     """Every check, each one even where another fails."""
     checks: dict[str, Callable[[], tuple[str, str]]] = {
         "file": lambda: _pages(snapshot),
@@ -56,13 +56,13 @@ def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
     return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
 
 
-def _pages(snapshot: Snapshot) -> tuple[str, str]:
+def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     # `quick_check` takes as long, and does not compare what an index says with its table.
     said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
     return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
 
 
-def _schema(snapshot: Snapshot) -> tuple[str, str]:
+def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """By shape, not only by number: a peer's migration once ended with the right number and the wrong tables."""
     mine = apsw.Connection(":memory:")
     add_functions(mine)
@@ -75,12 +75,12 @@ def _schema(snapshot: Snapshot) -> tuple[str, str]:
     return (f"differs in {', '.join(off[:5])}", _RESTORE) if off else (f"version {migrations()[-1].version}", "")
 
 
-def _references(snapshot: Snapshot) -> tuple[str, str]:
+def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     broken = snapshot.connection.execute("PRAGMA foreign_key_check").fetchall()
     return (f"{len(broken)} rows refer to nothing", _RESTORE) if broken else ("none broken", "")
 
 
-def _seals(snapshot: Snapshot) -> tuple[str, str]:
+def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is sound. Names come from
     the schema, so the statements are put together.
     """
@@ -95,7 +95,7 @@ def _seals(snapshot: Snapshot) -> tuple[str, str]:
     return f"{rows} rows as they were written", ""
 
 
-def _sums(snapshot: Snapshot) -> tuple[str, str]:
+def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """What carries no seal: settings, vectors, what is off the record or withheld. Names come from the schema."""
     off = []
     stated = dict(snapshot.connection.execute(sql("sums_all")))
@@ -112,7 +112,7 @@ def _named(columns: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in columns)
 
 
-def _former(snapshot: Snapshot) -> tuple[str, str]:
+def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Former versions carry the seals they had. Columns that a table did not have then are not in them."""
     tables = truth_of(snapshot.connection).tables
     count, off = 0, []
@@ -135,7 +135,7 @@ def _is_as_written(table: Table | None, row: str, before: str) -> bool:
         return False
 
 
-def _chain(snapshot: Snapshot) -> tuple[str, str]:
+def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     head = b""
     count = 0
     for *values, actor, reason, words, hashed in snapshot.connection.execute(sql("commits_all")):
@@ -146,20 +146,20 @@ def _chain(snapshot: Snapshot) -> tuple[str, str]:
     return f"{count} commits", ""
 
 
-def _are_its_words(snapshot: Snapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
+def _are_its_words(snapshot: DatabaseSnapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
     """Whether a commit's actor and reason are as they were written, or were erased by somebody who said so."""
     if not is_bare(words):
         return is_sealed(said, words)
     return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
 
 
-def _digests(snapshot: Snapshot) -> tuple[str, str]:
+def _digests(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """Each commit against the rows it wrote: none may be missing or have come from nowhere, unless it was erased."""
     wrong = next(wrong_digests(snapshot.connection), None)
     return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
 
 
-def _erasures(snapshot: Snapshot) -> tuple[str, str]:
+def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """What was erased is what an erasure says it removed, no more."""
     count, pending = 0, snapshot.value("erasing_count")
     for key, rows, stated in snapshot.rows("erasures_all"):
@@ -171,22 +171,22 @@ def _erasures(snapshot: Snapshot) -> tuple[str, str]:
     return (f"{said}; the next opening goes on with what was begun" if pending else said), ""
 
 
-def _full_text(snapshot: Snapshot) -> tuple[str, str]:
+def _full_text(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = snapshot.value("text_index_off")
     return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
 
 
-def _slots(snapshot: Snapshot) -> tuple[str, str]:
+def _slots(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = snapshot.value("slots_off")
     return (f"{off} facts out of step", "rebuild the index") if off else ("in step", "")
 
 
-def _counts(snapshot: Snapshot) -> tuple[str, str]:
+def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
     return (", ".join(off), "rebuild the index") if off else ("right", "")
 
 
-def _embeddings(snapshot: Snapshot) -> tuple[str, str]:
+def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     """What lacks a vector is no damage: it is made in the background."""
     said = [
         f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"

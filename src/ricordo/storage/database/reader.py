@@ -47,7 +47,7 @@ class Kept:
         return TurnTable()
 
 
-class Snapshot(Statements):
+class DatabaseSnapshot(Statements):
     """One moment of a store. Lives inside one transaction of one thread."""
 
     def __init__(

@@ -16,7 +16,7 @@ import apsw
 from ricordo.errors import UnavailableError
 from ricordo.storage.database.connection import moment, translated
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Kept, Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot, Kept
 from ricordo.storage.database.statements import Unchanged
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Readers:
         self._here_lock = threading.Lock()
         self._is_closed = False
 
-    def submit(self, ask: Callable[[Snapshot], T]) -> Future[T]:
+    def submit(self, ask: Callable[[DatabaseSnapshot], T]) -> Future[T]:
         """Ask in a reader's thread.
 
         Raises:
@@ -79,7 +79,7 @@ class Readers:
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
-    def answer_here(self, ask: Callable[[Snapshot], T]) -> T:
+    def answer_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Answer in the thread of the caller, who waits for nobody.
 
         Raises:
@@ -97,7 +97,7 @@ class Readers:
         finally:
             self._here_lock.release()
 
-    def _answer(self, ask: Callable[[Snapshot], T]) -> T:
+    def _answer(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         place, kept = self._current()
         own: _Own | None = getattr(self._threads, "own", None)
         if own is None or own.place != place:
@@ -127,6 +127,6 @@ class Readers:
         self._connections.clear()
 
 
-def _answered(own: _Own, kept: Kept, ask: Callable[[Snapshot], T]) -> T:
+def _answered(own: _Own, kept: Kept, ask: Callable[[DatabaseSnapshot], T]) -> T:
     with translated("cannot read"), moment(own.connection):
-        return ask(Snapshot(own.connection, kept, unchanged=own.unchanged()))
+        return ask(DatabaseSnapshot(own.connection, kept, unchanged=own.unchanged()))

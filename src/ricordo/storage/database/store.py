@@ -23,7 +23,7 @@ from ricordo.storage.database.apply import apply
 from ricordo.storage.database.as_of import Links, PastSnapshot, commit_of, past
 from ricordo.storage.database.connection import connect, moment, patient, translated
 from ricordo.storage.database.doctor import examine
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.readers import Readers
 from ricordo.storage.database.schema import Migration, copy_database, migrations, prepare
 from ricordo.storage.database.vacuum import Cleaned, clean
@@ -54,7 +54,7 @@ _MADE_AGAIN = frozenset(
 
 _TIDY_PATIENCE_S = 1.0
 
-Decide = Callable[[Snapshot], tuple[Change, T]]
+Decide = Callable[[DatabaseSnapshot], tuple[Change, T]]
 """Read what is there, decide purely, return the change and what the caller shall get."""
 
 
@@ -171,19 +171,19 @@ class Store:
         self._check()
         self._writer.submit_unseen(_commit(decide, scope, reason, at))
 
-    async def derive(self, work: Callable[[Snapshot], T]) -> T:
+    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
         """Write derived rows: durable like the rest, but no commit, since they can be made again."""
         self._check()
         return await outcome(self._writer.submit(work))
 
     # reading
 
-    async def read(self, ask: Callable[[Snapshot], T]) -> T:
+    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing else may wait inside."""
         self._check()
         return await outcome(self._readers.submit(ask))
 
-    def read_here(self, ask: Callable[[Snapshot], T]) -> T:
+    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Ask from one snapshot, in the thread of the caller, who waits for nobody.
 
         Raises:
@@ -200,23 +200,23 @@ class Store:
             links: finds who is named in texts, where texts or names were others then.
         """
 
-        def answer(today: Snapshot) -> T:
+        def answer(today: DatabaseSnapshot) -> T:
             commit, at = commit_of(today, scope, when)
             with past(self._connect_reader(), today, commit=commit, at=at, links=links) as snapshot:
                 return ask(snapshot)
 
         return await self.read(answer)
 
-    async def look(self, ask: Callable[[Snapshot], T]) -> T:
+    async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         """Ask at length, by a connection and in a thread of its own: nobody else waits for it."""
         self._check()
         return await asyncio.to_thread(self._looked, ask)
 
-    def _looked(self, ask: Callable[[Snapshot], T]) -> T:
+    def _looked(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         connection = self._connect_reader()
         try:
             with translated("cannot read"), moment(connection):
-                return ask(Snapshot(connection))
+                return ask(DatabaseSnapshot(connection))
         finally:
             connection.close()
 
@@ -233,7 +233,7 @@ class Store:
         connection = self._connect_reader()
         try:
             with moment(connection):
-                report = examine(Snapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
+                report = examine(DatabaseSnapshot(connection), self.path, failures_unseen=self._writer.failures_unseen)
         finally:
             connection.close()
         if self.folder is None:
@@ -361,8 +361,8 @@ class Store:
             self._writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[Snapshot], T]:
-    def work(snapshot: Snapshot) -> T:
+def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:
+    def work(snapshot: DatabaseSnapshot) -> T:
         change, result = decide(snapshot)
         if not change.is_empty:
             apply(snapshot, change, scope=scope, reason=reason, at=at)

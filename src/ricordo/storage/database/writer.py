@@ -22,7 +22,7 @@ from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.storage import faults
 from ricordo.storage.database.commit_hook import Journal
 from ricordo.storage.database.connection import transaction, translated
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Work(Generic[T]):
 
     __slots__ = ("future", "run")
 
-    def __init__(self, run: Callable[[Snapshot], T], future: Future[T] | None) -> None:
+    def __init__(self, run: Callable[[DatabaseSnapshot], T], future: Future[T] | None) -> None:
         self.run = run
         self.future = future
 
@@ -73,7 +73,7 @@ class Writer:
     def waiting(self) -> int:
         return self._queue.qsize()
 
-    def submit(self, run: Callable[[Snapshot], T]) -> Future[T]:
+    def submit(self, run: Callable[[DatabaseSnapshot], T]) -> Future[T]:
         """Queue a work; its future cannot be cancelled.
 
         Raises:
@@ -85,7 +85,7 @@ class Writer:
         self._put(Work(run, future))
         return future
 
-    def submit_unseen(self, run: Callable[[Snapshot], T]) -> None:
+    def submit_unseen(self, run: Callable[[DatabaseSnapshot], T]) -> None:
         """Queue a work nobody waits for; its failure is logged and counted. Raises as `submit` does."""
         self._put(Work(run, None))
 
@@ -181,7 +181,7 @@ class Writer:
         """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""
         self._connection.execute("SAVEPOINT work")
         try:
-            result = work.run(Snapshot(self._connection))
+            result = work.run(DatabaseSnapshot(self._connection))
         except apsw.ConstraintError as error:
             self._undo_work()
             return None, StoreError(f"the store refused the change: {error}", hint="please report this")

@@ -17,7 +17,7 @@ import apsw
 from ricordo.model import RowId, RowState
 from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import bare, chain, is_sealed
 from ricordo.storage.database.truth_tables import Table
 from ricordo.storage.database.undo import Restored, put_back
@@ -86,7 +86,7 @@ class Following:
         now: Unix milliseconds, for when a line was found missing.
         """
         self._connection = connection
-        self._snapshot = Snapshot(connection)
+        self._snapshot = DatabaseSnapshot(connection)
         self._shapes = shapes
         self._folder = folder
         self._state = state

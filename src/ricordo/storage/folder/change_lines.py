@@ -11,7 +11,7 @@ import apsw
 
 from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.folder.layout import COMMITS, HISTORY, MEMORIES, SEQUENCE, SETTINGS, STORE, VECTORS, file_of
 from ricordo.storage.folder.lines import Line, Shape, Shapes, content_hash, data, iso, summed
 
@@ -62,7 +62,7 @@ def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra
     for shape in shapes.rows.values():
         for row in connection.execute(f"{shape.select} WHERE t.commit_seq = ?", (seq,)):
             yield row_line(shape, row)
-    for name, row, before in Snapshot(connection).rows("history_of_commit", {"seq": seq}):
+    for name, row, before in DatabaseSnapshot(connection).rows("history_of_commit", {"seq": seq}):
         yield HISTORY, history_line(seq, name, row, before)
         table = shapes.truth.tables[name]
         if current_image(connection, table, table.row_id(table.image(before, row))) is None:
@@ -121,7 +121,7 @@ def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
 def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
     """(file, line) of what was changed outside the truth in this transaction, and no more of it."""
     found = []
-    for table, key in Snapshot(connection).rows("touched_rows"):
+    for table, key in DatabaseSnapshot(connection).rows("touched_rows"):
         if table == _VECTORS:
             found += vector_lines(connection, *json.loads(key))
         else:
@@ -158,7 +158,7 @@ def kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> tupl
 
 def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[tuple[str, bytes]]:
     """(file, line) of up to where keys were given out, of the tables that have lines."""
-    found = Snapshot(connection).rows("sequences")
+    found = DatabaseSnapshot(connection).rows("sequences")
     return [
         (STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
         for table, last in found

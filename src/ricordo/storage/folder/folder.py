@@ -19,7 +19,7 @@ from ricordo.ports import Progress
 from ricordo.storage import faults
 from ricordo.storage.database.apply import apply
 from ricordo.storage.database.connection import connect, transaction, translated
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import Migration, copy_database, prepare
 from ricordo.storage.folder.catch_up import Following, Outrun
 from ricordo.storage.folder.copy import copied_start
@@ -157,7 +157,7 @@ class Folder:
             self.journal.replaced()
             return built
 
-    def copy_to(self, target: Path, look: Callable[[Snapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+    def copy_to(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
         """Copy the files as they are at one moment to another folder; others write on meanwhile.
 
         Returns:
@@ -171,7 +171,7 @@ class Folder:
             with translated(f"cannot copy {self.path}"), self.journal.held(), failing_as_sqlite():
                 connection = self.journal.current(self.journal.connected())
                 try:
-                    found = look(Snapshot(connection))
+                    found = look(DatabaseSnapshot(connection))
                     state = read_state(connection)
                 finally:
                     connection.close()
@@ -224,7 +224,7 @@ class Folder:
             if is_ours and path.stat().st_mode & 0o077:
                 path.chmod(0o600)
 
-    def compact(self, snapshot: Snapshot) -> int:
+    def compact(self, snapshot: DatabaseSnapshot) -> int:
         """Have this batch leave the files without outdated lines, if there are enough of them to be worth it. Returns
         how many lines go. What is known stays as it is, so it is no commit.
         """
@@ -445,7 +445,7 @@ class Folder:
         connection.execute("SAVEPOINT by_hand")
         try:
             change = Change(rows=tuple(rows))
-            apply(Snapshot(connection), change, scope=Scope(owner="me"), reason=reason, at=from_ms(now))
+            apply(DatabaseSnapshot(connection), change, scope=Scope(owner="me"), reason=reason, at=from_ms(now))
         except BaseException:
             connection.execute("ROLLBACK TO by_hand")
             connection.execute("RELEASE by_hand")

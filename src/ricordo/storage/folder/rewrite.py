@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage import faults
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.folder.change_lines import (
     commit_line,
     commits_after,
@@ -188,7 +188,7 @@ def _flush(path: Path, lot: list[bytes]) -> int:
 def _lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
     """What a file shall hold, in the order in which it happened."""
     sources: dict[str, Callable[[], Iterator[bytes]]] = {
-        HISTORY: lambda: (history_line(*row) for row in Snapshot(connection).each("history_whole", {})),
+        HISTORY: lambda: (history_line(*row) for row in DatabaseSnapshot(connection).each("history_whole", {})),
         COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
         VECTORS: lambda: (line for pair in _pairs(connection) for _, line in vector_lines(connection, *pair)),
         STORE: lambda: _kept(connection, shapes),
@@ -197,7 +197,7 @@ def _lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[b
 
 
 def _pairs(connection: apsw.Connection) -> list[tuple[int, int]]:
-    return [(node, model) for node, model in Snapshot(connection).each("embedding_pairs", {})]
+    return [(node, model) for node, model in DatabaseSnapshot(connection).each("embedding_pairs", {})]
 
 
 def _rows(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:

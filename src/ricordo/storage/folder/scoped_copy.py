@@ -12,7 +12,7 @@ from ricordo.model import Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect, moment
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import Snapshot
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.row_hash import chain_anew
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.truth_tables import Image
@@ -36,7 +36,7 @@ _PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}
 class Whole:
     """What one caller may see, line by line. Lives inside one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
+    def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
         self._snapshot = snapshot
         self._connection = snapshot.connection
         self._shapes: Shapes = shapes_of(snapshot.connection)
@@ -154,23 +154,23 @@ class Whole:
                 )
 
 
-def is_empty(snapshot: Snapshot) -> bool:
+def is_empty(snapshot: DatabaseSnapshot) -> bool:
     """Whether nothing was ever written to a store."""
     return not snapshot.rows("spaces_known") and not snapshot.rows("commit_last")
 
 
-def holds_spaces(snapshot: Snapshot, scope: Scope) -> bool:
+def holds_spaces(snapshot: DatabaseSnapshot, scope: Scope) -> bool:
     """Whether a store holds nothing but what a caller may see."""
     pairs = {(owner, chat) for _, owner, chat in snapshot.rows("spaces_named")}
     return pairs <= {(scope.owner, ""), ("", scope.chat or "")}
 
 
-def knows_models(snapshot: Snapshot) -> bool:
+def knows_models(snapshot: DatabaseSnapshot) -> bool:
     """Whether a store has an embedding model already: its own stays."""
     return bool(snapshot.rows("models_known"))
 
 
-def put_whole(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Built:
+def put_whole(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Built:
     """Fill an empty store with what the files of a folder say, inside the running transaction.
 
     Args:
@@ -183,7 +183,7 @@ def put_whole(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Pro
 
 
 @contextmanager
-def looked_into(folder: Path, beside: Path) -> Iterator[tuple[Snapshot, Built]]:
+def looked_into(folder: Path, beside: Path) -> Iterator[tuple[DatabaseSnapshot, Built]]:
     """A snapshot of what the files of a folder hold, in a store of its own that goes again.
 
     Args:
@@ -193,6 +193,6 @@ def looked_into(folder: Path, beside: Path) -> Iterator[tuple[Snapshot, Built]]:
     connection = connect(beside, read_only=True, patience_s=1)
     try:
         with moment(connection):
-            yield Snapshot(connection), built
+            yield DatabaseSnapshot(connection), built
     finally:
         connection.close()
