@@ -1,7 +1,7 @@
 """What is read into memory beside answers, so that later ones come sooner: the vectors and the turns of who asks.
 
 The first answer takes no more than it needs. The rest is read when a caller has been quiet for a moment after it, or
-asks again (docs/decisions/0005-what-ranking-reads.md).
+asks again (docs/decisions/0005-ranking-features.md).
 """
 
 from __future__ import annotations

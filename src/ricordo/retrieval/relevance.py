@@ -3,7 +3,7 @@
 How near is near depends on the embedder and on what a store is about, so a set of prompts that concern nobody's memory
 is asked once (`calibration`), and the spread of their best answers is the unit. What the sum of all measures then
 reaches for them is what chance reaches, and the floor, which is zero, lies so much above that. The same weights serve
-every store; what they were fitted on stands in docs/explanation/what-is-relevant.md.
+every store; what they were fitted on stands in docs/explanation/relevance.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ MiniLM's vector is noise and the two models disagree; `trust` is therefore a fun
 no language has to be guessed. A Russian question meets an English fact because both lie where their English meaning
 lies.
 
-`docs/decisions/0002-the-default-embedder.md` has the figures; `tools/fit_embedding.py` fits the map.
+`docs/decisions/0002-default-embedder.md` has the figures; `tools/fit_embedding.py` fits the map.
 """
 
 from __future__ import annotations
