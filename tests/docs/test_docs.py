@@ -16,7 +16,7 @@ from ricordo import Memory, errors
 from ricordo.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VERBS = set(re.findall(r"^## (?:ricordo )?`?([a-z-]+)", (ROOT / "docs/reference/cli.md").read_text("utf-8"), re.M))
 
 
