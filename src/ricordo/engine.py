@@ -19,7 +19,7 @@ from ricordo.encoding.validation import TextRules
 from ricordo.encoding.worker import Backlog
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
-from ricordo.forgetting.upkeep import Concluded, Conclusion, Keeping, Rules, single_scopes
+from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.model import Run, Scope
 from ricordo.models.embedding import resolve
 from ricordo.models.embedding.vectors import Embedded, embed_question
@@ -232,7 +232,7 @@ class Engine:
     async def _embed_something(self) -> None:
         await self.embed_question("ready")
 
-    async def keeping(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Keeping:
+    async def upkeep(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Upkeep:
         """All upkeep needs of the house, with what was shown so far written down.
 
         Args:
@@ -248,7 +248,7 @@ class Engine:
         )
         scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
-        return Keeping(
+        return Upkeep(
             store=self.store,
             scopes=tuple(scopes),
             now=self.now(),

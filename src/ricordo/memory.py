@@ -21,8 +21,8 @@ from ricordo.encoding.validation import TextRules, check_choice, check_encodable
 from ricordo.engine import Engine
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
-from ricordo.forgetting import forget, gc, maintain, prune, undo, weak
-from ricordo.forgetting.upkeep import Keeping
+from ricordo.forgetting import forget, gc, maintain, undo, weak
+from ricordo.forgetting.upkeep import Upkeep
 from ricordo.ids import new_id
 from ricordo.model import (
     Archive,
@@ -162,7 +162,7 @@ class Memory:
     async def _collect_at_opening(self) -> None:
         """Of no use to a store that cannot be written just now, which can be read all the same."""
         with contextlib.suppress(RicordoError):
-            await gc.gc(await self._opened.keeping(None))
+            await gc.gc(await self._opened.upkeep(None))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -398,7 +398,7 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             old = self._living(tx, id)
-            shown = [evolution.evidence_for(old, forget.found(tx, self._scope, each)).id for each in evidence]
+            shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
             return evolution.correct(
                 old, text, subjects=tx.nodes.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
             )
@@ -523,7 +523,7 @@ class Memory:
         at = from_ms(self._opened.now())
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
-            node = forget.found(tx, self._scope, id)
+            node = tx.nodes.known(self._scope, id)
             return forget.with_conclusions(tx, self._scope, node, forget.forget(node, at=at), at=at), None
 
         await self._write("forget", decide, said=reason)
@@ -537,7 +537,7 @@ class Memory:
             ConflictError: a newer version took its place.
         """
         at = from_ms(self._opened.now())
-        node = await self._write("restore", lambda tx: forget.restore(forget.found(tx, self._scope, id), at=at))
+        node = await self._write("restore", lambda tx: forget.restore(tx.nodes.known(self._scope, id), at=at))
         self._opened.backlog.note(1)
         return node
 
@@ -774,7 +774,7 @@ class Memory:
             NotFoundError: there is none, or there was none then.
             InvalidError: `as_of` is no time and no change's number.
         """
-        return await past.read(self._asking, lambda tx: forget.found(tx, self._scope, id), as_of)
+        return await past.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
 
     async def list(
         self,
@@ -1092,7 +1092,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await weak.weak(await self._opened.keeping(self._scope), limit=most)
+        return await weak.weak(await self._opened.upkeep(self._scope), limit=most)
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
         """What ended, the latest first, with counts by reason. `search(..., archived=True)` searches it, and `restore`
@@ -1120,7 +1120,7 @@ class Memory:
         Raises:
             DeniedError: `all_owners` by a scoped caller.
         """
-        return await gc.gc(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return await gc.gc(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1129,7 +1129,7 @@ class Memory:
         at a time; nothing where that is not set. Running it again changes nothing. Arguments and errors are those of
         `gc`.
         """
-        return await prune.prune(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return await gc.prune(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1138,14 +1138,14 @@ class Memory:
         and `infer_causes` (where there is a model), then tidying up inside. Arguments and errors are those of `gc`; a
         step that fails says so.
         """
-        return await maintain.maintain(await self._keeping(dry_run=dry_run, all_owners=all_owners, progress=progress))
+        return await maintain.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
-    async def _keeping(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Keeping:
+    async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
         check_may_alter(self._scope.trust)
         if all_owners and not self._owns_engine:
             raise DeniedError("all_owners: only who opened the store looks after everybody's", hint="leave it out")
         scope = None if all_owners else self._scope
-        return await self._opened.keeping(scope, dry_run=dry_run, progress=progress)
+        return await self._opened.upkeep(scope, dry_run=dry_run, progress=progress)
 
     async def doctor(self, *, fix: bool = False) -> Report:
         """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
@@ -1306,7 +1306,7 @@ class Memory:
         return storable(content, name="content", rules=self._opened.rules)
 
     def _living(self, tx: Snapshot, id: str) -> Node:
-        return evolution.living(tx, self._scope, forget.found(tx, self._scope, id))
+        return evolution.living(tx, self._scope, tx.nodes.known(self._scope, id))
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
         """Write what may need a new vector."""

@@ -74,7 +74,7 @@ from tests.crash.workload import die_at
 from tests.storage.making import rows
 
 async def main(path, point):
-    models._DROP_ROWS = 10
+    embedding_models._DROP_ROWS = 10
     async with Memory.open(path, embedder="hashing") as memory:
         await memory.settle(30)
 

@@ -278,7 +278,7 @@ async def test_a_night_s_work_begins_with_the_conversations_that_are_over(place:
         clock.ms += DAY
         assert "would" in (await memory.maintain(dry_run=True)).steps[0].detail
         assert asked == []
-        assert (await memory.maintain()).steps[0].detail == "1 conversations became knowledge"
+        assert (await memory.maintain()).steps[0].detail == "1 conversation became knowledge"
         assert len(asked) == 1
         assert (await memory.maintain()).steps[0].detail == "nothing to do"
 
@@ -418,7 +418,7 @@ async def test_the_weak_list_says_what_goes_first_and_why(memory: Any, clock: Ha
     assert [weak.node.id for weak in found] == [code.id, task.id, unsure.id]
     assert [weak.fading for weak in found] == ["sinks"] * 3
     assert "only 30% sure" in found[2].why
-    assert "over on 2026-01-14 (as you said)" in found[0].why
+    assert "expires on 2026-01-14 (as you said)" in found[0].why
     assert "task: 14 days" in found[1].why
     assert (found[2].leaves_at, found[2].retention) == (None, pytest.approx(0.3 * exp(-0.1 * 10**0.8)))
     assert (found[1].leaves_at - task.created_at).days == 14

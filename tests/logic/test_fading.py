@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.decay import DAY_MS, FADED, LIFETIME_DAYS, Vital, due, ending, fades_at, fate, left, standing, used, worth
-from ricordo.forgetting.prune import lowest
+from ricordo.forgetting.gc import lowest
 
 NOW = 1_767_261_600_000
 instants = st.integers(min_value=NOW - 4_000 * DAY_MS, max_value=NOW + 4_000 * DAY_MS)

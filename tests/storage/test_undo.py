@@ -109,7 +109,7 @@ async def test_it_is_refused_with_the_changes_in_the_way_or_done_with_them(memor
     await memory.remember("Anna likes tea", about=["Anna"])
     mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
     await memory.forget(mentioned.id)
-    with pytest.raises(ConflictError, match="2, 3 built on it") as refused:
+    with pytest.raises(ConflictError, match="2, 3 build on it") as refused:
         await memory.undo(1)
     assert refused.value.commits == (2, 3)
     done = await memory.undo(1, with_later=True)
@@ -140,7 +140,7 @@ async def test_what_comes_back_is_found_by_meaning_again(tmp_path, memory):
 async def test_undoing_twice_is_said_to_be_done_already(memory):
     await memory.remember("I like tea")
     await memory.undo(1)
-    with pytest.raises(ConflictError, match="undone already"):
+    with pytest.raises(ConflictError, match="already undone"):
         await memory.undo(1, with_later=True)
 
 

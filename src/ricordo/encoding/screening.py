@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ricordo.clock import to_ms
 from ricordo.encoding.speakers import is_persons_word
 from ricordo.model import Node
-from ricordo.storage import Snapshot
-from ricordo.storage.database import suppression
+from ricordo.storage import Snapshot, suppression
 
 Span = tuple[str, int, int, int]
 """A piece of a message that answers leave out: node id, start, length, and what it is withheld by."""

@@ -1,1 +1,1 @@
-"""The end of a memory's life, and its return."""
+"""Forgetting: fading, archiving, forgetting on request, erasing and undo."""

@@ -1,8 +1,7 @@
-"""Erasing: what is asked for leaves the store for good, with all that rests on nothing else; and a report of it."""
+"""Erase for good what was asked for, with everything derived from it alone, and report what went."""
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -11,41 +10,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, UnavailableError
-from ricordo.forgetting.forget import found
 from ricordo.model import Entity, Erased, ErasureReport, KeptBack, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, faults
-from ricordo.storage.database import suppression
-from ricordo.storage.database.vacuum import Cleaned
-from ricordo.storage.values import ErasureTargets
+from ricordo.storage.suppression import of_text
+from ricordo.storage.values import Cleaned, ErasureTargets
 
 Sought = Callable[[Snapshot, Scope, str], Entity]
-"""Finds the entity of a name or an id, or raises."""
+"""Returns the entity of a name or an id, or raises."""
 
-# What somebody said themselves stands, also where what showed it is gone.
+# A memory the user stated stays, even when what it was derived from is erased.
 _OWN_WORD = frozenset(("remember", "correct"))
 
 AT_ONCE_ROWS = 1_000
-"""So few go in one transaction, of which nobody sees half; more go step by step, and others write in between. Of a
-folder all goes at once: its files are written anew when it is done, and until then an index made from them holds all.
+"""Up to this many rows go in one transaction; more go step by step, so that other writers get their turn.
+
+A store that rewrites its files afterwards (a folder) erases everything at once: until the files are rewritten, an
+index rebuilt from them would still hold all rows.
 """
 
 _NAMED_MOST = 1_000
 _AT_OPENING_S = 1.0
-# What was said in more memories than this is not looked for in others, and of more than that not withheld.
+# Limits of suppression: sources are looked for up to so many memories, and sentences suppressed up to so many.
 _SOURCES_MOST = 200
 _WITHHELD_MOST = 20_000
 
 _ELSEWHERE = (
     "backups and exports made before",
     "copies of the file, a git history of it, and what a disk or file system keeps of overwritten blocks",
-    "what agents and language models were told of it",
+    "what agents and language models were told about it",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What somebody wants erased: exactly one of these."""
+    """What to erase: exactly one of these is set."""
 
     id: str | None = None
     session: str | None = None
@@ -55,7 +54,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to go, and the report of it."""
+    """What an erasure removes, and its report."""
 
     targets: ErasureTargets
     report: ErasureReport
@@ -64,16 +63,16 @@ class Plan:
 async def erase(
     store: Store, asked: Asked, *, scope: Scope, now: int, sought: Sought, dry_run: bool, progress: Progress | None
 ) -> ErasureReport:
-    """Erase, or only tell what would be.
+    """Erase, or with `dry_run` only report what would be erased.
 
     Args:
         now: Unix milliseconds, UTC.
         progress: called with (rows so far, rows in all).
 
     Raises:
-        InvalidError: not exactly one thing is named, or it is no text.
-        NotFoundError: there is no such thing.
-        DeniedError: the owner is another than the caller.
+        InvalidError: not exactly one thing is named, or it is not text.
+        NotFoundError: this caller sees no such thing.
+        DeniedError: the owner is not the caller.
     """
     _check(asked, scope)
     if dry_run:
@@ -106,12 +105,12 @@ async def erase(
 
 
 def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: int) -> None:
-    """What is erased is not learnt again from elsewhere, nor stored again. Of an owner nothing is left to withhold."""
+    """Suppress what is erased, so that it is not learnt or stored again. An erased owner leaves nothing to suppress."""
     going = set(targets.nodes)
     for node in snapshot.nodes.by_key(scope, targets.nodes[:_WITHHELD_MOST]).values():
         space = snapshot.space(node.owner, node.chat)
         assert space is not None
-        found = suppression.of_text(node, is_erased=True, spans=False)
+        found = of_text(node, is_erased=True, spans=False)
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
             sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
@@ -119,11 +118,11 @@ def _withhold(snapshot: Snapshot, targets: ErasureTargets, scope: Scope, *, at: 
 
 
 async def resume(store: Store) -> None:
-    """Finish what somebody began to erase before their process ended. Waits for nobody: it is tried again each time."""
-    left = await store.read(lambda tx: tx.rows("erasing_open"))
-    for number, space, kind, at, state in left:
-        if state == "rows":
-            await _remove(store, number, space, kind, now=at, actor="", progress=None, total=0)
+    """Finish erasures that a process began and did not end. Waits for no other process: every opening tries again."""
+    left = await store.read(lambda tx: tx.erasure.unfinished())
+    for each in left:
+        if each.state == "rows":
+            await _remove(store, each.number, each.space, each.kind, now=each.at, actor="", progress=None, total=0)
     if left:
         await _clean(store, patience_s=_AT_OPENING_S)
 
@@ -136,9 +135,9 @@ def _check(asked: Asked, scope: Scope) -> None:
         raise InvalidError("erase: give exactly one of id, session, entity and owner")
     for name, value in given.items():
         if not isinstance(value, str) or not value:
-            raise InvalidError(f"{name}: {value!r} is no text that names anything")
+            raise InvalidError(f"{name}: {value!r} is not a name or an id")
     if asked.owner is not None and asked.owner != scope.owner:
-        raise DeniedError("owner: only their own memory can be erased by a caller", hint="use that owner's scope")
+        raise DeniedError("owner: callers can erase only their own memory", hint="use that owner's scope")
 
 
 def _remove_all(snapshot: Snapshot, number: int, targets: ErasureTargets, *, now: int, actor: str) -> None:
@@ -175,11 +174,11 @@ _READ = "the store's log (its -wal file): another process still reads an older s
 
 
 async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
-    """Free pages and the log. What was erased is noted as gone only when no byte of it is left."""
-    left = [row[0] for row in await store.read(lambda tx: tx.rows("erasing_open")) if row[4] == "bytes"]
+    """Clear free pages and the log. An erasure counts as done only when no byte of it is left."""
+    left = [each.number for each in await store.read(lambda tx: tx.erasure.unfinished()) if each.state == "bytes"]
     cleaned = await store.clean(patience_s=patience_s)
     if cleaned.is_done:
-        await store.derive(lambda tx: [tx.rows("erasing_end", {"erasing": number}) for number in left])
+        await store.derive(lambda tx: tx.erasure.end(left))
     return cleaned
 
 
@@ -187,7 +186,7 @@ async def _clean(store: Store, *, patience_s: float | None) -> Cleaned:
 
 
 def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, path: Path) -> Plan:
-    """What is to go with what is asked for. Reads, changes nothing."""
+    """Return what an erasure removes. Changes nothing."""
     if asked.owner is not None:
         targets = _of_owner(snapshot, asked.owner)
     elif asked.session is not None:
@@ -208,55 +207,46 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, sought: Sought, p
 def _of_owner(snapshot: Snapshot, owner: str) -> ErasureTargets:
     space = snapshot.space(owner, "")
     if space is None:
-        raise NotFoundError(f"nothing is known of {owner}")
+        raise NotFoundError(f"there is no memory of {owner}")
     return ErasureTargets(kind="owner", space=space, whole_space=True, owner=owner)
 
 
 def _of_memory(snapshot: Snapshot, scope: Scope, node_id: str) -> ErasureTargets:
-    node = found(snapshot, scope, node_id)
+    node = snapshot.nodes.known(scope, node_id)
     space = snapshot.space(node.owner, node.chat)
     assert space is not None
-    older = [key for (key,) in snapshot.rows("erase_older", {"key": node.key})]
-    return _with_what_rests_on_it(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
+    older = snapshot.erasure.older_versions(node.key)
+    return _with_derived(snapshot, ErasureTargets(kind="memory", space=space, nodes=tuple(older)))
 
 
 def _of_session(snapshot: Snapshot, scope: Scope, session: str) -> ErasureTargets:
-    values = {"session": session, "spaces": json.dumps(snapshot.visible(scope))}
-    sessions = [key for (key,) in snapshot.rows("erase_sessions", values)]
+    sessions = snapshot.erasure.sessions(scope, session)
     if not sessions:
-        raise NotFoundError(f"nothing was said in session {session}")
-    nodes = [key for (key,) in snapshot.rows("erase_in_session", {"sessions": json.dumps(sessions)})]
+        raise NotFoundError(f"there is no session {session}")
+    nodes = snapshot.erasure.nodes_in(sessions)
     space = snapshot.visible(scope)[0]
-    return _with_what_rests_on_it(
+    return _with_derived(
         snapshot, ErasureTargets(kind="session", space=space, nodes=tuple(nodes), sessions=tuple(sessions))
     )
 
 
 def _of_entity(snapshot: Snapshot, entity: Entity) -> ErasureTargets:
-    """Who or what it is, under all names it had, with every memory about it or naming it."""
+    """The entity under all its names, with every memory about it or naming it."""
     space = snapshot.space(entity.owner, entity.chat)
     assert space is not None
-    members = [key for (key,) in snapshot.rows("erase_members", {"entity": entity.key})]
-    listed = {"entities": json.dumps(members)}
-    own = [alias for _, alias, is_shared in snapshot.rows("erase_names", listed) if not is_shared]
-    speaks_of = _speaks_of(own)
-    nodes = {key for (key,) in snapshot.rows("erase_naming", listed)}
-    nodes |= {key for key, text in snapshot.rows("erase_texts", {"space": space}) if speaks_of(text)}
+    members = snapshot.erasure.members(entity.key)
+    names = _mentions_any(snapshot.erasure.own_names(members))
+    nodes = snapshot.erasure.nodes_naming(members)
+    nodes |= {key for key, text in snapshot.erasure.texts(space) if names(text)}
     targets = ErasureTargets(kind="entity", space=space, nodes=tuple(sorted(nodes)), entities=tuple(members))
-    targets = _with_what_rests_on_it(snapshot, targets)
-    summaries = [
-        (table, key) for table, key, text in snapshot.rows("erase_summaries", {"space": space}) if speaks_of(text)
-    ]
-    former = [
-        (row, seq)
-        for _, row, seq, before in snapshot.rows("history_images_of_table", {"table": "nodes"})
-        if speaks_of(_written(before, space))
-    ]
+    targets = _with_derived(snapshot, targets)
+    summaries = [(table, key) for table, key, text in snapshot.erasure.summaries(space) if names(text)]
+    former = [(row, seq) for row, seq, text in snapshot.erasure.former_texts(space) if names(text)]
     return replace(targets, summarised=tuple({*targets.summarised, *summaries}), former=tuple(former))
 
 
-def _speaks_of(names: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a text holds one of the names as a word, in whatever case and width it is written."""
+def _mentions_any(names: Iterable[str]) -> Callable[[str], bool]:
+    """Return a test: does a text hold one of the names as a whole word, in any case and width?"""
     folded = sorted({_folded(name) for name in names} - {""})
     if not folded:
         return lambda text: False
@@ -268,40 +258,29 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _written(before: str, space: int) -> str:
-    """All that a former version of a memory of a space said."""
-    image = json.loads(before)
-    if image["space"] != space:
-        return ""
-    return "\n".join((image["content"], image["speaker"] or "", image["tags"], image["attributes"]))
-
-
-def _with_what_rests_on_it(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets:
-    """What follows from memories that go, and from nothing else, goes with them."""
+def _with_derived(snapshot: Snapshot, targets: ErasureTargets) -> ErasureTargets:
+    """Add what was derived from these memories and from nothing else."""
     nodes = list(dict.fromkeys(targets.nodes))
     while True:
         known = set(nodes)
         fresh = [
-            key
-            for key, rests_on, of_these, verb, _ in snapshot.rows("erase_derived", {"nodes": json.dumps(nodes)})
-            if key not in known and rests_on == of_these and verb not in _OWN_WORD
+            each.key
+            for each in snapshot.erasure.derived(nodes)
+            if each.key not in known and each.sources == each.matching and each.origin not in _OWN_WORD
         ]
         if not fresh:
             break
         nodes += fresh
-    listed = json.dumps(nodes)
-    entities = json.dumps(targets.entities)
-    relations = [key for key, _ in snapshot.rows("erase_relations", {"nodes": listed, "entities": entities})]
-    forsaken = snapshot.rows("erase_forsaken", {"nodes": listed, "relations": json.dumps(relations)})
-    emptied = [key for (key,) in snapshot.rows("erase_emptied", {"nodes": listed})]
-    sessions = tuple(dict.fromkeys((*targets.sessions, *emptied)))
-    everyone = tuple(dict.fromkeys((*targets.entities, *(key for (key,) in forsaken))))
-    going = {("sessions", key) for key in sessions} | {("entities", key) for key in everyone}
-    summarised = {(table, key) for table, key in snapshot.rows("erase_summarised", {"nodes": listed})} - going
+    erasure = snapshot.erasure
+    relations = erasure.relations(nodes, targets.entities)
+    sessions = tuple(dict.fromkeys((*targets.sessions, *erasure.emptied_sessions(nodes))))
+    entities = tuple(dict.fromkeys((*targets.entities, *erasure.orphaned_entities(nodes, relations))))
+    going = {("sessions", key) for key in sessions} | {("entities", key) for key in entities}
+    summarised = set(erasure.summarised(nodes)) - going
     return replace(
         targets,
         nodes=tuple(nodes),
-        entities=everyone,
+        entities=entities,
         relations=tuple(relations),
         sessions=sessions,
         summarised=tuple(summarised),
@@ -314,34 +293,26 @@ def _with_what_rests_on_it(snapshot: Snapshot, targets: ErasureTargets) -> Erasu
 def _listed(snapshot: Snapshot, targets: ErasureTargets) -> tuple[Erased, ...]:
     counts: Counter[str] = Counter()
     ids: dict[str, list[str]] = {}
-    for kind, id_ in _rows(snapshot, targets):
+    for kind, id_ in snapshot.erasure.listed(targets):
         counts[kind] += 1
         if counts[kind] <= _NAMED_MOST:
             ids.setdefault(kind, []).append(id_)
     return tuple(Erased(kind=kind, count=count, ids=tuple(ids[kind])) for kind, count in counts.items())
 
 
-def _rows(snapshot: Snapshot, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
-    """(kind, id), one by one: of an owner there may be very many."""
-    if targets.whole_space:
-        return snapshot.each("erase_space_listed", {"space": targets.space})
-    values = {name: json.dumps(getattr(targets, name)) for name in ("nodes", "entities", "relations", "sessions")}
-    return snapshot.each("erase_rows_listed", values)
-
-
 def _kept(snapshot: Snapshot, targets: ErasureTargets, scope: Scope) -> Iterator[KeptBack]:
     if targets.whole_space:
-        said = snapshot.value("erase_said_in_chats", {"owner": targets.owner})
-        if said:
+        if said := snapshot.erasure.said_in_chats(targets.owner):
             yield KeptBack(why="said in a group: it belongs to the group", count=said)
         return
-    listed = json.dumps(targets.nodes)
-    rests = snapshot.rows("erase_derived", {"nodes": listed})
-    others = [id_ for key, on, of, verb, id_ in rests if key not in targets.nodes and (on != of or verb in _OWN_WORD)]
+    others = [
+        each.id
+        for each in snapshot.erasure.derived(targets.nodes)
+        if each.key not in targets.nodes and (each.sources != each.matching or each.origin in _OWN_WORD)
+    ]
     if others:
-        yield _back("rests on other memories or on somebody's own word, too", others)
-    sources = [id_ for (id_,) in snapshot.rows("erase_resting", {"nodes": listed})]
-    if sources:
+        yield _back("also derived from other memories, or stated by the user", others)
+    if sources := snapshot.erasure.sources(targets.nodes):
         yield _back("what it was learnt from, which may say more than that", sources)
 
 
@@ -350,7 +321,7 @@ def _back(why: str, ids: Collection[str]) -> KeptBack:
 
 
 def _copies_beside(path: Path) -> Iterator[str]:
-    """What lies beside the store and looks like a copy of it, and the repository that it may have been committed to."""
+    """Yield files beside the store that look like copies of it, and git repositories it may be committed to."""
     for pattern in (f"{path.name}.*", "set-aside-*"):
         for other in sorted(path.parent.glob(pattern)):
             yield f"{other} beside the store"

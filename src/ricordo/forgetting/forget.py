@@ -1,4 +1,4 @@
-"""Forgetting on request, and taking it back."""
+"""Forget a memory on request, and restore it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,13 @@ from ricordo.errors import ConflictError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Entity, Node, Scope
 from ricordo.storage import Snapshot
 
-_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
-
-
-def found(snapshot: Snapshot, scope: Scope, node_id: str) -> Node:
-    """The node of that id.
-
-    Raises:
-        NotFoundError: there is none this caller may see.
-    """
-    return snapshot.nodes.known(scope, node_id)
+_CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
 
 
 def forget(node: Node, *, at: datetime) -> Change:
-    """Close a node, and see to it that it is not learnt again from where it was said. Forgetting what is closed already
-    changes nothing. Pure.
+    """Return the change that closes a node and suppresses its sentences where they were said. Pure.
+
+    Forgetting a node that is closed already changes nothing.
     """
     if not node.is_live:
         return Change()
@@ -31,12 +23,13 @@ def forget(node: Node, *, at: datetime) -> Change:
 
 
 def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Change, *, at: datetime) -> Change:
-    """The change, with what was concluded from a memory that is forgotten: reflections end, and nobody's summary tells
-    of it any more. They may be drawn anew from what is left.
+    """Extend the change that forgets a node: close the reflections and summaries that rest on it.
+
+    They can be derived again from what is left.
     """
     if change.is_empty:
         return change
-    keys = [key for (key,) in snapshot.rows("concluded_from", {"node": node.key})]
+    keys = snapshot.nodes.concluded_from(node.key)
     ended = [each for each in snapshot.nodes.by_key(scope, keys).values() if each.id != node.id]
     summaries = [each for each in (node, *ended) if each.category == "summary"]
     entities = {
@@ -47,21 +40,22 @@ def with_conclusions(snapshot: Snapshot, scope: Scope, node: Node, change: Chang
         and entity.attributes.get(SUMMARY_MEMORY) == each.id
     }
     closings = tuple(Closing(id=each.id, at=at, reason="expired") for each in ended)
-    return replace(
-        change, close=(*change.close, *closings), put_entities=tuple(_unsummed(each) for each in entities.values())
-    )
+    put = tuple(_without_summary(each) for each in entities.values())
+    return replace(change, close=(*change.close, *closings), put_entities=put)
 
 
-def _unsummed(entity: Entity) -> Entity:
+def _without_summary(entity: Entity) -> Entity:
     attributes = {name: value for name, value in entity.attributes.items() if name != SUMMARY_MEMORY}
     return replace(entity, summary=None, attributes=attributes)
 
 
 def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
-    """Bring a closed node back as it was. What upkeep closed counts from now, or it would be closed again. Pure.
+    """Return the change that reopens a closed node, and the node as it will be. Pure.
+
+    What upkeep closed counts as fresh from `at`; otherwise upkeep would close it again.
 
     Raises:
-        ConflictError: a newer version took its place.
+        ConflictError: a newer version replaced it, or it is held in quarantine.
     """
     if node.is_live:
         return Change(), node
@@ -72,6 +66,6 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     back = replace(node, closed_at=None, closed_reason=None)
     if back.expires_at is not None and back.expires_at <= at:
         back = replace(back, expires_at=None)
-    if node.closed_reason in _BY_UPKEEP:
+    if node.closed_reason in _CLOSED_BY_UPKEEP:
         back = replace(back, reinforced_at=at)
     return Change(put=(back,)), back

@@ -1,77 +1,123 @@
-"""What is over goes to the archive: expired, past its category's lifetime, faded, or too much for `max_entries`."""
+"""Garbage collection and pruning: archive what has expired, faded, or exceeds `max_entries` or `max_size`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import nsmallest
+from math import ceil
 
-from ricordo.decay import Vital, due, ending, left, lifetime_days, worth
-from ricordo.forgetting.upkeep import BATCH, Keeping, Parting, Tally, new_run, pages
+from ricordo.decay import Vital, due, ending, left, lifetime_days, standing, worth
+from ricordo.forgetting.upkeep import BATCH, Archiver, Removal, Upkeep, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
 from ricordo.storage import Snapshot
 
-
-async def gc(keeping: Keeping) -> ArchiveReport:
-    """Close what is due, in everybody's memories it is asked for, batch by batch. Running it again changes nothing."""
-    tally = Tally(keeping)
-    for scope in keeping.scopes:
-        await _collect(keeping, scope, tally)
-    if not keeping.dry_run:
-        await keeping.store.compact()
-    return tally.report()
+_PRUNED_SHARE = 0.01
 
 
-async def _collect(keeping: Keeping, scope: Scope, tally: Tally) -> None:
-    known = await keeping.vitals(scope)
+async def gc(upkeep: Upkeep) -> ArchiveReport:
+    """Archive what is due, batch by batch. Running it again changes nothing."""
+    archiver = Archiver(upkeep)
+    for scope in upkeep.scopes:
+        await _collect(upkeep, scope, archiver)
+    if not upkeep.dry_run:
+        await upkeep.store.compact()
+    return archiver.report()
+
+
+async def _collect(upkeep: Upkeep, scope: Scope, archiver: Archiver) -> None:
+    known = await upkeep.vitals(scope)
     over = [
-        Parting(vital=vital, reason=reason, why=_why(keeping, vital, reason))
+        Removal(vital=vital, reason=reason, why=_why(upkeep, vital, reason))
         for vital in known
-        if (reason := due(vital, now=keeping.now, closes=keeping.rules.decay_closes)) is not None
+        if (reason := due(vital, now=upkeep.now, closes=upkeep.rules.decay_closes)) is not None
     ]
-    evicted = _least(keeping, known, gone={each.vital.key for each in over})
-    tally.total += len(over) + len(evicted)
-    run = new_run(keeping)
-    by_reason = [[each for each in over if each.reason == reason] for reason in ("expired", "decayed")]
-    for parting in by_reason:
-        for batch in pages(parting, BATCH):
-            await tally.close(scope, batch, origin="gc", run=run, still=lambda _, fresh: _still_due(keeping, fresh))
+    evicted = _least_valuable(upkeep, known, gone={each.vital.key for each in over})
+    archiver.total += len(over) + len(evicted)
+    run = upkeep.new_run()
+    for reason in ("expired", "decayed"):
+        for batch in pages([each for each in over if each.reason == reason], BATCH):
+            await archiver.archive(scope, batch, origin="gc", run=run, still=lambda _, fresh: _still_due(upkeep, fresh))
+
+    def still_too_many(snapshot: Snapshot, fresh: Sequence[Vital]) -> list[Vital]:
+        count, _ = snapshot.lifecycle.size(scope)  # another process may have made room since
+        least = sorted(fresh, key=lambda vital: (worth(vital, now=upkeep.now), vital.key))
+        return least[: max(0, count - upkeep.rules.max_entries)]
+
     for batch in pages(evicted, BATCH):
-        await tally.close(
-            scope, batch, origin="gc", run=run, still=lambda tx, fresh: _still_too_many(keeping, tx, scope, fresh)
-        )
-    await tally.look(scope, going=[each.vital for each in (*over, *evicted)])
-    if not keeping.dry_run:
-        await keeping.store.derive(lambda tx: tx.lifecycle.note_decay(scope, at=keeping.now))
+        await archiver.archive(scope, batch, origin="gc", run=run, still=still_too_many)
+    await archiver.count_live(scope, archived=[each.vital for each in (*over, *evicted)])
+    if not upkeep.dry_run:
+        await upkeep.store.derive(lambda tx: tx.lifecycle.note_decay(scope, at=upkeep.now))
 
 
-def _least(keeping: Keeping, known: Sequence[Vital], *, gone: set[int]) -> list[Parting]:
-    """The least valuable of what is left, as many as are too many. What is confirmed or protected stays."""
-    most = keeping.rules.max_entries
-    too_many = len(known) - len(gone) - most if most else 0
-    if too_many <= 0:
+def _least_valuable(upkeep: Upkeep, known: Sequence[Vital], *, gone: set[int]) -> list[Removal]:
+    """Choose what exceeds `max_entries`, least valuable first. Confirmed and protected memories stay."""
+    limit = upkeep.rules.max_entries
+    excess = len(known) - len(gone) - limit if limit else 0
+    if excess <= 0:
         return []
     candidates = [vital for vital in known if vital.fades and vital.key not in gone]
-    least = nsmallest(too_many, candidates, key=lambda vital: (worth(vital, now=keeping.now), vital.key))
-    why = f"more than {most:,} are known, and this one counts least"
-    return [Parting(vital=vital, reason="evicted", why=why) for vital in least]
+    least = nsmallest(excess, candidates, key=lambda vital: (worth(vital, now=upkeep.now), vital.key))
+    why = f"more than {limit:,} memories, and this one is worth least"
+    return [Removal(vital=vital, reason="evicted", why=why) for vital in least]
 
 
-def _why(keeping: Keeping, vital: Vital, reason: ClosedReason) -> str:
+def _why(upkeep: Upkeep, vital: Vital, reason: ClosedReason) -> str:
     if reason == "decayed":
-        return f"{left(vital, now=keeping.now):.0%} of it was left"
+        return f"{left(vital, now=upkeep.now):.0%} of it was left"
     end = ending(vital)
     assert end is not None
     if end.why == "expiry":
-        return f"it was to be kept until {keeping.day(end.at)}"
-    return f"{vital.category} is kept for {lifetime_days(vital.category)} days, until {keeping.day(end.at)}"
+        return f"it was to be kept until {upkeep.day(end.at)}"
+    return f"{vital.category} is kept for {lifetime_days(vital.category)} days, until {upkeep.day(end.at)}"
 
 
-def _still_due(keeping: Keeping, fresh: Sequence[Vital]) -> list[Vital]:
-    return [each for each in fresh if due(each, now=keeping.now, closes=keeping.rules.decay_closes) is not None]
+def _still_due(upkeep: Upkeep, fresh: Sequence[Vital]) -> list[Vital]:
+    return [each for each in fresh if due(each, now=upkeep.now, closes=upkeep.rules.decay_closes) is not None]
 
 
-def _still_too_many(keeping: Keeping, snapshot: Snapshot, scope: Scope, fresh: Sequence[Vital]) -> list[Vital]:
-    """Another process may have made room since."""
-    count, _ = snapshot.lifecycle.size(scope)
-    least = sorted(fresh, key=lambda vital: (worth(vital, now=keeping.now), vital.key))
-    return least[: max(0, count - keeping.rules.max_entries)]
+async def prune(upkeep: Upkeep) -> ArchiveReport:
+    """Archive the least valuable knowledge while there is more than `max_size`. Running it again changes nothing."""
+    archiver = Archiver(upkeep)
+    for scope in upkeep.scopes:
+        parts = await _parts(upkeep, scope) if upkeep.rules.max_size else []
+        archiver.total += sum(map(len, parts))
+        run = upkeep.new_run()
+
+        def while_over(snapshot: Snapshot, fresh: Sequence[Vital], scope: Scope = scope) -> Sequence[Vital]:
+            _, size = snapshot.lifecycle.size(scope)  # another process may have made room since
+            return [vital for vital in fresh if vital.fades] if size > upkeep.rules.max_size else ()
+
+        for part in parts:
+            await archiver.archive(scope, part, origin="prune", run=run, still=while_over)
+        await archiver.count_live(scope, archived=[each.vital for part in parts for each in part])
+    return archiver.report()
+
+
+async def _parts(upkeep: Upkeep, scope: Scope) -> list[list[Removal]]:
+    limit = upkeep.rules.max_size
+    _, size = await upkeep.store.read(lambda tx: tx.lifecycle.size(scope))
+    if size <= limit:
+        return []
+    known = await upkeep.vitals(scope)
+    why = f"more than {limit:,} bytes of knowledge, and this memory ranked lowest"
+    return [
+        [Removal(vital=vital, reason="pruned", why=why) for vital in part]
+        for part in lowest(known, most=limit, now=upkeep.now)
+    ]
+
+
+def lowest(known: Sequence[Vital], *, most: int, now: int) -> list[list[Vital]]:
+    """Return what must go for the rest to fit into `most` bytes, in steps of 1 % of what is there. Pure.
+
+    Confirmed and protected memories stay, however large they are.
+    """
+    order = sorted((vital for vital in known if vital.fades), key=lambda vital: (standing(vital, now=now), vital.key))
+    size, count = sum(vital.size for vital in known), len(known)
+    parts: list[list[Vital]] = []
+    while size > most and order:
+        step = ceil(count * _PRUNED_SHARE)
+        part, order = order[:step], order[step:]
+        parts.append(part)
+        size, count = size - sum(vital.size for vital in part), count - len(part)
+    return parts

@@ -1,63 +1,60 @@
-"""Taking a commit back: every row it touched becomes what it was before, as a commit that can be undone in turn.
+"""Undo a commit or a run: every row it touched becomes what it was before, as a new commit that can be undone too.
 
-It knows no table. Rows, their versions and what refers to what come from the store's ledger.
+Knows no table: rows, their versions and their references come from the store's ledger.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, RowId, RowState, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.database.ledger import Ledger
-from ricordo.storage.database.truth_tables import Image, content
+from ricordo.storage.protocol import Ledger
+from ricordo.storage.values import Image, content
 
-# Made in passing by whoever comes first, and used by all who follow: they stay while anybody needs them.
+# Rows that many commits share. They stay while any row refers to them.
 _SHARED = frozenset(("sessions",))
 
 _LISTED = 20
 
 
 def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_later: bool) -> Change:
-    """The change that takes a commit, or all commits of a run, back.
+    """Return the change that undoes a commit, or all commits of a run.
 
     Raises:
-        InvalidError: it is neither a commit's number nor a run's id.
-        NotFoundError: there is no such commit or run that this caller may see.
-        ConflictError: later commits build on it (`commits` lists them), or there is nothing left to take back.
+        InvalidError: not a commit number or a run id.
+        NotFoundError: this caller sees no such commit or run.
+        ConflictError: later commits build on it (`commits` lists them), or nothing is left to undo.
     """
-    ledger = Ledger(snapshot)
+    ledger = snapshot.history.ledger()
     asked = _asked(ledger, scope, commit_or_run)
     wanted = set(asked)
     while True:
         _check_no_erasure(snapshot, wanted)
-        unwinding = _Unwinding(ledger, wanted)
-        if not unwinding.blocking:
+        undoing = _Undoing(ledger, wanted)
+        if not undoing.blocking:
             break
-        wanted |= unwinding.blocking
+        wanted |= undoing.blocking
     later = sorted(wanted - set(asked))
     if later:
         _check_later(ledger, scope, commit_or_run, asked, later, with_later=with_later)
-    states = unwinding.states()
+    states = undoing.states()
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
     return Change(rows=states)
 
 
 def _check_no_erasure(snapshot: Snapshot, commits: Iterable[int]) -> None:
-    """Raises:
-    ConflictError: one of the commits is an erasure.
-    """
-    if found := snapshot.rows("commits_erasing", {"seqs": json.dumps(sorted(commits))}):
-        raise ConflictError(f"change {found[0][0]} erased something", hint="what was erased stays erased")
+    """Raise ConflictError if one of the commits is an erasure."""
+    if found := snapshot.history.erasures(commits):
+        raise ConflictError(f"change {found[0]} erased something", hint="what was erased stays erased")
 
 
 def _asked(ledger: Ledger, scope: Scope, commit_or_run: int | str) -> list[int]:
-    """The commits meant. One that is another owner's is as absent as one there never was."""
+    """Return the commits of a number or a run id. Another owner's commit is treated as absent."""
     if isinstance(commit_or_run, bool) or not isinstance(commit_or_run, int | str):
-        raise InvalidError(f"commit_or_run: {commit_or_run!r} is neither a commit's number nor a run's id")
+        raise InvalidError(f"commit_or_run: {commit_or_run!r} is not a commit number or a run id")
     if isinstance(commit_or_run, str) and not (commit_or_run.isascii() and commit_or_run.isdigit()):
         found = ledger.commits_of_run(scope, commit_or_run) if commit_or_run.isprintable() else []
     else:
@@ -77,26 +74,24 @@ def _check_later(
     *,
     with_later: bool,
 ) -> None:
-    """Raises:
-    ConflictError: the later commits may not be undone, or were not meant to be.
-    """
+    """Raise ConflictError if later commits must not be undone, or the caller did not ask for it."""
     if _is_undone(ledger, asked):
-        raise ConflictError(
-            f"{commit_or_run} is undone already", hint="undo the undoing to have it back", commits=tuple(later)
-        )
+        raise ConflictError(f"{commit_or_run} is already undone", hint="undo the undo to redo it", commits=tuple(later))
     mine = ledger.visible(scope, later)
     if len(mine) < len(later):  # a private memory about somebody of the group
-        raise ConflictError(f"{commit_or_run} cannot be undone: others build on it", commits=tuple(sorted(mine)))
+        raise ConflictError(
+            f"{commit_or_run} cannot be undone: changes of others build on it", commits=tuple(sorted(mine))
+        )
     if not with_later:
         listed = ", ".join(map(str, later[:_LISTED])) + (", ..." if len(later) > _LISTED else "")
-        hint = "undo those first, or all of them with with_later (--with-later)"
+        hint = "undo those first, or undo all of them with with_later (--with-later)"
         raise ConflictError(
-            f"{commit_or_run} cannot be undone alone: {listed} built on it", hint=hint, commits=tuple(later)
+            f"{commit_or_run} cannot be undone alone: {listed} build on it", hint=hint, commits=tuple(later)
         )
 
 
 def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
-    """Whether every row is what it was before these commits."""
+    """Return whether every row is what it was before these commits."""
     return all(
         content(ledger.current(row)) == content(before) or (before is None and row.table in _SHARED)
         for commit in asked
@@ -105,8 +100,8 @@ def _is_undone(ledger: Ledger, asked: Iterable[int]) -> bool:
     )
 
 
-class _Unwinding:
-    """What rows become when commits are taken back one by one, the last first; `blocking` are those in the way."""
+class _Undoing:
+    """The state of rows after commits are undone one by one, last first; `blocking` are later commits in the way."""
 
     def __init__(self, ledger: Ledger, wanted: Iterable[int]) -> None:
         self._ledger = ledger
@@ -124,7 +119,7 @@ class _Unwinding:
             self._keep_references(row)
 
     def states(self) -> tuple[RowState, ...]:
-        """The rows that differ from what they are."""
+        """Return the rows that change."""
         return tuple(
             RowState(row=row, values=image)
             for row, image in self._states.items()
@@ -147,7 +142,7 @@ class _Unwinding:
         self.blocking |= set(commits) - self._wanted
 
     def _keep_references(self, row: RowId) -> None:
-        """No row may be left that refers to one that goes, and none comes back that refers to nothing."""
+        """Keep references intact: no row may refer to a row that is removed or missing."""
         image = self._states[row]
         if image is None:
             self._keep_users(row)
@@ -157,7 +152,7 @@ class _Unwinding:
                 continue
             gone = self._ledger.touches(parent)[-1:]
             self._block(gone)
-            if not gone:  # erased for good: what belonged to it does not come back
+            if not gone:  # the parent was erased: its rows do not come back
                 del self._states[row]
                 return
         for rival in self._ledger.rivals(row, image):
@@ -173,6 +168,6 @@ class _Unwinding:
             self._block(self._ledger.touches(user)[:1])
 
     def _needed(self, children: Iterable[RowId], row: RowId) -> list[RowId]:
-        """Those of the rows that will refer to a row."""
+        """Return which of some rows will refer to a row."""
         images = ((child, self._now(child)) for child in dict.fromkeys(children))
         return [child for child, image in images if image is not None and row in self._ledger.parents(child, image)]

@@ -1,4 +1,4 @@
-"""What upkeep works with: whose memories, by which rules, and how it closes some of them, batch by batch."""
+"""Upkeep: what gc, pruning and the weak list share, and how memories are archived batch by batch."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from ricordo.storage import Snapshot, Store
 T = TypeVar("T")
 
 BATCH = 200
-"""So many memories are closed in one commit: others write in between."""
+"""Memories closed in one commit: other writers get their turn in between."""
 
+# Memories read in one snapshot: a long read would keep the write-ahead log from being truncated.
 _PAGE = 2_000
-_TOLD = 1_000
+# A report names at most this many memories.
+_REPORTED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How long memories are kept and how much of them; the fields are settings of these names. 0 is no limit."""
+    """How long memories are kept, and how many. The fields are settings of the same names; 0 means no limit."""
 
     decay_closes: DecayCloses = "ephemeral"
     protect_mentions: int = 50
@@ -37,9 +39,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concluded:
-    """What a night's step with a language model came to: how many things waited for it, and how many it made.
+    """The result of a maintenance step that asks a language model.
 
-    `failed` says why it could not be done; `needs_model` that none is chosen.
+    Attributes:
+        waited: how many things waited for it.
+        made: how many results it made.
+        failed: why it failed, or "".
+        needs_model: no model is configured.
     """
 
     waited: int = 0
@@ -52,10 +58,15 @@ Conclusion = Literal["enrich", "causes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
-    """All that upkeep needs of the house. `scopes` has one space each, so that nobody's commit holds another's rows;
-    `now` is in Unix milliseconds; `actor` is who stands in the log. `consolidate` makes knowledge of the conversations
-    of a scope that are over, `conclude` draws conclusions of a kind from what is known in it, or counts what waits.
+class Upkeep:
+    """One upkeep run.
+
+    Attributes:
+        scopes: one space each, so that no commit holds rows of two owners.
+        now: Unix milliseconds.
+        actor: the actor of the commits.
+        consolidate: consolidates the finished sessions of a scope.
+        conclude: runs a maintenance step that asks a model, or with True (dry run) counts what waits for it.
     """
 
     store: Store
@@ -70,11 +81,11 @@ class Keeping:
     conclude: Callable[[Conclusion, Scope, bool], Awaitable[Concluded]]
 
     def day(self, at: int) -> str:
-        """The day of an instant on the user's calendar."""
+        """Return the date of an instant in the user's time zone."""
         return from_ms(at).astimezone(self.zone).strftime("%Y-%m-%d")
 
     async def vitals(self, scope: Scope) -> list[Vital]:
-        """Of all that is known in a scope, read page by page: a long read would hold the log of writes back."""
+        """Return the vitals of all live knowledge of a scope, by ascending key."""
         keys = await self.store.read(lambda tx: tx.lifecycle.knowledge(scope))
         found: list[Vital] = []
         for page in pages(keys, _PAGE):
@@ -82,28 +93,32 @@ class Keeping:
         return found
 
     def read(self, snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> list[Vital]:
-        """The vitals of some memories, by ascending key."""
+        """Return the vitals of some memories, by ascending key."""
         return snapshot.lifecycle.vitals(scope, keys, often=self.rules.protect_mentions)
+
+    def new_run(self) -> str:
+        """Return a new run id: all commits of a run can be undone together."""
+        return new_id(self.now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parting:
-    """A memory that is to go, and why in words."""
+class Removal:
+    """A memory to archive, and why, in words."""
 
     vital: Vital
     reason: ClosedReason
     why: str
 
 
-Still = Callable[[Snapshot, Sequence[Vital]], Sequence[Vital]]
-"""Which of some memories still are to go, as they are in the moment of writing."""
+StillDue = Callable[[Snapshot, Sequence[Vital]], Sequence[Vital]]
+"""Returns which memories are still to be archived, as they are at the moment of writing."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """What has gone so far."""
+class Archiver:
+    """Archives memories and keeps count for the report."""
 
-    keeping: Keeping
+    upkeep: Upkeep
     total: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     items: list[Leaving] = field(default_factory=list)
@@ -113,43 +128,43 @@ class Tally:
     live_bytes: int = 0
     fits: bool = True
 
-    async def close(self, scope: Scope, parting: Sequence[Parting], *, origin: str, run: str, still: Still) -> None:
-        """Take one batch to the archive, as one commit; with `dry_run` only count it."""
-        if self.keeping.dry_run:
-            nodes = await self.keeping.store.read(lambda tx: _nodes(tx, scope, parting))
-            self._note(parting, nodes)
+    async def archive(
+        self, scope: Scope, removals: Sequence[Removal], *, origin: str, run: str, still: StillDue
+    ) -> None:
+        """Archive one batch as one commit; in a dry run, only count it."""
+        upkeep = self.upkeep
+        if upkeep.dry_run:
+            self._count(removals, await upkeep.store.read(lambda tx: _nodes(tx, scope, removals)))
             return
-        reason = Reason(actor=self.keeping.actor, origin=origin, reason=parting[0].reason, run_id=run)
+        reason = Reason(actor=upkeep.actor, origin=origin, reason=removals[0].reason, run_id=run)
 
         def decide(tx: Snapshot) -> tuple[Change, tuple[dict[int, Node], int]]:
-            nodes = {key: node for key, node in _nodes(tx, scope, parting).items() if node.is_live}
-            fresh = self.keeping.read(tx, scope, list(nodes))
-            going = {vital.key for vital in still(tx, fresh)}
-            change = _closing([each for each in parting if each.vital.key in going], nodes, at=self.keeping.now)
+            nodes = {key: node for key, node in _nodes(tx, scope, removals).items() if node.is_live}
+            going = {vital.key for vital in still(tx, upkeep.read(tx, scope, list(nodes)))}
+            change = _closing([each for each in removals if each.vital.key in going], nodes, at=upkeep.now)
             return change, ({key: nodes[key] for key in going}, tx.history.next_commit())
 
-        at = from_ms(self.keeping.now)
-        nodes, commit = await self.keeping.store.write(decide, scope=scope, reason=reason, at=at)
+        nodes, commit = await upkeep.store.write(decide, scope=scope, reason=reason, at=from_ms(upkeep.now))
         if nodes:
-            self._note([each for each in parting if each.vital.key in nodes], nodes)
+            self._count([each for each in removals if each.vital.key in nodes], nodes)
             self.commits.append(commit)
             self.runs += [run] if run not in self.runs else []
 
-    def _note(self, parting: Sequence[Parting], nodes: dict[int, Node]) -> None:
-        for each in parting:
+    def _count(self, removals: Sequence[Removal], nodes: dict[int, Node]) -> None:
+        for each in removals:
             self.counts[each.reason] += 1
-            if len(self.items) < _TOLD and each.vital.key in nodes:
+            if len(self.items) < _REPORTED and each.vital.key in nodes:
                 self.items.append(Leaving(node=nodes[each.vital.key], reason=each.reason, why=each.why))
-        if self.keeping.progress is not None:
-            self.keeping.progress(sum(self.counts.values()), max(self.total, sum(self.counts.values())))
+        if self.upkeep.progress is not None:
+            self.upkeep.progress(sum(self.counts.values()), max(self.total, sum(self.counts.values())))
 
-    async def look(self, scope: Scope, *, going: Sequence[Vital]) -> None:
-        """Add what is left of a scope; `going` are those that only a dry run still finds there."""
-        count, size = await self.keeping.store.read(lambda tx: tx.lifecycle.size(scope))
-        unreal = going if self.keeping.dry_run else ()
-        count, size = count - len(unreal), size - sum(vital.size for vital in unreal)
+    async def count_live(self, scope: Scope, *, archived: Sequence[Vital]) -> None:
+        """Add what is left of a scope to the report; `archived` are still counted by the store in a dry run."""
+        count, size = await self.upkeep.store.read(lambda tx: tx.lifecycle.size(scope))
+        if self.upkeep.dry_run:
+            count, size = count - len(archived), size - sum(vital.size for vital in archived)
         self.live, self.live_bytes = self.live + count, self.live_bytes + size
-        rules = self.keeping.rules
+        rules = self.upkeep.rules
         self.fits = self.fits and not (0 < rules.max_entries < count) and not (0 < rules.max_size < size)
 
     def report(self) -> ArchiveReport:
@@ -161,34 +176,29 @@ class Tally:
             fits=self.fits,
             commits=tuple(self.commits),
             runs=tuple(self.runs),
-            dry_run=self.keeping.dry_run,
+            dry_run=self.upkeep.dry_run,
         )
 
 
 def pages(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Consecutive pieces of at most `size`."""
+    """Yield consecutive slices of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 def single_scopes(scope: Scope) -> list[Scope]:
-    """What a caller sees, space by space: their own, and the present chat's."""
+    """Split what a caller sees into single spaces: their own, and the present chat's."""
     own = [Scope(owner=scope.owner)] if scope.owner else []
     return own + ([Scope(owner="", chat=scope.chat)] if scope.chat else [])
 
 
-def new_run(keeping: Keeping) -> str:
-    """The id of a run: all its commits can be undone as one."""
-    return new_id(keeping.now)
+def _nodes(snapshot: Snapshot, scope: Scope, removals: Sequence[Removal]) -> dict[int, Node]:
+    return snapshot.nodes.by_key(scope, [each.vital.key for each in removals])
 
 
-def _nodes(snapshot: Snapshot, scope: Scope, parting: Sequence[Parting]) -> dict[int, Node]:
-    return snapshot.nodes.by_key(scope, [each.vital.key for each in parting])
-
-
-def _closing(parting: Sequence[Parting], nodes: Mapping[int, Node], *, at: int) -> Change:
-    """As rows that are known already: `close` would read each of them again."""
+def _closing(removals: Sequence[Removal], nodes: Mapping[int, Node], *, at: int) -> Change:
+    """Close nodes that were just read: `Change.close` would read each of them again."""
     when = from_ms(at)
     return Change(
-        put=tuple(replace(nodes[each.vital.key], closed_at=when, closed_reason=each.reason) for each in parting)
+        put=tuple(replace(nodes[each.vital.key], closed_at=when, closed_reason=each.reason) for each in removals)
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ricordo.model import Category, EdgeType, Entity, Json, Node, NodeType, Origin, Role, Trust
 from ricordo.text.names import Likeness
-from ricordo.text.sentences import Sentence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,30 +120,6 @@ class RelationHolder:
     whole: int
     start: int | None
     end: int | None
-
-
-class Match(NamedTuple):
-    """A sentence of a text that is withheld: by which row, and whether what it said was erased."""
-
-    sentence: Sentence
-    withheld: int
-    is_erased: bool
-
-
-class Withhold(NamedTuple):
-    """A sentence to be withheld: the memory it is withheld for, by its key, and where it was said, if anywhere.
-
-    `spans` are (node key, start, length) of texts that say it. One that `is_bound` is withheld in its session alone;
-    one that `is_shared` is withheld as long as the others of its cause.
-    """
-
-    cause: int
-    words: frozenset[str]
-    session: str | None
-    is_bound: bool
-    is_erased: bool
-    is_shared: bool
-    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 ModelState = Literal["active", "coming", "retiring"]
@@ -270,3 +245,50 @@ class NewVectors:
     vector: NDArray[np.float32]
     pieces: tuple[str, ...] = ()
     words: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """How cleaning went. Where a reader of another process stayed, its log still holds what was erased."""
+
+    is_done: bool
+    bytes_before: int
+    bytes_after: int
+
+
+Image = Mapping[str, Any]
+"""A whole row: column to value, its commit and its seal among them."""
+
+
+_WRITTEN = frozenset(("commit_seq", "seal"))
+
+
+def content(image: Image | None) -> Image | None:
+    """What a row says, whoever wrote it last."""
+    return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}
+
+
+class OpenErasure(NamedTuple):
+    """An erasure that is not finished: its rows are still going ("rows"), or their bytes are ("bytes")."""
+
+    number: int
+    space: int
+    kind: str
+    at: int
+    state: Literal["rows", "bytes"]
+
+
+class Derived(NamedTuple):
+    """A memory that was derived from others.
+
+    Attributes:
+        sources: how many memories it was derived from in all.
+        matching: how many of those are among the ones asked about.
+        origin: the origin of the commit that made it.
+    """
+
+    key: int
+    sources: int
+    matching: int
+    origin: str
+    id: str

@@ -20,7 +20,8 @@ from ricordo.model import Scope
 from ricordo.storage.database.connection import moment, translated
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
-from ricordo.storage.database.truth_tables import Image, Table, truth_of
+from ricordo.storage.database.truth_tables import Table, truth_of
+from ricordo.storage.values import Image
 from ricordo.text import index_terms
 from ricordo.text.kinship import stems_of
 

@@ -8,19 +8,19 @@ its seal is left, so that the digests of the commits that wrote or replaced it g
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.model import Reason
+from ricordo.model import Reason, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.fingerprints import fingerprint_key, id_fingerprint
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.rows import bare, digest, erased_hash, former_hash, seal, sealed
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.truth_tables import Image, Table, Truth, row_text, truth_of
-from ricordo.storage.values import ErasureTargets
+from ricordo.storage.database.truth_tables import Table, Truth, row_text, truth_of
+from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
 """How many rows of a table go in one transaction, with all that refers to them."""
@@ -368,3 +368,96 @@ class Erasure:
         self._sql.rows("to_erase_drop", {"erasing": erasing})
         self._sql.rows("erasing_rows_gone", {"erasing": erasing})
         faults.reached("erase: before its commit")
+
+    # what an erasure would remove
+
+    def unfinished(self) -> list[OpenErasure]:
+        """Return erasures that were begun and not finished, oldest first."""
+        return [OpenErasure(*row) for row in self._sql.rows("erasing_open")]
+
+    def end(self, erasures: Sequence[int]) -> None:
+        """Note that no byte of some erasures is left. Only inside `derive`."""
+        for erasing in erasures:
+            self._sql.rows("erasing_end", {"erasing": erasing})
+
+    def older_versions(self, node: int) -> list[int]:
+        """Return the keys of a node and of all that it replaced, in no order."""
+        return self._keys("erase_older", key=node)
+
+    def sessions(self, scope: Scope, session: str) -> list[int]:
+        """Return the keys of the sessions of that id in the spaces a caller sees."""
+        return self._keys("erase_sessions", **self._sql.scoped(scope, session=session))
+
+    def nodes_in(self, sessions: Sequence[int]) -> list[int]:
+        """Return the keys of all nodes of some sessions, closed ones too."""
+        return self._keys("erase_in_session", sessions=json.dumps(sessions))
+
+    def members(self, entity: int) -> list[int]:
+        """Return the keys of an entity and of all entities merged into it."""
+        return self._keys("erase_members", entity=entity)
+
+    def own_names(self, entities: Sequence[int]) -> list[str]:
+        """Return the names of some entities that no other live entity of their space has."""
+        rows = self._sql.rows("erase_names", {"entities": json.dumps(entities)})
+        return [alias for _, alias, is_shared in rows if not is_shared]
+
+    def nodes_naming(self, entities: Sequence[int]) -> set[int]:
+        """Return the keys of nodes that are about some entities or mention them."""
+        return set(self._keys("erase_naming", entities=json.dumps(entities)))
+
+    def texts(self, space: int) -> Iterator[tuple[int, str]]:
+        """Yield (key, all its text: content, speaker, tags and attributes) of each node of a space."""
+        return self._sql.each("erase_texts", {"space": space})
+
+    def summaries(self, space: int) -> list[tuple[str, int, str]]:
+        """Return (table, key, summary) of the sessions and entities of a space that have one."""
+        return self._sql.rows("erase_summaries", {"space": space})
+
+    def former_texts(self, space: int) -> Iterator[tuple[str, int, str]]:
+        """Yield (row, commit that replaced it, all its text) of each former version of a node of a space."""
+        for _, row, seq, before in self._sql.rows("history_images_of_table", {"table": "nodes"}):
+            image = json.loads(before)
+            if image["space"] == space:
+                yield (
+                    row,
+                    seq,
+                    "\n".join((image["content"], image["speaker"] or "", image["tags"], image["attributes"])),
+                )
+
+    def derived(self, nodes: Sequence[int]) -> list[Derived]:
+        """Return the memories that were derived from any of these, by ascending key."""
+        return [Derived(*row) for row in self._sql.rows("erase_derived", {"nodes": json.dumps(nodes)})]
+
+    def sources(self, nodes: Sequence[int]) -> list[str]:
+        """Return the ids of the memories that these were derived from, without these."""
+        return self._keys("erase_resting", nodes=json.dumps(nodes))
+
+    def relations(self, nodes: Sequence[int], entities: Sequence[int]) -> list[int]:
+        """Return the keys of relations of these entities, or whose evidence lies in these nodes alone."""
+        return self._keys("erase_relations", nodes=json.dumps(nodes), entities=json.dumps(entities))
+
+    def orphaned_entities(self, nodes: Sequence[int], relations: Sequence[int]) -> list[int]:
+        """Return the keys of unprotected entities that nothing else than these nodes and relations refers to."""
+        return self._keys("erase_forsaken", nodes=json.dumps(nodes), relations=json.dumps(relations))
+
+    def emptied_sessions(self, nodes: Sequence[int]) -> list[int]:
+        """Return the keys of sessions in which nothing is left without these nodes."""
+        return self._keys("erase_emptied", nodes=json.dumps(nodes))
+
+    def summarised(self, nodes: Sequence[int]) -> list[tuple[str, int]]:
+        """Return (table, key) of sessions and entities whose summary may rest on these nodes."""
+        return self._sql.rows("erase_summarised", {"nodes": json.dumps(nodes)})
+
+    def listed(self, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
+        """Yield (kind, id) of each memory, entity, relation and session that an erasure removes."""
+        if targets.whole_space:
+            return self._sql.each("erase_space_listed", {"space": targets.space})
+        values = {name: json.dumps(getattr(targets, name)) for name in ("nodes", "entities", "relations", "sessions")}
+        return self._sql.each("erase_rows_listed", values)
+
+    def said_in_chats(self, owner: str) -> int:
+        """Return how many messages an owner wrote in chats."""
+        return int(self._sql.value("erase_said_in_chats", {"owner": owner}))
+
+    def _keys(self, statement: str, **values: Any) -> list[Any]:
+        return [row[0] for row in self._sql.rows(statement, values)]

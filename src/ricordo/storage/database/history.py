@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from ricordo.errors import UnavailableError
 from ricordo.model import Commit, Node, Scope
+from ricordo.storage.database.ledger import Ledger
 from ricordo.storage.database.rows import commit_of, former_node
 from ricordo.storage.database.statements import Statements
 
@@ -50,3 +52,12 @@ class History:
     def commit_of(self, key: int) -> Commit:
         """The commit that wrote a node's present row."""
         return commit_of(self._sql.rows("commit_of_node", {"key": key})[0])
+
+    def erasures(self, commits: Iterable[int]) -> list[int]:
+        """Return which of some commits erased something, ascending."""
+        rows = self._sql.rows("commits_erasing", {"seqs": json.dumps(sorted(commits))})
+        return [row[0] for row in rows]
+
+    def ledger(self) -> Ledger:
+        """Return the versions of all rows, for undo."""
+        return Ledger(self._sql)

@@ -10,7 +10,8 @@ import apsw
 
 from ricordo.model import RowId, Scope
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.truth_tables import Image, Table, row_text, truth_of
+from ricordo.storage.database.truth_tables import Table, row_text, truth_of
+from ricordo.storage.values import Image
 
 
 class Ledger:

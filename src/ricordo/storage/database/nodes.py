@@ -170,6 +170,10 @@ class Nodes:
             for key, confidence, score, since, expires_at, is_live, origin, role in rows
         }
 
+    def concluded_from(self, key: int) -> list[int]:
+        """Return the keys of live reflections and summaries that rest on a node."""
+        return [found for (found,) in self._sql.rows("concluded_from", {"node": key})]
+
     def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
         """When a memory of that id was erased, if this caller could see it."""
         key = self._sql.meta(FINGERPRINT_KEY)

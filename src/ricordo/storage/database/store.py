@@ -26,9 +26,9 @@ from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.readers import Readers
 from ricordo.storage.database.schema import Migration, copy_database, migrations, prepare
-from ricordo.storage.database.vacuum import Cleaned, clean
+from ricordo.storage.database.vacuum import clean
 from ricordo.storage.database.writer import Writer, outcome
-from ricordo.storage.values import When
+from ricordo.storage.values import Cleaned, When
 
 if TYPE_CHECKING:
     from ricordo.storage.folder.folder import Folder

@@ -16,44 +16,14 @@ from ricordo.storage.database.fingerprints import fingerprint_key
 from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.values import Match, Withhold
+from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import sentences
 
 _PRINT_BYTES = 8
 # Of a shorter sentence each word is needed: "brother lives in Rome" without one is another.
 _LEAST_TO_SPARE = 4
 _MOST_TO_SPARE = 40
-# A shorter sentence is nobody's own: it is withheld in its conversation alone.
-_LEAST_OF_ITS_OWN = 3
 _WHOLE_MOST = 60
-
-
-def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
-    """The sentences of a memory. What is knowledge is withheld wherever it was said."""
-    is_fact = node.type != "episodic"
-    return [
-        Withhold(
-            cause=node.key,
-            words=each.words,
-            session=node.session,
-            is_bound=not is_fact and len(each.words) < _LEAST_OF_ITS_OWN,
-            is_erased=is_erased,
-            is_shared=is_fact,
-            spans=((node.key, each.start, len(each.text)),) if spans else (),
-        )
-        for each in sentences(node.content)
-    ]
-
-
-def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text without pieces (start, length) of it; "" where nothing is left that says anything."""
-    kept, end = [], 0
-    for start, length in sorted(spans):
-        kept.append(text[end : max(start, end)])
-        end = max(end, start + length)
-    kept.append(text[end:])
-    left = " … ".join(piece.strip() for piece in kept if piece.strip())
-    return left if next(sentences(left), None) else ""
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
@@ -197,7 +167,7 @@ class Suppression:
                 cause=node.key,
                 words=each.words,
                 session=session,
-                is_bound=len(each.words) < _LEAST_OF_ITS_OWN,
+                is_bound=len(each.words) < MIN_GLOBAL_WORDS,
                 is_erased=False,
                 is_shared=True,
                 spans=((key, each.start, len(each.text)),),

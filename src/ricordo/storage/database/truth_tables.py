@@ -16,12 +16,9 @@ import apsw
 
 from ricordo.model import RowId
 from ricordo.storage.database.queries import sql
-
-Image = Mapping[str, Any]
-"""A whole row: column to value, its commit and its seal among them."""
+from ricordo.storage.values import _WRITTEN, Image
 
 _OWN_KEY = "key"
-_WRITTEN = frozenset(("commit_seq", "seal"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +105,3 @@ def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...
 def row_text(row: RowId) -> str:
     """How `history` names a row."""
     return ">".join(str(part) for part in row.key)
-
-
-def content(image: Image | None) -> Image | None:
-    """What a row says, whoever wrote it last."""
-    return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}

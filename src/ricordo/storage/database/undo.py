@@ -13,7 +13,8 @@ from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.rows import seal
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.truth_tables import Image, Table, Truth, truth_of
+from ricordo.storage.database.truth_tables import Table, Truth, truth_of
+from ricordo.storage.values import Image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

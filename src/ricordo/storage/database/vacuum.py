@@ -8,7 +8,6 @@ names, too. Merging, rewriting the file and cutting the log off see to all of th
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -16,21 +15,13 @@ import apsw
 from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect, transaction, translated
+from ricordo.storage.values import Cleaned
 
 _INDEXES = ("nodes_fts", "archive_fts")
 _SAMPLES = ("sqlite_stat1", "sqlite_stat4")
 # A file up to this size is rewritten in memory; a larger one by way of SQLite's temporary files.
 _IN_MEMORY_BYTES = 128 << 20
 _LOOK_AGAIN_S = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """How cleaning went. Where a reader of another process stayed, its log still holds what was erased."""
-
-    is_done: bool
-    bytes_before: int
-    bytes_after: int
 
 
 def clean(path: Path, *, patience_s: float) -> Cleaned:

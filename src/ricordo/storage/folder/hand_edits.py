@@ -9,13 +9,13 @@ import apsw
 
 from ricordo.ids import new_id
 from ricordo.model import Category, Origin, RowId, RowState
-from ricordo.storage.database.truth_tables import Image, content
 from ricordo.storage.folder.keys import KnownKeys
 from ricordo.storage.folder.layout import ARCHIVE, EPISODES
 from ricordo.storage.folder.lines import Line, Shape, Shapes, Unfit, encode, line_mark, milliseconds
 from ricordo.storage.folder.load_rows import names_row
 from ricordo.storage.folder.rebuild import Loose
 from ricordo.storage.folder.state import Unused
+from ricordo.storage.values import Image, content
 from ricordo.text import name_key, same_name_key
 
 _CATEGORIES = frozenset(get_args(Category))

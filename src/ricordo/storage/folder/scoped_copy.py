@@ -15,7 +15,6 @@ from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.row_hash import chain_anew
 from ricordo.storage.database.schema import migrations
-from ricordo.storage.database.truth_tables import Image
 from ricordo.storage.folder.change_lines import (
     commit_line,
     history_line,
@@ -27,6 +26,7 @@ from ricordo.storage.folder.change_lines import (
 from ricordo.storage.folder.layout import AFTER_ROWS, COMMITS, HISTORY, SETTINGS
 from ricordo.storage.folder.lines import Shape, Shapes, shapes_of
 from ricordo.storage.folder.rebuild import Built, build, fill
+from ricordo.storage.values import Image
 
 _SPACE = "space"
 _PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}
