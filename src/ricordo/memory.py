@@ -1080,7 +1080,9 @@ class Memory:
 
     async def stats(self) -> Stats:
         """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
-        return await self._opened.store.read(lambda tx: listing.stats(tx, self._scope, is_whole=self._owns_engine))
+        return await self._opened.store.read(
+            lambda tx: tx.statistics.summary(self._scope, whole_store=self._owns_engine)
+        )
 
     # upkeep
 

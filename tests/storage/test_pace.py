@@ -19,7 +19,7 @@ LONG_S = 0.02
 
 def is_here(snapshot):
     """Whether this thread answers, where the test runs in it."""
-    snapshot.shelf_counts(ME, ("k",))
+    snapshot.statistics.size(ME, ("k",))
     return threading.current_thread() is threading.main_thread()
 
 
@@ -51,7 +51,7 @@ async def test_with_zero_all_have_a_thread_of_their_own(store):
 async def test_what_was_just_written_is_found_here_too(store):
     pace = Pace(store, brief_ms=BRIEF_MS)
     for written in range(8):
-        (count,) = await asked(pace, 1, ask=lambda snapshot: snapshot.shelf_counts(ME, ("k",))[0])
+        (count,) = await asked(pace, 1, ask=lambda snapshot: snapshot.statistics.size(ME, ("k",))[0])
         assert count == written
         await commit(store, add=(fact(f"the lake {written}"),))
     assert (await asked(pace, 1)) == [True]
@@ -95,7 +95,7 @@ async def test_an_index_that_was_deleted_is_made_anew_elsewhere(tmp_path):
         for file in store.path.parent.glob(f"{store.path.name}*"):
             file.unlink()
         assert await asked(pace, 1) == [False]
-        assert await asked(pace, 1, ask=lambda snapshot: snapshot.shelf_counts(ME, ("k",))[0]) == [1]
+        assert await asked(pace, 1, ask=lambda snapshot: snapshot.statistics.size(ME, ("k",))[0]) == [1]
     finally:
         store.close()
 
@@ -106,7 +106,7 @@ async def test_a_store_that_is_being_closed_waits_for_an_answer_and_gives_none_a
     def ask(snapshot):
         closing.start()
         time.sleep(LONG_S)
-        return snapshot.shelf_counts(ME, ("k",))[0]
+        return snapshot.statistics.size(ME, ("k",))[0]
 
     assert store.read_here(ask) == 0
     closing.join()

@@ -11,7 +11,7 @@ from ricordo.storage import Store
 
 def told(snapshot):
     """How much each shelf holds, and which memories hold a word, as a search is told."""
-    shelves = {shelf: snapshot.shelf_counts(ME, (shelf,)) for shelf in "kec"}
+    shelves = {shelf: snapshot.statistics.size(ME, (shelf,)) for shelf in "kec"}
     return shelves, snapshot.postings(ME, ("k", "e"), ["lake"], archived=False, most=10)[0].tolist()
 
 

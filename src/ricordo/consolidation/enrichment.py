@@ -116,8 +116,8 @@ def _seen(snapshot: Snapshot, house: House) -> set[int]:
 def memories_of(snapshot: Snapshot, house: House, entity: Entity) -> tuple[Node, ...]:
     """The best of what is known of somebody, what merely names them after it, in the order of time."""
     now = house.now()
-    about = snapshot.entities.latest(entity.key, "subjects_latest", now=now, most=_FACTS)
-    named = snapshot.entities.latest(entity.key, "mentions_latest", now=now, most=_MENTIONS)
+    about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS)
+    named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS)
     best = sorted(about, key=lambda each: each.confidence * exp(0.2 * each.score), reverse=True)
     nodes = snapshot.nodes.by_key(house.scope, [each.key for each in (*best, *named)])
     chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and may_rest_on(nodes[each.key])]

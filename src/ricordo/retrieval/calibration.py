@@ -8,7 +8,6 @@ has doubled. What is kept are nine numbers, and nothing of what anybody said.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from ricordo.model import Scope
 from ricordo.models.embedding.vectors import Embedded, embed_with_words
 from ricordo.retrieval.plan import DEFAULT_SHELVES, Query, make_plan
 from ricordo.storage import Snapshot, Store
+from ricordo.storage.values import Floor
 
 if TYPE_CHECKING:
     from ricordo.ports import Embedder
-    from ricordo.retrieval.relevance import Floats, Floor
+    from ricordo.retrieval.relevance import Floats
     from ricordo.storage.database.embeddings import VectorShelves
 
 _log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class Floors:
 
         settled = self._is_settled()
         prompts = await self._embedded(model)
-        count = await self._store.read(lambda snapshot: snapshot.shelf_counts(scope, DEFAULT_SHELVES)[0])
+        count = await self._store.read(lambda snapshot: snapshot.statistics.size(scope, DEFAULT_SHELVES)[0])
         asked = list(zip(generic_prompts(), prompts, strict=True))[:: _EACH if count > _LARGE else 1]
         found: list[Floats] = []
         for start in range(0, len(asked) if count else 0, _TOGETHER):
@@ -159,29 +159,13 @@ def generic_prompts() -> tuple[str, ...]:
 
 
 def _kept(snapshot: Snapshot, scope: Scope, model: int) -> _Kept:
-    from ricordo.retrieval.relevance import RULE, Floor
+    from ricordo.retrieval.relevance import RULE
 
-    count = snapshot.shelf_counts(scope, DEFAULT_SHELVES)[0]
-    rows = snapshot.rows("floor_of", {"spaces": json.dumps(snapshot.visible(scope)), "model": model, "rule": RULE})
-    if not rows:
-        return _Kept(None, count)
-    then, middle, spread, chance = rows[0]
-    middle, spread = tuple(json.loads(middle)), tuple(json.loads(spread))
-    return _Kept(Floor(model=model, count=then, middle=middle, spread=spread, chance=chance), count)
+    floor = snapshot.statistics.floor(scope, model=model, rule=RULE)
+    return _Kept(floor, snapshot.statistics.size(scope, DEFAULT_SHELVES)[0])
 
 
 def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
     from ricordo.retrieval.relevance import RULE
 
-    snapshot.rows(
-        "floor_put",
-        {
-            "spaces": json.dumps(snapshot.visible(scope)),
-            "model": floor.model,
-            "rule": RULE,
-            "count": floor.count,
-            "middle": json.dumps(floor.middle),
-            "spread": json.dumps(floor.spread),
-            "chance": floor.chance,
-        },
-    )
+    snapshot.statistics.put_floor(scope, floor, rule=RULE)

@@ -70,7 +70,7 @@ Candidates = dict[int, float]
 
 def look_up(snapshot: Snapshot, scope: Scope, plan: Plan) -> dict[str, Term]:
     """The terms of the question with the statistics of what this caller can see, and nobody else's."""
-    total, _ = snapshot.shelf_counts(scope, plan.shelves)
+    total, _ = snapshot.statistics.size(scope, plan.shelves)
     most = max(_COMMON_LEAST, int(total * _COMMON_SHARE))
     archived = plan.query.archived
     postings = snapshot.postings(scope, plan.shelves, plan.terms, archived=archived, most=most + 1)

@@ -74,7 +74,7 @@ def _left_out(look: Lookup, node: Node) -> str:
         return "it has expired"
     if look.allowed is not None and node.key not in look.allowed:
         return "a condition of the question leaves it out (type, category, entity, tag, session, time or attributes)"
-    shelf = look.snapshot.value("node_shelf", {"key": node.key})
+    shelf = look.snapshot.nodes.shelf(node.key)
     if shelf not in look.plan.shelves:
         return "it is a turn whose conversation has become knowledge; type=any searches such turns"
     return ""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ricordo.model import Category, Fusion, Json, NodeType
 from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_of
-from ricordo.storage.values import Filter
+from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import Interval
-
-if TYPE_CHECKING:
-    from ricordo.retrieval.relevance import Floor
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 

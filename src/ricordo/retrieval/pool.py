@@ -101,7 +101,7 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
     words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines, counts)
     worth = np.asarray(idf / max(float(idf.sum()), 1e-9), np.float32)
     named = _named(look, turns.keys[:size], words, strengths)
-    _, chars = total = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    _, chars = total = look.snapshot.statistics.size(look.scope, look.plan.shelves)
     return Pool(
         turns=turns,
         size=size,
@@ -128,7 +128,7 @@ def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
     snapshot, terms, spaces = look.snapshot, tuple(look.terms), look.snapshot.visible(look.scope)
     # What has become knowledge stands around other turns, and is no candidate unless it is asked for.
     shelves = look.plan.shelves
-    has_hidden = CONSOLIDATED not in shelves and snapshot.shelf_counts(look.scope, (CONSOLIDATED,))[0] > 0
+    has_hidden = CONSOLIDATED not in shelves and snapshot.statistics.size(look.scope, (CONSOLIDATED,))[0] > 0
     with snapshot.turns(shared=not look.plan.query.archived) as table:
         turns, size = table.around(
             snapshot,
@@ -229,7 +229,7 @@ def _counts_of(terms: tuple[str, ...], look: Lookup, turns: Turns, known: Floats
 
 def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
     """The vectors of the question's words by index term; a piece that is no term of the question becomes one."""
-    total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    total, _ = look.snapshot.statistics.size(look.scope, look.plan.shelves)
     found: dict[str, Floats] = {}
     assert question.words is not None
     for piece, vector in zip(question.pieces, question.words, strict=True):

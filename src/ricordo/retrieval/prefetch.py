@@ -115,7 +115,7 @@ def read_turns(snapshot: Snapshot, scope: Scope, *, ahead: bool = False) -> bool
     # In a reader's thread: it imports numpy.
     from ricordo.storage.database.turns import KEPT_CHARS, KEPT_MOST, read_all_turns
 
-    count, chars = snapshot.shelf_counts(scope, ("k", "e", "c"))
+    count, chars = snapshot.statistics.size(scope, ("k", "e", "c"))
     if count > KEPT_MOST or chars > KEPT_CHARS:
         return True
     if ahead:

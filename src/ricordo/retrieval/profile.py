@@ -23,8 +23,8 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
         InvalidError: it may be one of several.
     """
     entity = entity_meant(snapshot, scope, name)
-    about = snapshot.entities.latest(entity.key, "subjects_latest", now=now, most=_FACTS_READ)
-    named = snapshot.entities.latest(entity.key, "mentions_latest", now=now, most=_MENTIONS_READ)
+    about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS_READ)
+    named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ)
     summary = _summary(snapshot, scope, entity)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
@@ -58,7 +58,7 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
         return entity.summary
     latest = snapshot.nodes.successor(node.key)
     node = None if latest is None else snapshot.nodes.by_key(scope, [latest]).get(latest)
-    if node is None or (node.id == made and snapshot.value("rests_on_ended", {"node": node.key})):
+    if node is None or (node.id == made and snapshot.nodes.lost_a_source(node.key)):
         return None
     return node.content
 

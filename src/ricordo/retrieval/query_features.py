@@ -133,7 +133,7 @@ def asked_of(look: Lookup, pool: Pool, held: Floats, *, names: frozenset[str]) -
     if span is None or len(dated := question_terms(span.text)) != 1:
         return Asked(words, idf, met, held)
     states = (pool.turns.counts(dated)[:, : pool.size] > 0).astype(np.float32)
-    total, _ = look.snapshot.shelf_counts(look.scope, look.plan.shelves)
+    total, _ = look.snapshot.statistics.size(look.scope, look.plan.shelves)
     worth = np.array([inverse_frequency(int(states.sum()), total)], np.float32)
     return Asked(
         (*words, *dated), np.concatenate([idf, worth]), np.concatenate([met, states]), np.concatenate([held, states])

@@ -22,6 +22,7 @@ from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.query_features import asked_of
 from ricordo.retrieval.rank import Ranked
 from ricordo.retrieval.signals import around, met_in_context
+from ricordo.storage.values import Floor
 from ricordo.text import index_terms, raw_words
 from ricordo.text.features import begins_with_oneself, speaks_of_themselves
 
@@ -65,21 +66,6 @@ _BEGINNING = 100
 # Few memories do not tell what any of them meets by chance: those that are missing to so many meet this much, which is
 # the middle of the sets that the weights were fitted on.
 _MANY, _USUAL_CHANCE = 30, 0.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
-    """What chance reaches: of each of `MEASURES` the middle and the spread of the best answers to prompts of nobody.
-
-    `chance` is the middle of the best sums of all in these units. It is seldom 0: the best by one measure may be
-    nothing by another. `model` is the embedder's key, 0 for words alone; `count` how many memories there were.
-    """
-
-    model: int
-    count: int
-    middle: tuple[float, ...]
-    spread: tuple[float, ...]
-    chance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
@@ -86,10 +85,9 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
     before: dict[str, Node] = {}
     sources: dict[int, None] = {}
     for node in nodes:
-        replaced = [key for key, _ in snapshot.rows("replaced_by_node", {"key": node.key})][:1]
+        replaced = snapshot.nodes.replaced(node.key)[:1]
         before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
-        keys = [key for (key,) in snapshot.rows("sources_of_node", {"key": node.key, "most": _SOURCES_EACH})]
-        sources.update(dict.fromkeys(keys))
+        sources.update(dict.fromkeys(snapshot.nodes.sources(node.key, most=_SOURCES_EACH)))
     rested_on = told(snapshot, snapshot.nodes.by_key(scope, sources))
     return Beside(
         before=before,
@@ -106,8 +104,7 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
     asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
     if not asked:
         return {}
-    rows = snapshot.rows("windows", {"keys": json.dumps(list(asked)), "each": 1})
-    after = {int(reply): asked[key] for key, _, reply in rows if reply is not None}
+    after = {reply: asked[key] for key, reply in snapshot.nodes.next_turns(asked).items()}
     shown = {hit.id for hit in hits}
     replies = told(snapshot, snapshot.nodes.by_key(scope, after))
     return {after[key]: node for key, node in replies.items() if node.id not in shown}

@@ -17,13 +17,12 @@ from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.storage import Links, Snapshot, Store
-from ricordo.storage.values import EmbeddingModel
+from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.dates import find_interval
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.retrieval.plan import Plan
-    from ricordo.retrieval.relevance import Floor
     from ricordo.retrieval.search import Found
     from ricordo.storage.database.embeddings import VectorShelves
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ricordo.clock import from_ms
@@ -62,10 +63,10 @@ def explain(
         made=own[0].commit,
         versions=versions,
         sources=tuple(source for source in read if source is not None),
-        supersedes=_chain(snapshot, scope, node, "replaced_by_node"),
-        superseded_by=_chain(snapshot, scope, node, "replacing_node"),
+        supersedes=_in_order(snapshot, scope, snapshot.nodes.replaced(node.key)),
+        superseded_by=_in_order(snapshot, scope, snapshot.nodes.replacing(node.key)),
         edges=tuple(edges),
-        mentions=tuple(name for (name,) in snapshot.rows("names_in_node", {"key": node.key})),
+        mentions=tuple(snapshot.nodes.names(node.key)),
         retention=left(vital, now=now),
         fades_at=None if fades is None else from_ms(fades),
         fading=fate(vital, closes),
@@ -74,8 +75,7 @@ def explain(
     )
 
 
-def _chain(snapshot: Snapshot, scope: Scope, node: Node, statement: str) -> tuple[Node, ...]:
-    keys = [key for key, _ in snapshot.rows(statement, {"key": node.key})]
+def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[Node, ...]:
     found = snapshot.nodes.by_key(scope, keys)
     return tuple(found[key] for key in keys if key in found)
 

@@ -220,6 +220,26 @@ class ErasureTargets:
     former: tuple[tuple[str, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """The scores that prompts unrelated to the memory reach: the unit of relevance.
+
+    Attributes:
+        model: key of the embedding model, 0 for words alone.
+        count: number of memories when it was measured.
+        middle: for each measure, the median of the best scores.
+        spread: for each measure, their standard deviation.
+        chance: median of the best weighted sums in these units. It is seldom 0: the best memory by one measure may
+            score nothing by another.
+    """
+
+    model: int
+    count: int
+    middle: tuple[float, ...]
+    spread: tuple[float, ...]
+    chance: float = 0.0
+
+
 class When(NamedTuple):
     """A point in the past: a commit's number, or an instant in Unix milliseconds."""
 

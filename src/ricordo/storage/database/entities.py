@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 from ricordo.clock import from_ms
 from ricordo.model import Entity, Related, Relation, Scope
@@ -107,8 +108,9 @@ class Entities:
             entity.first_seen if last is None else from_ms(last),
         )
 
-    def latest(self, key: int, statement: str, *, now: int, most: int) -> list[Sketch]:
-        """The latest memories about an entity ("subjects_latest") or that merely name it ("mentions_latest")."""
+    def latest(self, key: int, link: Literal["subject", "mention"], *, now: int, most: int) -> list[Sketch]:
+        """Return the latest memories about an entity, or those that merely name it."""
+        statement = "subjects_latest" if link == "subject" else "mentions_latest"
         values = {"most": most, "walk": _WALK, "now": now}
         found: dict[int, Sketch] = {}
         for (member,) in self._sql.rows("entity_members", {"entity": key}):

@@ -126,6 +126,36 @@ class Nodes:
         found: int | None = self._sql.value("superseded_by", {"key": key})
         return found
 
+    def replaced(self, key: int) -> list[int]:
+        """Return the nodes that a node took the place of, step by step, the latest first."""
+        return [each for each, _ in self._sql.rows("replaced_by_node", {"key": key})]
+
+    def replacing(self, key: int) -> list[int]:
+        """Return the nodes that took the place of a node, step by step, the earliest first."""
+        return [each for each, _ in self._sql.rows("replacing_node", {"key": key})]
+
+    def sources(self, key: int, *, most: int) -> list[int]:
+        """Return what a node rests on, the latest first."""
+        return [each for (each,) in self._sql.rows("sources_of_node", {"key": key, "most": most})]
+
+    def lost_a_source(self, key: int) -> bool:
+        """Return whether something that a node rests on has ended."""
+        return bool(self._sql.value("rests_on_ended", {"node": key}))
+
+    def next_turns(self, keys: Iterable[int]) -> dict[int, int]:
+        """Return the live turn right after each of some turns in its session, by key; none after the last."""
+        rows = self._sql.rows("windows", {"keys": json.dumps(list(keys)), "each": 1})
+        return {key: int(after) for key, _, after in rows if after is not None}
+
+    def shelf(self, key: int) -> str | None:
+        """Return the shelf of a node: "k" for knowledge, "e" for a turn, "c" for a consolidated turn."""
+        found: str | None = self._sql.value("node_shelf", {"key": key})
+        return found
+
+    def names(self, key: int) -> list[str]:
+        """Return the names of the entities that a node's text names, found by rule."""
+        return [name for (name,) in self._sql.rows("names_in_node", {"key": key})]
+
     def lineage(self, scope: Scope, node: Node) -> list[Node]:
         """A node with all that it replaced and all that replaced it, step by step, in no order."""
         keys = {key for (key,) in self._sql.rows("lineage", {"key": node.key})} - {node.key}

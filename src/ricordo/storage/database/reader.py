@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -21,10 +21,10 @@ from ricordo.storage.database.lifecycle import Lifecycle
 from ricordo.storage.database.mentions import Mentions
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.proposals import Proposals
-from ricordo.storage.database.rows import Row
 from ricordo.storage.database.runs import Runs
 from ricordo.storage.database.sessions import Reviews, Sessions
 from ricordo.storage.database.statements import Statements, Unchanged
+from ricordo.storage.database.statistics import Statistics
 from ricordo.storage.database.suppression import Suppression
 
 if TYPE_CHECKING:
@@ -105,6 +105,10 @@ class DatabaseSnapshot(Statements):
         return EmbeddingModels(self)
 
     @cached_property
+    def statistics(self) -> Statistics:
+        return Statistics(self, self.models, self.lifecycle)
+
+    @cached_property
     def export(self) -> Export:
         return Export(self, self.nodes, self.entities)
 
@@ -172,14 +176,6 @@ class DatabaseSnapshot(Statements):
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return all(shelf in shelves for _, shelf, nodes, _ in counts if nodes)
 
-    def shelf_counts(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
-        """How many live nodes the shelves hold, and how many characters in them."""
-        return self.once(("shelf_counts", scope, *shelves), lambda: self._counted(scope, shelves))
-
-    def _counted(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
-        rows = [row for row in self.rows_of_store("shelf_counts", self.scoped(scope)) if row[1] in shelves]
-        return sum(row[2] for row in rows), sum(row[3] for row in rows)
-
     def _endings(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[str]:
         """How the terms of those shelves end that a caller may look into and that may hold something: looking into one
         costs as much where nothing is on it.
@@ -188,7 +184,3 @@ class DatabaseSnapshot(Statements):
             return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return [f"·{space}{shelf}" for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
-
-    def counts(self, scope: Scope, name: str, **values: Any) -> list[Row]:
-        """Rows of one of the counting statements of upkeep.sql."""
-        return self.rows(name, self.scoped(scope, **values))
