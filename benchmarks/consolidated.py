@@ -1,9 +1,9 @@
-"""Whether search still reaches the evidence once conversations have become knowledge.
+"""Measure whether search still finds the evidence after consolidation.
 
     python benchmarks/consolidated.py FILE.jsonl [--embedder default|none|...] [--out FILE] [--most N]
 
-FILE is that of benchmarks/quality.py. A scripted model makes one plain fact of each turn that some question needs, so
-that every session is consolidated; a hit counts for the messages it rests on (`Hit.evidence`).
+FILE is as for benchmarks/quality.py. A scripted model makes one plain fact of each turn that a question needs, so that
+every session is consolidated. A hit counts as its source messages (`Hit.evidence`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--embedder", default="default")
-    parser.add_argument("--most", type=int, default=100, help="how many conversations")
+    parser.add_argument("--most", type=int, default=100, help="number of conversations")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     report = asyncio.run(run(options.file, None if options.embedder == "none" else options.embedder, options.most))
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 async def run(file: Path, embedder: str | None, most: int) -> dict[str, Any]:
-    """Recall of evidence before and after, over all questions that have any."""
+    """Measure recall of the evidence before and after, over all questions with evidence."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     totals: list[list[float]] = [[], [], [], []]
     for conversation in list(dict.fromkeys(row["conv"] for row in rows))[:most]:
@@ -59,7 +59,9 @@ def mean(values: Sequence[float]) -> float:
 
 
 async def compare(rows: list[dict[str, Any]], embedder: str | None) -> tuple[list[float], ...]:
-    """Of each question: recall@10 before and after, and what of its evidence stands in the context before and after."""
+    """Return for each question: recall@10 before and after, and the share of its evidence in the context before and
+    after.
+    """
     turns = {row["id"]: row for row in rows if row["kind"] == "turn"}
     queries = [row for row in rows if row["kind"] == "query" and row["category"] != 5]
     asked = [(row, evidence) for row in queries if (evidence := set(row.get("evidence") or ()) & turns.keys())]
@@ -81,7 +83,7 @@ async def compare(rows: list[dict[str, Any]], embedder: str | None) -> tuple[lis
 
 
 def answer(prompt: Sequence[Turn], schema: Mapping[str, Any], needed: set[str]) -> dict[str, Any]:
-    """One plain fact of each line that is needed; nothing that is alike is the same."""
+    """Return one plain fact for each needed line, and call no similar facts the same."""
     if schema["title"] == "Verdicts":
         return {"verdicts": []}
     facts = [

@@ -1,16 +1,16 @@
-"""What a page of 30 messages costs a model, in and out, and what a model that thinks costs a search.
+"""Measure the tokens of a page of 30 messages, and the effect of a running consolidation on search.
 
     pip install --group benchmarks
     python benchmarks/consolidation_cost.py [--out FILE]
 
-Tokens are those of a real tokenizer, o200k, and beside them Ricordo's own estimate (a quarter of the Latin characters).
-The demo's conversation in pages of 30 is consolidated page by page. The model keeps one fact of every third message, in
-the message's own words, beside the names and a summary, and calls nothing the same; all it is asked and all it answers
-is counted, the verifying question and the forms of both answers included. Then the same page on stores that hold more
-and more that is like it.
+Tokens are counted by a real tokenizer, o200k, and by Ricordo's own estimate (a quarter of the Latin characters). The
+demo conversation is consolidated page by page, 30 messages each. The model extracts one fact from every third message,
+in the message's own words, with the names and a summary, and calls no facts the same. All prompts and answers are
+counted, including the verifying call and both JSON forms. Then the same page is consolidated in stores with more and
+more similar memories.
 
-The searches: rounds of 25, one while nothing else goes on, one while a consolidation waits for its model, in turn; the
-figure is the median of a round, the ratio that of the medians of all.
+Searches run in rounds of 25, alternating: one round idle, one while a consolidation waits for its model. The figure is
+the median of a round, the ratio that of the medians of all rounds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _QUESTION = "What does Jonas like to drink best these days?"
 
 
 class Slow:
-    """Thinks until it is told to answer, and finds nothing."""
+    """A model that waits until it may answer, and finds nothing."""
 
     name = "slow"
     context_tokens = 16_000
@@ -95,7 +95,7 @@ def tokens_of(*texts: str) -> int:
 
 
 def parts(page: Page) -> dict[str, Any]:
-    """Of what the first question consists, by the tokenizer and as it is estimated."""
+    """Return the parts of the first prompt in tokens, counted and estimated."""
     asked, form = texts_of(extraction(page.lines, before=page.before, day=page.day)), as_text(schema_of(Proposal))
     named = {"instructions": asked[:1], "messages": asked[1:], "form": [form]}
     estimated = EstimatedTokens()
@@ -110,7 +110,7 @@ def texts_of(turns: Sequence[Turn]) -> list[str]:
 
 
 class Counted:
-    """Keeps a fact of every third message; what it is asked and says is counted by a real tokenizer."""
+    """A model that extracts a fact from every third message and counts its tokens with a real tokenizer."""
 
     def __init__(self) -> None:
         self.model = ScriptedModel(self._answer, context_tokens=16_000)
@@ -146,7 +146,7 @@ def kept(shown: str) -> Mapping[str, Any]:
 
 
 async def whole(full: Sequence[Page]) -> dict[str, Any]:
-    """What a whole consolidation of each page takes, one after the other on one store."""
+    """Consolidate the pages one after another in one store; return the tokens of each."""
     counted = Counted()
     spent = []
     async with Memory.open(":memory:", model=counted.model, settings=Settings(durability="process")) as memory:
@@ -162,7 +162,7 @@ async def whole(full: Sequence[Page]) -> dict[str, Any]:
 
 
 async def on_store(full: Sequence[Page], held: int) -> int:
-    """What the first page takes in on a store with so many facts that are like what it says."""
+    """Return the prompt tokens of the first page in a store with a number of similar facts."""
     said = [node.content for page in full for node in page.episodes.values()]
     facts = [Fact(content=f"{text} ({number})") for number, text in zip(range(held), cycle(said), strict=False)]
     settings = Settings(durability="process")
@@ -173,7 +173,7 @@ async def on_store(full: Sequence[Page], held: int) -> int:
 
 
 async def consolidated(memory: Memory, page: Page, session: str) -> tuple[int, int]:
-    """Tokens in and out of a run on a page."""
+    """Return the tokens in and out of a run on one page."""
     for node in page.episodes.values():
         await memory.add(node.content, role=node.role, speaker=node.speaker, session=session, at=node.event_time)
     await memory.settle()
@@ -184,7 +184,7 @@ async def consolidated(memory: Memory, page: Page, session: str) -> tuple[int, i
 
 
 async def delay(memory: Memory, slow: Slow) -> dict[str, Any]:
-    """Searches while nothing goes on, and while a consolidation waits, in turn."""
+    """Alternate searches while idle and while a consolidation waits."""
     idle, busy = list[float](), list[float]()
     await searches(memory)
     for _ in range(_ROUNDS):
@@ -206,7 +206,7 @@ async def delay(memory: Memory, slow: Slow) -> dict[str, Any]:
 
 
 async def searches(memory: Memory) -> list[float]:
-    """The times of a round of searches in milliseconds."""
+    """Return the times of a round of searches in milliseconds."""
     times = []
     for _ in range(_SEARCHES):
         started = time.perf_counter()

@@ -1,11 +1,11 @@
-"""The doors under load: the HTTP door at a steady rate and through a kill, MCP over standard streams from its start on.
+"""Load-test the servers: HTTP at a steady rate and through a kill, and MCP over standard streams from its start.
 
     python benchmarks/doors.py [--nodes 100000] [--seconds 300] [--rate 30] [--out benchmarks/results/doors.json]
 
-The store holds made-up talk of English words (benchmarks/english.py says why); whoever opens it has the default
-embedder. Nine searches to one write, at fixed moments whether or not the one before has been answered. Then the same
-load goes on, the server is killed in the middle of it (SIGKILL), started again, and asked for every write it ever
-acknowledged. Requests go to this machine only.
+The store holds synthetic conversation of English words (see benchmarks/english.py) and is opened with the default
+embedder. There are nine searches to one write, sent at fixed times whether or not the previous one was answered. Then,
+under the same load, the server is killed (SIGKILL), restarted, and asked for every write it ever acknowledged. All
+requests go to this machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HELLO = {
 
 
 async def fill(store: Path, nodes: int) -> float:
-    """Turns in sessions of fifty; returns the seconds until all have their vector."""
+    """Add turns in sessions of fifty; return the seconds until all are embedded."""
     begun = time.perf_counter()
     async with Memory.open(store, embedder=StandIn(), settings=Settings(durability="process")) as memory:
         turns = talk(nodes, vocabulary=english())
@@ -61,7 +61,7 @@ async def fill(store: Path, nodes: int) -> float:
 
 
 def spread(seconds: list[float]) -> dict[str, float]:
-    """In milliseconds."""
+    """Return percentiles in milliseconds."""
     ordered = sorted(seconds)
 
     def at(share: float) -> float:
@@ -71,7 +71,7 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 
 class Watched:
-    """What a process has used so far, from /proc."""
+    """Return the resources a process has used so far, from /proc."""
 
     def __init__(self, pid: int) -> None:
         self._folder = Path(f"/proc/{pid}")
@@ -81,7 +81,7 @@ class Watched:
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> int:
-        """Of its own: pages of the store that the system keeps for it can be given back at any time."""
+        """Private memory only: the system can drop cached pages of the store at any time."""
         lines = (self._folder / "status").read_text().splitlines()
         return round(next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024)
 
@@ -102,7 +102,7 @@ def served(store: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.AsyncClie
 
 
 class Load:
-    """Requests at a steady rate, and what came of them."""
+    """Send requests at a steady rate and collect the results."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -113,13 +113,13 @@ class Load:
         self.errors: list[str] = []
 
     async def warm(self, client: httpx.AsyncClient) -> None:
-        """Vectors and weights are read; not counted."""
+        """Send warm-up requests, which load vectors and weights and are not counted."""
         for number in range(20):
             await self._one(client, number)
         self.taken = {"search": [], "add": []}
 
     async def steadily(self, client: httpx.AsyncClient, *, seconds: float, each_10_s: Callable[[], None]) -> float:
-        """Seconds until the last is answered."""
+        """Return the seconds until the last answer."""
         begun, running = time.perf_counter(), set()
         for number in range(int(seconds * self._rate)):
             await asyncio.sleep(max(0.0, begun + number / self._rate - time.perf_counter()))
@@ -173,7 +173,7 @@ async def load_http(store: Path, load: Load, *, seconds: float) -> dict[str, Any
 
 
 async def killed(store: Path, load: Load, *, after_s: float) -> dict[str, Any]:
-    """Writes acknowledged so far and until the kill, and how many of them a server started anew does not have."""
+    """Return the number of acknowledged writes, and how many of them the restarted server does not have."""
     before = len(load.acknowledged)
     with served(store) as (process, client):
         async with client:
@@ -195,7 +195,7 @@ async def killed(store: Path, load: Load, *, after_s: float) -> dict[str, Any]:
 
 
 def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
-    """Seconds from the start of the process to each answer, and how long a warm tool call takes."""
+    """Return the seconds from process start to each answer, and the time of a warm tool call."""
     asked = questions(vocabulary=english())
     command = [sys.executable, "-c", RUN, "mcp", "--store", str(store)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -235,7 +235,7 @@ def start_mcp(store: Path, *, calls: int) -> dict[str, Any]:
 
 
 def starts_of_mcp(store: Path) -> dict[str, Any]:
-    """The median of five starts, and the calls of the last."""
+    """Return the median of five starts, and the calls of the last one."""
     starts = [start_mcp(store, calls=40 if number < 4 else 300) for number in range(5)]
     medians = {
         name: round(statistics.median(each[name] for each in starts), 2) for name in starts[0] if name.endswith("_s")

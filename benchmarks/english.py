@@ -1,8 +1,8 @@
-"""A store of English words with the default embedder's kind of vectors, filled in minutes.
+"""Fill a store quickly with English words and vectors like those of the default embedder.
 
-The real models read a question for as long as it has word pieces, so made-up words, of four or five pieces each, would
-tell of another load. Stored vectors cost a search the same whatever they say: they are sums of one random vector a word
-here, where the models would take an hour and more for 100,000 turns.
+The time to embed a question depends on its number of word pieces, so invented words of four or five pieces would give a
+different load. The content of stored vectors does not affect the cost of a search: here they are sums of one random
+vector per word, because the models would take more than an hour for 100,000 turns.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _VOCABULARY = Path(ricordo.models.embedding.__file__).parent / "data/bert_uncase
 
 
 def english() -> list[str]:
-    """Some 20,000 words, the most frequent first: whole words of MiniLM's vocabulary, which stands in that order."""
+    """Return about 20,000 words, most frequent first: the whole words of MiniLM's vocabulary, in its order."""
     pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     return [each for each in pieces if len(each) > 1 and each.isascii() and each.isalpha()]
 
 
 class StandIn:
-    """Takes the default embedder's place while a store is filled; whoever opens the store next has the real one."""
+    """Replaces the default embedder while a store is filled; the next opening uses the real one."""
 
     name = default.NAME
     dimension = default.DIMENSION
@@ -45,7 +45,7 @@ class StandIn:
         return [_vector(text) for text in texts]
 
     async def embed_with_words(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Worded]:
-        """As the default embedder: the vector of each text, its words and float32[words, 64]."""
+        """Return, like the default embedder, the vector of each text, its words and float32[words, 64]."""
         split = [text.split() for text in texts]
         return [
             Worded(_vector(text), words, np.stack([_of_word(word)[1] for word in words]))

@@ -1,14 +1,14 @@
-"""Facts that change: does the newest value stand first, and what does finding older ones cost `remember`?
+"""Measure changing facts: does the newest value rank first, and what does finding older ones cost `remember`?
 
     python benchmarks/evolution.py FILE.jsonl [--embedder default none] [--out benchmarks/results/evolution.json]
 
 FILE holds lines of kind "turn" (id, text: facts in order, later ones contradicting earlier ones) and "query" (question,
-evidence: the newest fact, stale: those it contradicts). The facts are given one by one to `remember`; there is no
+evidence: the newest fact, stale: those it contradicts). The facts are passed one by one to `remember`, without a
 language model. Reported: how often the newest fact is the first hit; of the questions with a contradicted fact, how
-often one stands above the newest; and the same without evolution, each fact simply added.
+often one ranks above the newest; and the same without comparing, each fact simply added.
 
-The cost: medians of awaited `remember`s into a store of 10,000 facts, with and without looking for older ones, taken in
-turns.
+The cost: medians of awaited `remember` calls in a store of 10,000 facts, with and without looking for older facts,
+alternating.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def without_evolution() -> Iterator[None]:
-    """Facts are added and nothing else; a benchmark may reach inside, to have something to compare with."""
+    """Only add facts. A benchmark may use internals to get a baseline."""
     with (
         patch("ricordo.consolidation.resolve.arrive", lambda tx, change, **_: Arrived(change=change, kept={})),
         patch("ricordo.storage.database.connection.statement_line", lambda text: ""),
@@ -67,7 +67,7 @@ def without_evolution() -> Iterator[None]:
 
 
 async def order(rows: list[dict[str, Any]], embedder: str | None) -> dict[str, Any]:
-    """Remember all facts in order, ask all questions."""
+    """Remember all facts in order, then ask all questions."""
     async with Memory.open(":memory:", embedder=embedder, settings=FAST) as memory:
         fact_of: dict[str, str] = {}
         ids: dict[str, str] = {}
@@ -102,7 +102,7 @@ async def order(rows: list[dict[str, Any]], embedder: str | None) -> dict[str, A
 
 
 def statements(count: int, *, seed: int) -> Iterator[str]:
-    """Facts as agents write them: many begin alike, few are of the same slot."""
+    """Return facts as agents write them: many begin alike, few share a slot."""
     chance = random.Random(seed)
     parts = ("ka", "ro", "mi", "ten", "lo", "sha", "vi", "ber", "an", "du", "sol", "pre", "nit", "or", "gal", "fe")
     templates = (
@@ -123,8 +123,8 @@ def statements(count: int, *, seed: int) -> Iterator[str]:
 
 
 async def cost() -> dict[str, dict[str, float]]:
-    """Medians in milliseconds, both measured in turns so that a busy machine weighs on both alike: by the clock on the
-    wall, and by the time this process was at work.
+    """Return medians in milliseconds, wall-clock and process time. Both variants alternate, so that a busy machine
+    affects both alike.
     """
     spent: dict[str, list[tuple[float, float]]] = {"with": [], "without": []}
     async with (

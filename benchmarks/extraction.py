@@ -1,15 +1,15 @@
-"""What is learnt of short texts by rule, or by a language model, against what one would keep.
+"""Measure what the rules, or a language model, extract from short texts, against labels.
 
     python benchmarks/extraction.py texts.jsonl [--model ollama:qwen3:4b] [--most N] [--out FILE] [--show]
 
 A line of the file holds `id`, `text`, `lang` and `label`. `label.memories` is a list of `type` (decision, preference,
-fact, opinion, commitment) and `content`: a statement counts as right if the text has a memory of its type that none
-before it has taken, and, where both are in the same script, that shares a third of its telling words with it.
-`label.entities` is a list of `name` and `type` (person, organization, project, place): one counts as right if both are
-the same, the name but for case and accents.
+fact, opinion, commitment) and `content`. A statement is correct if the text has a memory of its type that no earlier
+statement has matched and that, if both are in the same script, shares a third of its content words. `label.entities` is
+a list of `name` and `type` (person, organization, project, place). An entity is correct if both are equal, ignoring
+case and accents of the name.
 
-Entities are reported by halves, too: the rules were made with one half of the texts in view ("seen"), by the parity of
-a hash of the id, and the other ("unseen") was only ever scored.
+Entities are also reported by part: the rules were written while looking at one part of the texts ("seen"), chosen by a
+hash of the id; the other part ("unseen") was only ever scored.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _SHARED = 1 / 3
 
 
 def is_right(found: Plain, memory: dict[str, str]) -> bool:
-    """Whether a statement is one of the memories a person would keep."""
+    """Return whether a statement matches a labelled memory."""
     if found.kind != memory["type"]:
         return False
     if not (found.text.isascii() and memory["content"].isascii()):
-        return True  # another language: only its kind can be compared without knowing both
+        return True  # another language: only the type can be compared
     ours, theirs = telling(found.text), telling(memory["content"])
     return len(ours & theirs) >= _SHARED * min(len(ours), len(theirs))
 
 
 def telling(text: str) -> set[str]:
-    """The stems of the words that say something."""
+    """Return the stems of the content words."""
     ignored = {term for word in function_words("en") for term in index_terms(word)}
     return set(index_terms(text)) - ignored
 
@@ -59,7 +59,7 @@ Named = Callable[[str], Awaitable[Sequence[tuple[str, str]]]]
 
 
 Held = tuple[str, str]
-"""A name, folded, and its type."""
+"""Return a folded name and its type."""
 
 
 async def by_rule(text: str) -> Sequence[Plain]:
@@ -71,7 +71,7 @@ async def named_by_rule(text: str) -> Sequence[Held]:
 
 
 async def by_model(name: str, text: str) -> Sequence[Plain]:
-    """What consolidation leaves of a text alone in a conversation. A model tells no decision from a fact."""
+    """Consolidate a text as a conversation of its own. Models do not separate decisions from facts."""
     async with Memory.open(":memory:", embedder=None, model=name, settings=load()) as memory:
         await memory.add(text, session="one")
         _say_if_unread(await memory.consolidate("one"))
@@ -90,7 +90,7 @@ async def named_by_model(name: str, text: str) -> Sequence[Held]:
 
 def _say_if_unread(run: Run) -> None:
     if run.state == "failed":
-        sys.stderr.write(f"a text was left unread: {run.reason}\n")
+        sys.stderr.write(f"a text was not read: {run.reason}\n")
 
 
 def kind_of(node: Node) -> Kind:
@@ -101,7 +101,7 @@ def kind_of(node: Node) -> Kind:
 
 
 async def scored(rows: list[dict[str, Any]], learnt: Learnt) -> tuple[dict[str, Any], list[str]]:
-    """Precision and recall by language and by kind, and what was found wrongly."""
+    """Return precision and recall by language and type, and the wrong results."""
     counts: Counter[tuple[str, str, str]] = Counter()
     wrong = []
     for row in rows:
@@ -120,7 +120,7 @@ async def scored(rows: list[dict[str, Any]], learnt: Learnt) -> tuple[dict[str, 
 
 
 async def scored_entities(rows: list[dict[str, Any]], named: Named) -> tuple[dict[str, Any], list[str]]:
-    """Precision and recall of names with their types, by language and type, and by halves."""
+    """Return precision and recall of names with types, by language, type and part."""
     counts: Counter[tuple[str, str, str]] = Counter()
     wrong = []
     for row in rows:
@@ -134,7 +134,7 @@ async def scored_entities(rows: list[dict[str, Any]], named: Named) -> tuple[dic
 
 
 _SEEN_BESIDES = frozenset(("ent_013", "ent_020", "ent_030", "ent_035"))
-"""Read before the file was parted."""
+"""Texts that were read before the file was divided."""
 
 
 def half_of(row_id: str) -> str:
@@ -167,10 +167,10 @@ async def measured(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--out", type=Path, help="where the figures go; beside the others of their kind when left out")
-    parser.add_argument("--most", type=int, help="look at so many texts of each language")
-    parser.add_argument("--model", help="a language model by name; the rules when left out")
-    parser.add_argument("--show", action="store_true", help="print what was found wrongly")
+    parser.add_argument("--out", type=Path, help="where to write the figures; by default beside the other results")
+    parser.add_argument("--most", type=int, help="number of texts of each language")
+    parser.add_argument("--model", help="name of a language model; by default the rules")
+    parser.add_argument("--show", action="store_true", help="print wrong results")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.file.read_text(encoding="utf-8").splitlines() if line.strip()]
     if options.most:

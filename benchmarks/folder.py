@@ -1,11 +1,11 @@
-"""Folder stores: an index made anew from the files, and what one more memory costs in a small folder and in large ones.
+"""Measure folder stores: rebuilding the index, and the cost of one more memory in small and large folders.
 
     python benchmarks/folder.py [--lines 100000 1000000] [--out benchmarks/results/folder.json]
 
-Folders are filled with made-up chat, in lots of a thousand messages, and opened once more without their index. Then
-memories are written to all of them and to an empty one in turn, so that a busy moment of the machine meets each alike;
-files are not synced, which would hide the difference behind the disk. Rates are by the clock, and by the time the
-process itself ran: on a machine with other work the second says more.
+Folders are filled with synthetic chat, a thousand messages at a time, and opened again without their index. Then
+memories are written to all of them and to an empty one in turn, so that a busy machine affects all alike. Files are not
+synced, because that would hide the difference. Rates are given by wall-clock and by process time; with other work on
+the machine, the second is more accurate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def opened(path: Path, embedder: str | None = None, **more: Any) -> Memory:
 
 
 async def fill(path: Path, lines: int, embedder: str | None = None) -> None:
-    """Messages of two speakers in sessions of forty."""
+    """Return messages of two speakers in sessions of forty."""
     async with opened(path, embedder) as memory:
         for start in range(0, lines, LOT):
             texts = enumerate(talk(min(LOT, lines - start), seed=start))
@@ -55,7 +55,7 @@ async def fill(path: Path, lines: int, embedder: str | None = None) -> None:
 
 
 async def rebuilt(path: Path, embedder: str | None = None) -> dict[str, Any]:
-    """Opened without its index: lines a second."""
+    """Open the folder without its index; return lines per second."""
     for file in path.glob("index.db*"):
         file.unlink()
     lines = sum(file.read_bytes().count(b"\n") for file in path.glob("*.jsonl"))
@@ -80,7 +80,7 @@ async def rebuilt(path: Path, embedder: str | None = None) -> dict[str, Any]:
 
 
 async def appended(paths: dict[str, Path]) -> dict[str, Any]:
-    """Medians of memories written in turn to each folder, each awaited, in milliseconds."""
+    """Return the median milliseconds of awaited writes, alternating between the folders."""
     memories = {name: await opened(path).__aenter__() for name, path in paths.items()}
     acts: dict[str, Callable[[Memory, str], Awaitable[Any]]] = {
         "add": lambda memory, text: memory.add(text, session="now"),
@@ -135,7 +135,7 @@ def main() -> None:
                 "processors": os.cpu_count(),
                 "python": platform.python_version(),
                 "sqlite": apsw.sqlite_lib_version(),
-                "load_average": round(os.getloadavg()[2], 1),  # above the number of processors others were at work
+                "load_average": round(os.getloadavg()[2], 1),  # above the number of processors: other work was running
             },
         }
     given.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

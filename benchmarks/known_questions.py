@@ -1,4 +1,4 @@
-"""The `hashing` embedder with the vectors of some questions known beforehand: its own time is not what is measured."""
+"""The `hashing` embedder with precomputed vectors for some questions, so that its own time is not measured."""
 
 from __future__ import annotations
 

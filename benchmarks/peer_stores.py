@@ -1,9 +1,9 @@
-"""Ricordo and its peers behind one face, each used as its own documentation says, with its best built-in search.
+"""Ricordo and its peers behind one interface, each used as its documentation shows, with its best built-in search.
 
     python peer_stores.py NAME TASK_FOLDER OUT.json
 
-Runs in the environment of that one peer, which `peers.py` makes; imports are therefore local to each class. No
-peer computes an embedding here: vectors are looked up, and a lookup costs next to nothing.
+The script runs in the environment of one peer, which `peers.py` creates, so imports are local to each class. No peer
+computes embeddings: vectors are looked up, which costs almost nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from typing import Any, Protocol
 
 from peer_task import Document, Task, Vector
 
-# As deep as recall is measured; every peer is asked for so many.
+# The depth at which recall is measured: every peer is asked for this many hits.
 LIMIT = 20
 
 
 class Store(Protocol):
-    """One conversation in one peer. `folder` is empty and its own; what is in it after `close` counts as disk."""
+    """One conversation in one peer. `folder` is empty and private; its content after `close` counts as disk space."""
 
     def add(self, documents: Sequence[Document]) -> None: ...
 
     def search(self, question: str) -> list[str]:
-        """Ids of documents, best first, at most LIMIT."""
+        """Return ids of documents, best first, at most LIMIT."""
         ...
 
     def close(self) -> None: ...
 
 
 class LookedUp:
-    """An embedder with its answers known: a vector of each text, as every peer gets it."""
+    """An embedder that looks up the vector of each text, as every peer gets it."""
 
     name = "looked-up-256"
 
@@ -59,7 +59,7 @@ class LookedUp:
 
 
 class LookedUpWithWords(LookedUp):
-    """All that Ricordo's default embedder gives: also word pieces and their vectors."""
+    """The complete output of Ricordo's default embedder: also word pieces and their vectors."""
 
     name = "ricordo-default-256-v1"
 
@@ -68,7 +68,7 @@ class LookedUpWithWords(LookedUp):
 
         super().__init__(task)
         self._words = {
-            # Of some known questions every word is a function word.
+            # Some questions consist of function words only.
             text: (
                 list(found.pieces),
                 np.array(found.vectors, np.float32).reshape(len(found.pieces), -1 if found.pieces else 0),
@@ -82,7 +82,7 @@ class LookedUpWithWords(LookedUp):
 
 
 class Ricordo:
-    """Default configuration: on disk, each write safe from a power loss. The embedder is the default one, looked up."""
+    """Default configuration: on disk, each write survives a power loss. The default embedder, looked up."""
 
     embedder: Callable[[Task], LookedUp] = LookedUpWithWords
 
@@ -128,7 +128,7 @@ async def _opened(memory: Any, path: Path, embedder: Any) -> Any:
 
 
 class RicordoOneVector(Ricordo):
-    """With one vector a text and none of its words: exactly what the peers are given."""
+    """One vector per text and no word vectors: exactly what the peers are given."""
 
     embedder = LookedUp
 
@@ -163,7 +163,7 @@ class Chroma:
 
 
 class Txtai:
-    """`hybrid=True`: dense and BM25 scores joined; content stored, as an application would need it."""
+    """`hybrid=True`: dense and BM25 scores combined; content stored, as an application needs it."""
 
     def __init__(self, folder: Path, task: Task) -> None:
         import numpy as np
@@ -245,7 +245,7 @@ class LangGraphSqlite(LangGraphMemory):
     def __init__(self, folder: Path, task: Task) -> None:
         from langgraph.store.sqlite import SqliteStore
 
-        # Its documents pass a connection of the standard library. Many Pythons are built without loadable
+        # Its documentation uses a connection of the standard library. Many Pythons are built without loadable
         # extensions, which the store needs; this is the same module with them.
         from pysqlite3 import dbapi2
 
@@ -263,17 +263,17 @@ def langgraph_index(task: Task) -> Any:
         "dims": task.dimension,
         "embed": lambda texts: [vectors[text] for text in texts],
         "fields": ["text"],
-        "text_fields": ["text"],  # what SqliteStore 3.1.2 reads in place of the documented "fields"
+        "text_fields": ["text"],  # SqliteStore 3.1.2 reads this instead of the documented "fields"
     }
 
 
 class Mem0:
-    """Without its language model (`infer=False`): every turn kept as it is, in its default store, a local Qdrant."""
+    """Without its language model (`infer=False`): every turn stored as it is, in its default store, a local Qdrant."""
 
     def __init__(self, folder: Path, task: Task) -> None:
         from mem0 import Memory
 
-        # Neither the model nor the embedder it is made with is ever called; they only ask for some key.
+        # Neither the model nor the embedder of its configuration is called; they only require some key.
         unused = {"provider": "openai", "config": {"api_key": "unused"}}
         self._memory = Memory.from_config(
             {
@@ -293,7 +293,7 @@ class Mem0:
             self._memory.add(each.text, user_id="u", infer=False, metadata={"turn": each.id, "at": each.at})
 
     def search(self, question: str) -> list[str]:
-        # No threshold: below its default of .1 it hides what others show.
+        # No threshold: its default of .1 hides hits that others show.
         found = self._memory.search(question, top_k=LIMIT, filters={"user_id": "u"}, threshold=0.0)
         return [each["metadata"]["turn"] for each in found["results"]]
 
@@ -304,7 +304,7 @@ class Mem0:
 def mem0_embedder(task: Task) -> Any:
     from mem0.embeddings.base import EmbeddingBase
 
-    vectors = {text.strip(): vector for text, vector in task.vectors.items()}  # mem0 strips what it is asked
+    vectors = {text.strip(): vector for text, vector in task.vectors.items()}  # mem0 strips whitespace from queries
 
     class Known(EmbeddingBase):  # type: ignore[misc]
         def embed(self, text: str, memory_action: str | None = None) -> Vector:
@@ -314,8 +314,8 @@ def mem0_embedder(task: Task) -> Any:
 
 
 class MemPalace:
-    """Each turn a drawer; `search_memories` as it comes. Its other strategy, "union", found no more in four times
-    the time.
+    """Each turn is a drawer; `search_memories` with its defaults. Its other strategy, "union", found no more in four
+    times the time.
     """
 
     def __init__(self, folder: Path, task: Task) -> None:
@@ -323,7 +323,8 @@ class MemPalace:
         from mempalace.palace import get_collection
 
         known = known_to_chroma(task)
-        # Its own embedders are fetched at first use; the function that chooses among them is its one way in.
+        # It downloads its embedders at first use; replacing the function that selects one is the only way to pass
+        # vectors.
         embedding.get_embedding_function = lambda *_, **__: known
         self._palace = str(folder / "palace")
         self._drawers = get_collection(self._palace)
@@ -369,7 +370,7 @@ def known_to_chroma(task: Task) -> Any:
 
 
 class LlamaIndex:
-    """`VectorStoreIndex` and `BM25Retriever`, joined by `QueryFusionRetriever` (reciprocal rank), without a model."""
+    """`VectorStoreIndex` and `BM25Retriever`, fused by `QueryFusionRetriever` (reciprocal rank), without a model."""
 
     def __init__(self, folder: Path, task: Task) -> None:
         self._folder = folder
@@ -425,7 +426,7 @@ def llama_embedder(vectors: dict[str, Vector]) -> Any:
 
 
 class Haystack:
-    """`InMemoryDocumentStore`: BM25 and embeddings, joined by `DocumentJoiner` (reciprocal rank)."""
+    """`InMemoryDocumentStore`: BM25 and embeddings, fused by `DocumentJoiner` (reciprocal rank)."""
 
     def __init__(self, folder: Path, task: Task) -> None:
         from haystack.components.joiners import DocumentJoiner
@@ -514,7 +515,7 @@ class SqliteVec:
 
 
 class Bm25s:
-    """Full text alone: English stop words left out, English stemmer, the library's default BM25."""
+    """Full text only: English stop words removed, English stemmer, the library's default BM25."""
 
     def __init__(self, folder: Path, task: Task) -> None:
         import Stemmer
@@ -563,7 +564,7 @@ STORES: dict[str, Callable[[Path, Task], Store]] = {
 
 
 def measure(make: Callable[[Path, Task], Store], task: Task, *, dated: bool) -> dict[str, Any]:
-    """Every question of every conversation, each conversation a store of its own.
+    """Ask every question of every conversation, each conversation in its own store.
 
     Args:
         dated: put the date into each document's text.
@@ -583,7 +584,7 @@ def measure(make: Callable[[Path, Task], Store], task: Task, *, dated: bool) -> 
             begun = time.perf_counter()
             store.add(documents)
             added_s += time.perf_counter() - begun
-            store.search(conversation.questions[0].text)  # what is loaded at the first search is not a search's time
+            store.search(conversation.questions[0].text)  # loading at the first search does not count
             for question in conversation.questions:
                 begun = time.perf_counter()
                 found = store.search(question.text)
@@ -599,7 +600,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     task = Task(folder=Path(folder))
     figures = measure(STORES[name], task, dated=False)
-    if not name.startswith("ricordo"):  # which has a field for the time
+    if not name.startswith("ricordo"):  # it has a field for the time
         figures["dated_rankings"] = measure(STORES[name], task, dated=True)["rankings"]
     figures["versions"] = {package: version(package) for package in packages}
     Path(out).write_text(json.dumps(figures))

@@ -1,6 +1,6 @@
-"""What a peer is given and what it hands back: the files between `peers.py` and the peer's own process.
+"""The input and output files of a peer, shared by `peers.py` and the peer's own process.
 
-Standard library only, since nothing else is in every peer's environment.
+This module uses only the standard library, because peers' environments contain nothing else in common.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Vector = list[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One turn. `text` is "speaker: content", for stores that know no speaker; `dated` is "[date] speaker: content",
-    for stores that know no time either; `at` is ISO 8601, UTC.
+    """One turn. `text` is "speaker: content", for stores without a speaker field; `dated` is "[date] speaker: content",
+    for stores that do not search by time; `at` is ISO 8601, UTC.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A store of its own."""
+    """A conversation, which gets its own store."""
 
     name: str
     documents: tuple[Document, ...]
@@ -47,7 +47,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A text's word pieces as the embedder cuts them, and the vector of each."""
+    """The word pieces of a text, and the vector of each."""
 
     pieces: tuple[str, ...]
     vectors: tuple[Vector, ...]
@@ -55,7 +55,7 @@ class Words:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Conversations, and the vectors of all their texts, made once for everybody."""
+    """Conversations and the vectors of all their texts, computed once for all peers."""
 
     folder: Path
 
@@ -76,13 +76,13 @@ class Task:
 
     @cached_property
     def vectors(self) -> dict[str, Vector]:
-        """Of each document's text, with and without its date, and each question."""
+        """Vectors of each document's text, with and without its date, and of each question."""
         texts = json.loads((self.folder / "texts.json").read_text())
         return dict(zip(texts, _read_rows(self.folder / "vectors.f32", len(texts)), strict=True))
 
     @cached_property
     def words(self) -> dict[str, Words]:
-        """Of each text without a date and each question. Only Ricordo has a use for them."""
+        """Word vectors of each text without a date and of each question. Only Ricordo uses them."""
         pieces = json.loads((self.folder / "pieces.json").read_text())
         rows = iter(_read_rows(self.folder / "words.f32", sum(map(len, pieces.values()))))
         return {

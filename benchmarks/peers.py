@@ -1,16 +1,16 @@
-"""Ricordo and its peers on the same documents with the same vectors, one after another on one machine.
+"""Compare Ricordo and its peers on the same documents with the same vectors, one after another on one machine.
 
     python benchmarks/peers.py FILE.jsonl [--only NAME ...] [--keep FOLDER] [--out benchmarks/results/peers.json]
-    python benchmarks/peers.py --tables    measure nothing, only write the tables of the README and the docs anew
+    python benchmarks/peers.py --tables    only rewrite the tables of the README and the docs
 
-FILE is one of `benchmarks/quality.py`, whose loader and measure these are: every conversation a store of its own,
-every turn a document. Ricordo's default embedder reads every turn ("speaker: text") and question once, before anything
-is timed; each peer looks its vectors up. So only retrieval differs.
+FILE is as for `benchmarks/quality.py`, whose loader and metrics are used: every conversation is a store, every turn a
+document. Ricordo's default embedder reads every turn ("speaker: text") and question once, before anything is timed;
+each peer looks up its vectors. So only retrieval differs.
 
-Each peer gets a virtual environment of its own, made from the package registry in a temporary folder and deleted at
-the end (`--keep` keeps them for the next run), and a process of its own. Ricordo is measured first and again last:
-what lies between the two is the machine's doing. `--only` measures some again and merges them into the results.
-The tables of the README and the docs are written from them.
+Each peer gets its own virtual environment, installed from the package registry into a temporary folder and deleted at
+the end (`--keep` keeps it for the next run), and its own process. Ricordo is measured first and again last: the
+difference is noise of the machine. `--only` measures some peers again and merges them into the results. The tables of
+the README and the docs are written from the results.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "results" / "peers.json"
 INSTALL_S, RUN_S = 900, 900
-# No calls home, no downloads: what is measured needs neither.
+# No telemetry, no downloads: the measurement needs neither.
 QUIET = {
     "ANONYMIZED_TELEMETRY": "False",
     "MEM0_TELEMETRY": "False",
@@ -52,7 +52,7 @@ QUIET = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """`packages` are pinned and installed with all they ask for; the first is the one that is meant."""
+    """`packages` are pinned and installed with their dependencies; the first is the peer itself."""
 
     packages: tuple[str, ...]
     search: str
@@ -90,9 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--only", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="NAME")
-    parser.add_argument("--keep", type=Path, help="a folder for the environments and vectors, to be used again")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps the environments and vectors for the next run")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--tables", action="store_true", help="only write the tables from the results")
+    parser.add_argument("--tables", action="store_true", help="only write the tables from existing results")
     options = parser.parse_args()
     if options.tables:
         write_tables(json.loads(options.out.read_text()))
@@ -109,7 +109,7 @@ def main() -> None:
 
 @contextmanager
 def working_folder(kept: Path | None) -> Any:
-    """The folder to keep, or one that is gone afterwards."""
+    """Yield the folder to keep, or a temporary one."""
     if kept:
         kept.mkdir(parents=True, exist_ok=True)
         yield kept.resolve()
@@ -119,9 +119,9 @@ def working_folder(kept: Path | None) -> Any:
 
 
 def run(file: Path, names: list[str], *, folder: Path, out: Path) -> dict[str, Any]:
-    """Install all, then measure one after another; where Ricordo is among them, again at the end.
+    """Install all peers, then measure them one after another, and Ricordo again at the end.
 
-    Each row is written as soon as it is there, into what `out` holds of an earlier run on the same documents.
+    Each row is written as soon as it is measured, merged into the rows of an earlier run on the same documents.
     """
     task = prepared(file, folder)
     report = described(file, task)
@@ -149,7 +149,7 @@ def described(file: Path, task: Task) -> dict[str, Any]:
 
 
 def earlier_rows(out: Path, report: dict[str, Any]) -> dict[str, Any]:
-    """Those measured on the same documents and the same kind of machine; others are not to be compared with."""
+    """Return the rows measured on the same documents and the same kind of machine; others are not comparable."""
     if not out.exists():
         return {}
     earlier = json.loads(out.read_text())
@@ -163,7 +163,7 @@ def quality_embedder() -> str:
 
 
 def processor() -> str:
-    """Its name, where Linux says it."""
+    """Return the name of the processor, on Linux."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
@@ -173,7 +173,7 @@ def processor() -> str:
 
 
 def prepared(file: Path, folder: Path) -> Task:
-    """The task in its files, with all embeddings; made once, also for the next run where the folder is kept."""
+    """Write the task files with all embeddings, once, or reuse those of a kept folder."""
     target = folder / f"task-{file.stem}-{quality_embedder()}"
     if not (target / "ready").exists():
         target.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ def prepared(file: Path, folder: Path) -> Task:
 
 
 def read_conversations(file: Path) -> list[Conversation]:
-    """The turns as `quality.py` adds them, and the questions it asks."""
+    """Return the turns as `quality.py` adds them, and its questions."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     conversations = []
     for name in dict.fromkeys(row["conv"] for row in rows):
@@ -221,8 +221,8 @@ def document(row: dict[str, Any]) -> Document:
 
 
 async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[float]], dict[str, Words]]:
-    """The default embedder's vector of each text and, of texts without a date, its word pieces and their vectors; also
-    of the questions that Ricordo compares others with.
+    """Return the default embedder's vector of each text and, for texts without a date, its word pieces and their
+    vectors; also for Ricordo's questions of known intent.
     """
     from ricordo.models.embedding.default import embedder
     from ricordo.retrieval.exemplars import EXEMPLARS
@@ -244,7 +244,7 @@ async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[fl
 
 
 def batches(texts: list[str], what: str) -> Iterator[list[str]]:
-    """Parts of 256 different texts, shorter and longer ones apart, and how far it is."""
+    """Embed distinct texts in batches of 256, sorted by length, and show the progress."""
     ordered = sorted(set(texts), key=lambda text: (len(text), text))
     for start in range(0, len(ordered), 256):
         yield ordered[start : start + 256]
@@ -257,7 +257,7 @@ def batches(texts: list[str], what: str) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """`failed` says why it is not there."""
+    """`failed` is the reason why the environment is missing."""
 
     folder: Path
     size: dict[str, Any]
@@ -265,7 +265,7 @@ class Environment:
 
 
 def measured(name: str, task: Task, *, environment: Environment, folder: Path) -> dict[str, Any]:
-    """A peer's row: its figures, or the step it failed at and why."""
+    """Return a peer's row: its figures, or the step that failed and why."""
     row: dict[str, Any] = {
         "search": PEERS[name].search,
         "packages": list(PEERS[name].packages),
@@ -287,11 +287,14 @@ def measured(name: str, task: Task, *, environment: Environment, folder: Path) -
 
 
 class StepFailedError(Exception):
-    """The step and the last line a command said."""
+    """The step and the last line of a command's output."""
 
 
 def installed(name: str, folder: Path) -> Environment:
-    """Make the environment, unless it is kept from an earlier run, and weigh it. Ricordo is always installed anew."""
+    """Create the environment, unless it was kept from an earlier run, and measure its size.
+
+    Ricordo is always reinstalled.
+    """
     sys.stderr.write(f"{name}: ")
     environment = folder / PEERS[name].packages[0].split("==")[0]
     packages = [str(ROOT) if package == OURS else package for package in PEERS[name].packages]
@@ -334,14 +337,14 @@ def call(command: list[Any], *, step: str, timeout_s: float, home: Path | None =
             env=inherited | QUIET | ({"HOME": str(home)} if home else {}),
         )
     except subprocess.TimeoutExpired as error:
-        raise StepFailedError(f"{step}: not done in {timeout_s:g} s") from error
+        raise StepFailedError(f"{step}: not finished within {timeout_s:g} s") from error
     except subprocess.CalledProcessError as error:
         last = [line for line in error.stderr.splitlines() if line.strip()][-1:] or ["said nothing"]
         raise StepFailedError(f"{step}: {last[0][:300]}") from error
 
 
 def figures(raw: dict[str, Any], task: Task) -> dict[str, Any]:
-    """Recall as `quality.py` measures it, and what a search, a thousand documents and the file cost."""
+    """Return recall as `quality.py` measures it, and the costs of a search, a thousand documents and the file."""
     questions = [question for each in task.conversations for question in each.questions]
     documents = sum(len(each.documents) for each in task.conversations)
     dated = raw.get("dated_rankings")
@@ -373,11 +376,11 @@ def recalls(question: Question, found: list[str]) -> dict[int, float]:
     return {k: len(evidence & set(found[:k])) / len(evidence) for k in quality.DEPTHS}
 
 
-# what it says
+# its output
 
 
 def claim(report: dict[str, Any]) -> str:
-    """Whether no peer is both faster and more accurate than the slower of our two runs."""
+    """Report whether any peer is both faster and more accurate than the slower of our two runs."""
     rows = report["rows"]
     ours = [rows[name] for name in (OURS, AGAIN) if "results" in rows.get(name, {})]
     if not ours:
@@ -397,7 +400,7 @@ def claim(report: dict[str, Any]) -> str:
 
 
 def dated_recall(row: dict[str, Any]) -> float:
-    """recall@10 with the date in each document's text; Ricordo is given it in a field and needs no second run."""
+    """Return recall@10 with the date in each document's text; Ricordo has a field for it and needs no second run."""
     return float((row["dated_results"] or row["results"])["all"]["recall@10"]["mean"])
 
 
@@ -417,13 +420,13 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
 )
 
 
-# The README shows the most telling columns, the page of its own all.
+# The README shows the most important columns, the reference page shows all.
 SHORT = ("recall@10", "with dates@10", "multi-hop@10", "search, ms (p95)", "add 1,000, s", "install, MB (packages)")
 PAGES = {ROOT / "README.md": SHORT, ROOT / "docs/reference/peers.md": tuple(name for name, _ in COLUMNS)}
 
 
 def table(report: dict[str, Any], columns: tuple[str, ...]) -> str:
-    """Markdown: best recall first, those that failed last."""
+    """Return a markdown table: best recall first, failed peers last."""
     lines = ["| | searches by | " + " | ".join(columns) + " |", "|---|---|" + "---:|" * len(columns)]
     rows = report["rows"].items()
     done = [(name, row) for name, row in rows if "results" in row]
@@ -446,7 +449,7 @@ def _share(value: float) -> str:
 
 
 def write_tables(report: dict[str, Any]) -> None:
-    """Put the table between its marks in every page that has them."""
+    """Replace the table between its marks in every page."""
     begin, end = "<!-- peers: from benchmarks/results/peers.json -->", "<!-- end of peers -->"
     for page, columns in PAGES.items():
         before, rest = page.read_text().split(begin)

@@ -1,10 +1,10 @@
-"""How long it takes to tell of somebody with very many facts, and to walk a knot of causes.
+"""Measure the profile of an entity with very many facts, and a search through a dense graph of causes.
 
     python benchmarks/people.py [--facts 100000] [--out benchmarks/results/people.json]
 
-Medians and the worst of fifteen calls, milliseconds, each followed by what a loop of nothing but arithmetic takes, so
-that a slow hour of the machine shows. The knot: 100 facts of which each led to every other, asked for by a question of
-several parts, whose causes are followed four steps.
+Median and maximum of fifteen calls in milliseconds, each followed by the time of a purely arithmetic loop, to reveal a
+slow machine. The dense graph: 100 facts, each a cause of every other, and a complex question, whose causes are followed
+four steps.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ async def _knot() -> dict[str, float]:
             Edge(source=one.id, target=other.id, type="causal") for one in nodes for other in nodes if one is not other
         )
         why = Reason(actor="me", origin="benchmark", reason="benchmark")
-        # Beneath the front: the front lets nobody make ten thousand causes.
+        # Internal: the public API does not allow ten thousand causes.
         await memory._opened.store.write(
             lambda _: (Change(link=links), None), scope=Scope(owner="me"), reason=why, at=nodes[0].created_at
         )

@@ -1,11 +1,11 @@
-"""Retrieval quality on conversations with questions whose evidence is known.
+"""Measure retrieval quality on conversations with questions whose evidence is known.
 
     python benchmarks/quality.py FILE.jsonl [--embedder default|none|...] [--together] [--out RESULT.json]
 
 FILE holds lines of kind "turn" (conv, session, date, speaker, text, caption, id) and "query" (conv, question,
 category, evidence). Every conversation is a store of its own, filled through the public API, or all share one
-(--together), as with somebody who talks to many. Reported per category: the mean share of a question's evidence among
-the first k hits, with a 95 % bootstrap interval.
+(--together). Reported per category: the mean share of a question's evidence among the first k hits, with a 95 %
+bootstrap interval.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def run(file: Path, embedder: str | None, *, together: bool = False) -> li
 
 
 def as_one(row: dict[str, Any]) -> dict[str, Any]:
-    """A line as part of one conversation of all: what is numbered in each is named after its own."""
+    """Return a line for the shared store: its numbers are prefixed with its conversation."""
 
     def named(number: str) -> str:
         return f"{row['conv']} {number}"
@@ -97,7 +97,7 @@ async def ask(rows: list[dict[str, Any]], embedder: str | None) -> list[Answered
 
 
 async def answers(memory: Memory, rows: Sequence[Mapping[str, Any]], turns: Mapping[str, str]) -> list[Answered]:
-    """Ask a conversation's questions. `turns` names its turns by the ids they have in the memory."""
+    """Ask a conversation's questions. `turns` maps ids in the memory to the names of turns."""
     known = set(turns.values())
     answered = []
     for row in rows:
@@ -119,7 +119,7 @@ def message(row: dict[str, Any]) -> Message:
         text = f"{text} [shows a picture: {row['caption']}]".strip()
     at = instant(row["date"]) if row.get("date") else None
     speaker = row.get("speaker")
-    if speaker in ("user", "assistant"):  # a conversation with an assistant names its sides by their roles
+    if speaker in ("user", "assistant"):  # in a conversation with an assistant, the speakers are roles
         return Message(text=text, role=speaker, session=row.get("session"), at=at)
     return Message(text=text, speaker=speaker, session=row.get("session"), at=at)
 
@@ -130,11 +130,11 @@ def instant(date: str) -> datetime:
             return datetime.strptime(date, form).replace(tzinfo=UTC)
         except ValueError:
             continue
-    raise ValueError(f"date: {date} is in none of the forms {', '.join(DATE_FORMS)}")
+    raise ValueError(f"date: {date} has none of the formats {', '.join(DATE_FORMS)}")
 
 
 def summary(answered: list[Answered]) -> dict[str, Any]:
-    """Per category, and over all but the adversarial ones."""
+    """Return the figures per category, and over all but the adversarial questions."""
     groups: dict[str, list[Answered]] = defaultdict(list)
     for each in answered:
         groups[each.category].append(each)
@@ -147,7 +147,7 @@ def summary(answered: list[Answered]) -> dict[str, Any]:
 
 
 def interval(values: list[float], *, samples: int = 1_000) -> dict[str, float]:
-    """The mean, and the 2.5 and 97.5 percent points of resampled means."""
+    """Return the mean, and the 2.5 and 97.5 percentiles of resampled means."""
     chance = random.Random(7)
     means = sorted(statistics.fmean(chance.choices(values, k=len(values))) for _ in range(samples))
     return {

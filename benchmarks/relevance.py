@@ -1,11 +1,11 @@
-"""When a memory speaks and when it is silent, and how much of what it then says was wanted.
+"""Measure when `context` returns something, and how much of it is relevant.
 
     python benchmarks/relevance.py [LOCOMO.jsonl] [--embedder default|none|...] [--out FILE.json]
 
-Prompts that concern nobody (tests/fixtures/relevance/unrelated.jsonl) and answerable questions are put to `context`, on
-each conversation of LOCOMO, on the demo's and on the fixtures' memories; the questions of LOCOMO also with the names
-of the two speakers replaced by "they", and those of other conversations. Of `search(only_relevant=True)` precision and
-recall are measured on the fixtures. A list that is rightly empty has a precision of 1, one that is wrongly empty of 0.
+`context` gets unrelated prompts (tests/fixtures/relevance/unrelated.jsonl) and answerable questions, on each
+conversation of LOCOMO, on the demo's and on the fixtures' memories; also the questions of LOCOMO with the names of the
+two speakers replaced by "they", and those of other conversations. Precision and recall of `search(only_relevant=True)`
+are measured on the fixtures. An empty list has a precision of 1 if it should be empty, otherwise 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
-    """All stores; the last line of `speaks` is over all questions of LoCoMo."""
+    """Measure all stores; the last line of `speaks` covers all questions of LoCoMo."""
     unrelated = [row["text"] for row in lines(FIXTURES / "unrelated.jsonl")]
     speaks: dict[str, dict[str, float]] = {}
     lists: dict[str, dict[str, float]] = {}
@@ -76,7 +76,7 @@ async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
 async def conversations(
     rows: list[dict[str, Any]], unrelated: list[str], embedder: str | None
 ) -> dict[str, dict[str, float]]:
-    """Each conversation asked its own questions, those of the others, and nobody's."""
+    """Ask each conversation its own questions, those of the others, and unrelated prompts."""
     asked = {
         name: answerable([row for row in rows if row["conv"] == name]) for name in {row["conv"]: 0 for row in rows}
     }
@@ -103,7 +103,7 @@ async def conversations(
 
 
 def answerable(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """The questions of a conversation with the turns that answer them, adversarial ones left out."""
+    """Return the questions of a conversation with their evidence, without adversarial ones."""
     turns = {row["id"] for row in rows if row["kind"] == "turn"}
     asked = {
         row["question"]: turns.intersection(row.get("evidence") or ())
@@ -114,7 +114,7 @@ def answerable(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 
 async def reached(memory: Memory, asked: Mapping[str, set[str]]) -> dict[str, float]:
-    """Which part of what answers a question stands in its context, and how many tokens that has, in the mean."""
+    """Return the mean share of evidence in the context, and the mean number of its tokens."""
     parts = {question: await memory.context_parts(question) for question in asked}
     shares = [len(wanted.intersection(parts[question].ids)) / len(wanted) for question, wanted in asked.items()]
     tokens = [each.tokens for each in parts.values()]
@@ -122,7 +122,7 @@ async def reached(memory: Memory, asked: Mapping[str, set[str]]) -> dict[str, fl
 
 
 def nameless(question: str, names: Sequence[str]) -> str:
-    """The question with the names replaced by "they", theirs by "their"."""
+    """Return the question with names replaced by "they" and possessives by "their"."""
     for name in names:
         question = re.sub(rf"\b{re.escape(name)}['’]s\b", "their", question)
         question = re.sub(rf"\b{re.escape(name)}\b", "they", question)
@@ -130,8 +130,8 @@ def nameless(question: str, names: Sequence[str]) -> str:
 
 
 async def spoken(memory: Memory, groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """For each group of prompts the part to which `context` has something to say, and what an answer took."""
-    await memory.context("Is anybody there?")  # the floor is made once
+    """Return for each group of prompts the share for which `context` returns something, and the time of a call."""
+    await memory.context("Is anybody there?")  # calibrates the floor once
     found: dict[str, float] = {}
     took: list[float] = []
     for group, prompts in groups.items():
@@ -145,7 +145,7 @@ async def spoken(memory: Memory, groups: Mapping[str, Sequence[str]]) -> dict[st
 
 
 async def keep(memory: Memory, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Fill a memory with the people and facts of a fixture; returns its questions."""
+    """Fill a memory with the people and facts of a fixture; return its questions."""
     for row in rows:
         if row["kind"] == "entity":
             name, aliases = row["name"], row["aliases"]
@@ -159,7 +159,7 @@ async def keep(memory: Memory, rows: Sequence[Mapping[str, Any]]) -> list[Mappin
 
 
 async def listed(memory: Memory, asked: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Mean precision over all questions and mean recall over those that have an answer."""
+    """Return the mean precision over all questions and the mean recall over those with an answer."""
     precisions, recalls, counts = [], [], []
     for row in asked:
         results = await memory.search(row["question"], only_relevant=True)

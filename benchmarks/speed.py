@@ -1,9 +1,9 @@
-"""Speed and scale: writing, opening, searching, memory and disk.
+"""Measure speed and scale: writing, opening, searching, memory and disk.
 
     python benchmarks/speed.py [--nodes 10000 100000 1000000] [--out benchmarks/results/speed.json]
 
-Medians of several runs on the machine it names; use the ratios. Stores are filled with made-up chat of a natural
-distribution of words and embedded by the `hashing` embedder, so that no model's speed hides the store's.
+Figures are medians of several runs on the named machine; use the ratios. Stores are filled with synthetic chat with a
+natural distribution of words and embedded by the `hashing` embedder, so that no model's speed hides that of the store.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ FUNCTION_WORDS = 100
 
 
 def words(count: int = 30_000) -> list[str]:
-    """A vocabulary of pronounceable words, the most frequent first, the same in every run."""
+    """Return a vocabulary of pronounceable words, most frequent first, the same in every run."""
     chance = random.Random(11)
     parts = ("ka", "ro", "mi", "ten", "lo", "sha", "vi", "ber", "an", "du", "sol", "pre", "nit", "or", "gal", "fe")
     return list(dict.fromkeys("".join(chance.choices(parts, k=chance.randint(2, 4))) for _ in range(count * 2)))[:count]
 
 
 def talk(count: int, *, seed: int = 5, vocabulary: list[str] | None = None) -> Iterator[str]:
-    """Turns of 6 to 25 words, each as frequent as its rank says (Zipf's law): the first in two thirds of all turns."""
+    """Return turns of 6 to 25 words with Zipf frequencies: the first word is in two thirds of all turns."""
     chance = random.Random(seed)
     vocabulary = vocabulary or words()
     for _ in range(count):
@@ -48,7 +48,9 @@ def talk(count: int, *, seed: int = 5, vocabulary: list[str] | None = None) -> I
 
 
 def questions(*, seed: int = 77, vocabulary: list[str] | None = None) -> list[str]:
-    """Of 5 to 8 words as frequent as in talk, but for the hundred commonest: function words leave a question anyway."""
+    """Return questions of 5 to 8 words with the same frequencies, without the hundred most common words, which act as
+    function words.
+    """
     chance = random.Random(seed)
     vocabulary = vocabulary or words()
     rarer = len(vocabulary) / FUNCTION_WORDS
@@ -64,7 +66,7 @@ def quantiles(ms: list[float]) -> dict[str, float]:
 
 
 async def writing() -> dict[str, Any]:
-    """Awaited, bulk and unawaited writes, with embeddings off."""
+    """Measure awaited, bulk and background writes, without embeddings."""
     figures: dict[str, Any] = {}
     for durability in ("process", "disk"):
         async with Memory.open(":memory:", embedder=None, settings=Settings(durability=durability)) as memory:
@@ -95,7 +97,7 @@ async def writing() -> dict[str, Any]:
 
 
 def importing() -> dict[str, Any]:
-    """`import ricordo` in a fresh process, in milliseconds: the median of nine."""
+    """Return the median of nine times of `import ricordo` in a fresh process, in milliseconds."""
     code = "import time; t = time.perf_counter(); import ricordo; print((time.perf_counter() - t) * 1000)"
     spent = [
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(9)
@@ -104,7 +106,7 @@ def importing() -> dict[str, Any]:
 
 
 async def fill(path: Path, nodes: int) -> dict[str, Any]:
-    """A store of so many turns: one owner with 99 %, another with 1 %."""
+    """Fill a store with a number of turns: 99 % of one owner, 1 % of another."""
     started = time.perf_counter()
     async with Memory.open(path, embedder="hashing", settings=FAST) as memory:
         small = memory.scoped(Scope(owner="small"))
@@ -128,7 +130,7 @@ async def fill(path: Path, nodes: int) -> dict[str, Any]:
 
 
 async def opening(path: Path) -> dict[str, Any]:
-    """In a fresh process: open, first search, then the memory it takes, and many searches, embedding apart."""
+    """Measure in a fresh process: opening, the first search, memory, and many searches without embedding."""
     asked = questions()
     started = time.perf_counter()
     async with Memory.open(path, embedder="hashing", settings=FAST) as memory:
@@ -140,7 +142,9 @@ async def opening(path: Path) -> dict[str, Any]:
             "open_and_first_search_ms": round((first - started) * 1e3, 1),
             "anonymous_mb": anonymous_mb(),
         }
-    from known_questions import KnownQuestions  # here, since it imports numpy, which opening a store does not need
+    from known_questions import (
+        KnownQuestions,
+    )  # imported here, because it imports numpy, which opening a store does not need
 
     async with Memory.open(path, embedder=await KnownQuestions.of(asked), settings=FAST) as memory:
         small = memory.scoped(Scope(owner="small"))
@@ -159,7 +163,7 @@ async def opening(path: Path) -> dict[str, Any]:
 
 
 def anonymous_mb() -> float:
-    """What the process holds in memory of its own, in MB (Linux)."""
+    """Return the private memory of the process in MB (Linux)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return round(int(line.split()[1]) / 1e3, 1)

@@ -1,10 +1,10 @@
-"""How fast and how large the vector index is, and what its kernels cost. Run: `python benchmarks/vectors.py`.
+"""Measure the speed and size of the vector index, and its kernels. Run: `python benchmarks/vectors.py`.
 
-With `--recall FILE.npy` (float32[n, dim], real embeddings) it tells instead how many of the exact nearest a search by
-signs finds, at several sizes and depths; the last 200 rows are the questions.
+With `--recall FILE.npy` (float32[n, dim], real embeddings), it measures instead how many of the exact nearest vectors a
+search by binary codes finds, at several sizes and depths; the last 200 rows are the questions.
 
-One thread. Times are medians in milliseconds; kernels are measured in turns, so that a busy machine slows all
-alike. Writes `benchmarks/results/vectors.json`. Kernels whose package is not installed are left out.
+One thread. Times are medians in milliseconds; kernels alternate, so that a busy machine slows all alike. The script
+writes `benchmarks/results/vectors.json`. Kernels without an installed package are skipped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def main() -> None:
         return
     report: dict[str, object] = {"machine": machine(), "dimension": DIMENSION, "sizes": {}}
     for size in options.sizes:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:  # what others freed is not counted
+        with ProcessPoolExecutor(
+            1, mp_context=get_context("spawn")
+        ) as fresh:  # memory freed by earlier steps is not counted
             figures = fresh.submit(measure, size, options.rounds).result()
         report["sizes"][str(size)] = figures  # type: ignore[index]
         print(f"\n{size:,} vectors of {DIMENSION} dimensions")
@@ -69,12 +71,12 @@ def main() -> None:
 
 
 def measure(size: int, rounds: int) -> dict[str, float]:
-    """All figures of one size."""
+    """Return all figures of one size."""
     return {**measure_index(size, rounds), **measure_kernels(size, rounds)}
 
 
 def measure_index(size: int, rounds: int) -> dict[str, float]:
-    """Load, memory, and searches of every kind on a `VectorIndex` with gaps between its keys."""
+    """Measure loading, memory, and every kind of search on a `VectorIndex` with gaps between its keys."""
     rng = np.random.default_rng(11)
     keys = np.arange(size) * 2 + rng.integers(0, 2, size)
     memory = anonymous_mb()
@@ -84,7 +86,7 @@ def measure_index(size: int, rounds: int) -> dict[str, float]:
     query = rng.standard_normal(DIMENSION).astype(np.float32)
     every = VectorIndex(DIMENSION, sketch_from=size)
     plain = VectorIndex(DIMENSION, sketch_from=size, kernel=dots_by_numpy)
-    every._blocks = plain._blocks = index._blocks  # the same rows: a second copy would spoil the figure for memory
+    every._blocks = plain._blocks = index._blocks  # the same rows: a second copy would distort the figure for memory
     cases: dict[str, Callable[[], object]] = {
         "search for 80, by signs above 50,000, ms": partial(index.search, query, 80),
         "search for 80, every row, best kernel, ms": partial(every.search, query, 80),
@@ -101,7 +103,7 @@ def measure_index(size: int, rounds: int) -> dict[str, float]:
 
 
 def print_recall(vectors: NDArray[np.float32]) -> None:
-    """Mean share of the exact 80 and 10 nearest that are among the `depth` x 80 with the nearest signs."""
+    """Return the mean share of the exact 80 and 10 nearest among the `depth` x 80 rows with the nearest codes."""
     np.random.default_rng(1).shuffle(vectors)
     questions, vectors = vectors[-200:], vectors[:-200]
     dimension = vectors.shape[1]
@@ -125,7 +127,7 @@ def print_recall(vectors: NDArray[np.float32]) -> None:
 
 
 def measure_writes(index: VectorIndex, last: int, query: NDArray[np.float32]) -> dict[str, float]:
-    """Microseconds a write, one at a time."""
+    """Return microseconds per single write."""
     row = encode(query, DIMENSION)
     steps: dict[str, Callable[[int], object]] = {
         "add a new key, us": lambda i: index.add(last + 1 + i, row),
@@ -142,7 +144,7 @@ def measure_writes(index: VectorIndex, last: int, query: NDArray[np.float32]) ->
 
 
 def measure_kernels(size: int, rounds: int) -> dict[str, float]:
-    """Bare dot products of one query with all rows, no scales, no ranking."""
+    """Measure bare dot products of one query with all rows, without scales and ranking."""
     rng = np.random.default_rng(12)
     codes = rng.integers(-127, 128, (size, DIMENSION), np.int8)
     query = codes[0].copy()
@@ -180,7 +182,7 @@ def contenders() -> dict[str, Contender]:
 
 
 def segments(keys: NDArray[np.int64], rng: np.random.Generator) -> Iterator[bytes]:
-    """Random rows in the layout of `pack_segment`."""
+    """Return random rows in the layout of `pack_segment`."""
     for top in range(0, len(keys), SEGMENT_ROWS):
         ids = keys[top : top + SEGMENT_ROWS]
         codes = rng.integers(-127, 128, (len(ids), DIMENSION), np.int8)
@@ -189,7 +191,7 @@ def segments(keys: NDArray[np.int64], rng: np.random.Generator) -> Iterator[byte
 
 
 def load_time(parts: list[bytes]) -> float:
-    """Median milliseconds of five loads."""
+    """Return the median milliseconds of five loads."""
     times = []
     for _ in range(5):
         index = VectorIndex(DIMENSION)
@@ -201,19 +203,19 @@ def load_time(parts: list[bytes]) -> float:
 
 
 def medians(cases: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each case; the cases take turns."""
+    """Return the median milliseconds of each case; the cases alternate."""
     times: dict[str, list[float]] = {label: [] for label in cases}
     for turn in range(rounds + 1):
         for label, case in cases.items():
             begin = time.perf_counter()
             case()
-            if turn:  # the first warms caches and builds lookup tables
+            if turn:  # the first run warms caches and builds lookup tables
                 times[label].append((time.perf_counter() - begin) * 1e3)
     return {label: statistics.median(taken) for label, taken in times.items()}
 
 
 def anonymous_mb() -> float:
-    """Anonymous memory of this process; 0 where the system does not tell."""
+    """Return the anonymous memory of this process; 0 if the system does not report it."""
     status = Path("/proc/self/status")
     found = re.search(r"RssAnon:\s+(\d+)", status.read_text()) if status.exists() else None
     return int(found[1]) / 1024 if found else 0.0

@@ -1,5 +1,5 @@
 """Claude's memory tool on Ricordo: `pip install "ricordo[anthropic-memory]"`. A function stands in for the server, so
-that it runs without a key.
+that the example runs without an API key.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ ASKED = itertools.count()
 
 
 def server(request: httpx2.Request) -> httpx2.Response:
-    """Calls the tool as scripted, then says what the last call showed."""
+    """Call the tool as scripted, then report the result of the last call."""
     messages, done = json.loads(request.content)["messages"], next(ASKED)
     if done < len(SCRIPT):
         content = [{"type": "tool_use", "id": f"t{done}", "name": "memory", "input": SCRIPT[done]}]

@@ -1,4 +1,4 @@
-"""An agent of LangChain with a memory: `pip install "ricordo[langchain]"`. A class stands in for the model."""
+"""A LangChain agent with a memory: `pip install "ricordo[langchain]"`. A class stands in for the model."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from ricordo.integrations.langchain import memory_tools
 
 
 class Stub(BaseChatModel):
-    """Keeps what it is told, looks up what it is asked, and says what it found."""
+    """A scripted model: stores statements, searches for questions, and reports what it found."""
 
     @property
     def _llm_type(self) -> str:

@@ -1,4 +1,4 @@
-"""A graph that remembers its users between conversations: `pip install "ricordo[langgraph]"`. No model is asked."""
+"""A graph that remembers its users between conversations: `pip install "ricordo[langgraph]"`. No model is called."""
 
 from typing import TypedDict
 
@@ -15,7 +15,7 @@ class State(TypedDict):
 
 
 def listen(state: State, *, store: BaseStore) -> dict[str, str]:
-    """Answer with what is known, then keep what was said."""
+    """Answer from the memory, then store what was said."""
     space = ("users", state["user"], "said")
     known = store.search(space, query=state["said"], limit=1)
     store.put(space, str(len(store.search(space, limit=1_000))), {"content": state["said"]})

@@ -1,4 +1,4 @@
-"""A program as one writes it for mem0; only the import is another, and a stub answers in OpenAI's place."""
+"""A typical mem0 program: only the import differs, and a stub replaces OpenAI."""
 
 from ricordo.integrations.mem0 import Memory
 
@@ -6,7 +6,7 @@ memory = Memory()
 
 
 def answer_of(messages: list[dict[str, str]]) -> str:
-    """What a language model would say."""
+    """Stand in for a language model."""
     return f"Understood: {messages[-1]['content']}"
 
 

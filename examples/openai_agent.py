@@ -1,5 +1,5 @@
-"""An agent of OpenAI's SDK with a memory and a session: `pip install "ricordo[openai-agents]"`. A class stands in for
-the model, so that it runs without a key.
+"""An agent of the OpenAI Agents SDK with a memory and a session: `pip install "ricordo[openai-agents]"`. A class stands
+in for the model, so that the example runs without an API key.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from ricordo.integrations.openai_agents import RicordoSession, memory_filter, me
 
 
 class Stub(Model):
-    """Says what its instructions tell of peanuts."""
+    """A scripted model: reports what its instructions say about peanuts."""
 
     async def get_response(self, system_instructions: str | None, *args: Any, **options: Any) -> ModelResponse:
         text = "No peanuts for Ann." if "allergic to peanuts" in (system_instructions or "") else "I do not know."

@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI with a memory: `pip install "ricordo[pydantic-ai]"`. A function stands in for the model."""
+"""A Pydantic AI agent with a memory: `pip install "ricordo[pydantic-ai]"`. A function stands in for the model."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from ricordo.integrations.pydantic_ai import memory_instructions, memory_toolset
 
 
 def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Keeps what it is told first, then says what it knows."""
+    """A scripted model: store the first message, then report what it knows."""
     known = messages[-1].instructions or ""
     if len(messages) == 1 and "peanuts" not in known:
         return ModelResponse(parts=[ToolCallPart("remember_fact", {"content": "Ann is allergic to peanuts"})])

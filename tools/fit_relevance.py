@@ -1,14 +1,13 @@
-"""Fits what counts how much when a fact is weighed against a question, and prints it for ricordo/retrieval/stated.py.
+"""Fit the weights of the features that match a fact with a question, and print them for ricordo/retrieval/stated.py.
 
     OPENBLAS_NUM_THREADS=1 python tools/fit_relevance.py
 
-The four sets of tests/fixtures/relevance/fitting are asked, each once by itself and once among the facts about the
-people of the other three, so that what is learnt holds for a larger memory, too; and the generic prompts, to which
-nothing is an answer. Two logistic regressions with a little ridge: for questions that name somebody the memory knows,
-and for all others. Each form of question counts as often as it stands in the sets that are measured. Nothing else takes
-part: neither those sets nor the unrelated prompts nor LoCoMo.
+The data are the four sets of tests/fixtures/relevance/fitting, each alone and mixed with the facts about people of the
+other three, so that the weights also fit a larger memory; and the generic prompts, which nothing answers. There are two
+logistic regressions with a small ridge: for questions that name a known entity, and for all others. Each form of
+question has the same weight as in the measured sets. The measured sets, the unrelated prompts and LoCoMo are not used.
 
-Printed are also the loss and, for each set left out in turn, the mean precision and recall of its questions.
+The script also prints the loss and, leaving out each set in turn, the mean precision and recall of its questions.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ THEIR_OWN = frozenset(("my", "our", "мой", "моя", "наш"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question of a set (None for a generic prompt) and what was weighed for it; `worth` is how much it counts."""
+    """A question of a set (None for a generic prompt) with its features; `worth` is its weight."""
 
     of: str
     row: Row | None
@@ -78,7 +77,7 @@ def main() -> None:
 
 
 async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
-    """All questions of a set, of itself and among the others' facts, and the generic prompts."""
+    """Ask all questions of a set, alone and mixed with the facts of the others, and the generic prompts."""
     found: list[Asked] = []
     for others in (False, True):
         async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
@@ -96,7 +95,7 @@ async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
 
 
 def strangers(name: str, sets: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """The people of the other sets, with what is about them and nobody's own."""
+    """Return the people of the other sets and the facts about them, without facts about the owner."""
     for other, rows in sets.items():
         for row in rows if other != name else ():
             if row["kind"] == "entity":
@@ -115,7 +114,7 @@ async def keep(memory: Memory, rows: Sequence[Row]) -> None:
 
 
 async def weigh(memory: Memory, name: str, row: Row | None, text: str, worth: float) -> Asked | None:
-    """What a search weighs: `judge` is left as it is, and what it works with is written down."""
+    """Record the features that a search computes, without changing `judge`."""
     seen: list[Asked] = []
     weigh_up = relevance.weigh_up
 
@@ -145,7 +144,7 @@ async def weigh(memory: Memory, name: str, row: Row | None, text: str, worth: fl
 
 
 def fit(asked: Sequence[Asked], *, named: bool, without: str | None) -> dict[str, float]:
-    """Weights of a logistic regression, for features as they are; facts about others take no part."""
+    """Return the weights of a logistic regression on unscaled features; facts about other people are left out."""
     mine = [each for each in asked if each.is_named == named and each.of != without]
     kept = [~each.weighed.is_of_others for each in mine]
     x = np.concatenate([each.table()[rows] for each, rows in zip(mine, kept, strict=True)])
@@ -165,7 +164,7 @@ def fit(asked: Sequence[Asked], *, named: bool, without: str | None) -> dict[str
 
 
 def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], name: str) -> tuple[float, float]:
-    """Mean precision over a set's questions and recall over those with an answer, weighted by form."""
+    """Return the mean precision over a set's questions and recall over those with an answer, weighted by form."""
     answerability.NAMED, answerability.UNNAMED = learnt[True], learnt[False]
     precisions: dict[str, list[float]] = {form: [] for form in OF_SIXTY}
     recalls: dict[str, list[float]] = {}

@@ -1,9 +1,8 @@
-"""Write the complete export that later versions must still be able to bring in.
+"""Write a complete export that later versions must be able to import.
 
     python tools/make_fixture_export.py
 
-Run once for each version of the export or of the schema that was released; the files of earlier versions stay as they
-are.
+Run it once for each released version of the export format or the schema. The files of earlier versions stay unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _START = 1_767_261_600_000  # 2026-01-01T10:00Z
 
 
 class Clock:
-    """A minute later each time."""
+    """A clock that advances one minute per reading."""
 
     def __init__(self) -> None:
         self.ms = _START
@@ -32,7 +31,7 @@ class Clock:
 
 
 async def live(memory: Memory) -> None:
-    """A bit of everything happens."""
+    """Use a bit of every feature."""
     await memory.add("Rex hates the vacuum cleaner", session="monday", speaker="Ann")
     await memory.add("Noted.", role="assistant", session="monday")
     await memory.add_entity("Sarah", relation="wife", aliases=["Sally"])
@@ -47,7 +46,7 @@ async def live(memory: Memory) -> None:
 
 
 async def write(path: Path) -> None:
-    """A small store, as an export."""
+    """Export a small store."""
     with tempfile.TemporaryDirectory() as folder:
         async with Memory.open(Path(folder) / "a.db", embedder="hashing", clock=Clock()) as memory:
             await live(memory)

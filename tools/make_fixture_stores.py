@@ -1,9 +1,9 @@
-"""Write small stores, a file and a folder, that later versions must still be able to open.
+"""Write small stores, a file and a folder, that later versions must be able to open.
 
     python tools/make_fixture_stores.py
 
-Run once for each version of the schema that was released; the stores of earlier versions stay as they are. Beside them
-stands what they hold: a test opens a copy of each and compares.
+Run it once for each released version of the schema. The stores of earlier versions stay unchanged. A JSON file beside
+them records their content: a test opens a copy of each and compares.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TARGET = ROOT / "tests/fixtures/stores"
 
 
 async def make(file: Path, folder: Path) -> None:
-    """The same life in both."""
+    """Make the same changes in both."""
     async with Memory.open(file, embedder="hashing", clock=Clock()) as memory:
         await live(memory)
         await memory.migrate(f"{folder}/")

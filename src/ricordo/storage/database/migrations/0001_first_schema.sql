@@ -1,19 +1,18 @@
 -- The first schema. STRICT tables, explicit integer keys, public ids as sortable UUIDv7 text.
 --
--- Truth (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, runs, erasures): every row carries the
--- commit that wrote it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it changes
--- or goes.
--- Derived (full text, traits, slots, embeddings, packs, rule-made mentions, counts): no history; all of it can be made
--- again.
+-- Durable tables (nodes, edges, sessions, entities, aliases, relations, subjects, reviews, runs, erasures): every row carries
+-- the commit that wrote it and a seal (8 bytes of salt, 16 of hash), and leaves its before-image in `history` when it is
+-- changed or removed.
+-- Derived tables (full text, features, slots, embeddings, segments, rule-made mentions, counts): no history; they can be rebuilt.
 
 CREATE TABLE meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
--- How often a turn was altered or removed: readers that keep turns look at it.
+-- How often a turn was changed or removed: readers that cache turns check it.
 INSERT INTO meta VALUES ('turns_changed', '0');
 
--- Whose memory a row is. Everything that is looked up or counted is keyed by it first.
+-- The tenant of a row. Everything that is looked up or counted has it as the first key.
 CREATE TABLE spaces (
   key   INTEGER PRIMARY KEY,
   owner TEXT NOT NULL,
@@ -61,8 +60,8 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_by_commit ON sessions (commit_seq);
 
--- For an IN of three values or more SQLite builds a tree of them at each row, which took longer than all the rest of an
--- insert: what most rows hold is asked first.
+-- For an IN of three values or more SQLite builds a tree at each row, which took longer than the rest of an insert. So the
+-- most frequent value is compared first.
 CREATE TABLE nodes (
   key           INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: indexes in other processes hold it
   id            TEXT NOT NULL UNIQUE,
@@ -93,7 +92,7 @@ CREATE TABLE nodes (
   seal          BLOB NOT NULL,
   CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
 ) STRICT;
--- The order of a session, of what is alive of it: the turns around another are read from this index alone.
+-- The order of the live nodes of a session: the turns around another are read from this index alone.
 CREATE INDEX nodes_by_session ON nodes (session, event_time, key, closed_at)
   WHERE session IS NOT NULL AND closed_at IS NULL;
 CREATE INDEX nodes_by_time ON nodes (space, event_time);
@@ -144,7 +143,7 @@ CREATE INDEX entities_by_space ON entities (space) WHERE closed_at IS NULL;
 CREATE INDEX entities_by_commit ON entities (commit_seq);
 CREATE INDEX entities_merged ON entities (merged_into) WHERE merged_into IS NOT NULL;
 
--- Every name an entity goes by, its canonical one included, folded the way text is.
+-- Every name of an entity, including its canonical one, folded like text.
 CREATE TABLE aliases (
   space      INTEGER NOT NULL REFERENCES spaces,
   folded     TEXT NOT NULL,
@@ -159,7 +158,7 @@ CREATE INDEX aliases_of ON aliases (entity);
 CREATE INDEX aliases_by_sound ON aliases (space, sound);
 CREATE INDEX aliases_by_commit ON aliases (commit_seq);
 
--- What somebody is to somebody: the owner's wife is Sarah, Sarah works at Acme.
+-- Relations between entities: the owner's wife is Sarah, Sarah works at Acme.
 CREATE TABLE relations (
   key         INTEGER PRIMARY KEY AUTOINCREMENT,
   id          TEXT NOT NULL UNIQUE,
@@ -180,7 +179,7 @@ CREATE INDEX relations_by_source ON relations (source) WHERE source IS NOT NULL;
 CREATE INDEX relations_by_target ON relations (target);
 CREATE INDEX relations_by_commit ON relations (commit_seq);
 
--- Whom a memory is about, as somebody said.
+-- The subjects of a memory, as stated.
 CREATE TABLE subjects (
   node       INTEGER NOT NULL REFERENCES nodes,
   entity     INTEGER NOT NULL REFERENCES entities,
@@ -192,8 +191,8 @@ CREATE TABLE subjects (
 CREATE INDEX subjects_back ON subjects (entity, node);
 CREATE INDEX subjects_by_commit ON subjects (commit_seq);
 
--- What waits for somebody's word: two facts that may not hold together, or that a rule let one replace the other.
--- While a 'conflict' or a 'same' is open, `newer` stands before `older` in an answer.
+-- Open decisions: two facts that may contradict each other, or one that a rule replaced by the other. While a 'conflict' or a
+-- 'same' is open, `newer` ranks before `older`.
 CREATE TABLE reviews (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
@@ -217,7 +216,7 @@ CREATE INDEX reviews_held ON reviews (space, newer) WHERE kind = 'quarantine';
 CREATE INDEX reviews_older ON reviews (older);
 CREATE INDEX reviews_by_commit ON reviews (commit_seq);
 
--- Conversations that became knowledge, as one unit. It holds keys and no content: what it made is told by the memories.
+-- Consolidation runs, each one unit. A row holds keys and no content: the memories themselves hold what the run made.
 CREATE TABLE runs (
   key        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
@@ -239,7 +238,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_space ON runs (space, key);
 CREATE INDEX runs_by_commit ON runs (commit_seq);
 
--- What language models were asked for, by day: for budgets. What is undone is spent all the same. No truth.
+-- Tokens used by language models per day, for budgets. Undoing a run does not change them. No history.
 CREATE TABLE model_use (
   day        TEXT NOT NULL,      -- of the user's time zone, ISO 8601
   model      TEXT NOT NULL,
@@ -249,7 +248,7 @@ CREATE TABLE model_use (
   PRIMARY KEY (day, model)
 ) STRICT, WITHOUT ROWID;
 
--- Sessions that could not be consolidated, and why; NULL stands for what was said outside any. No truth.
+-- Sessions that could not be consolidated, and why; NULL is for messages without a session. No history.
 CREATE TABLE failures (
   key     INTEGER PRIMARY KEY,
   space   INTEGER NOT NULL REFERENCES spaces,
@@ -261,7 +260,7 @@ CREATE TABLE failures (
 CREATE UNIQUE INDEX failures_by_session ON failures (space, coalesce(session, 0));
 CREATE INDEX failures_of_session ON failures (session);
 
--- Live facts by whom they are about and by what they say, so that alike statements stand side by side. Derived.
+-- Live facts by subjects and statement line, so that similar statements are neighbours. Derived.
 CREATE TABLE slots (
   node     INTEGER PRIMARY KEY REFERENCES nodes ON DELETE CASCADE,
   space    INTEGER NOT NULL,
@@ -278,8 +277,8 @@ CREATE TABLE found_mentions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX found_mentions_back ON found_mentions (entity, node);
 
--- How many live memories name an entity, as subject or in passing, and the span of all that ever did. Kept by triggers:
--- counting a hundred thousand takes longer than anybody should wait for a profile.
+-- The number of live memories that name an entity, as subject or in passing, and the time span of all that ever did. Kept by
+-- triggers: counting a hundred thousand would make a profile too slow.
 CREATE TABLE entity_counts (
   entity   INTEGER PRIMARY KEY REFERENCES entities,
   nodes    INTEGER NOT NULL,
@@ -287,8 +286,8 @@ CREATE TABLE entity_counts (
   last_at  INTEGER NOT NULL
 ) STRICT;
 
--- Memories that proved useful together, both ways round; the weight grows towards 1 each time. Derived, and no truth: how
--- a memory is found, never what it says.
+-- Memories that were useful together, in both directions; the weight moves towards 1 each time. Derived, no history: it
+-- affects how a memory is found, never what it says.
 CREATE TABLE associates (
   node   INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
   other  INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
@@ -298,22 +297,22 @@ CREATE TABLE associates (
 CREATE INDEX associates_strongest ON associates (node, weight DESC, other);
 CREATE INDEX associates_back ON associates (other);
 
--- How often a memory was shown, and when last. Written some time after, lost at a crash without harm; ranking never reads
--- it: what is shown must not become true by being shown.
+-- How often a memory was shown, and when last. Written later and lost at a crash without harm. Ranking never reads it: a memory
+-- must not become true by being shown.
 CREATE TABLE usage (
   node        INTEGER PRIMARY KEY REFERENCES nodes ON DELETE CASCADE,
   count       INTEGER NOT NULL,
   last_access INTEGER NOT NULL
 ) STRICT;
 
--- What still waits to have its mentions looked for is what lies above this mark, per space.
+-- Nodes above this mark have not been searched for mentions yet, per tenant.
 CREATE TABLE linked (
   space   INTEGER PRIMARY KEY REFERENCES spaces,
   through INTEGER NOT NULL       -- nodes.key
 ) STRICT;
 
--- What ranking reads of a memory in place of its text: a few dozen bytes, side by side with those of its neighbours.
--- Derived; see traits.py.
+-- The features that ranking reads instead of the text: a few dozen bytes, next to those of neighbouring turns. Derived; see
+-- ricordo.text.features.
 CREATE TABLE traits (
   node       INTEGER PRIMARY KEY,
   space      INTEGER NOT NULL,
@@ -323,21 +322,21 @@ CREATE TABLE traits (
   traits     BLOB NOT NULL       -- uint32: flags, length in characters, a code for each index term; little-endian
 ) STRICT;
 
--- Nodes below that mark whose names are to be looked for again: their text changed, they came back, or a name they
--- were linked by is no longer one. `id` only grows: what is noted while a batch is at work is not lost with it.
+-- Nodes below that mark to search for names again: their text changed, they were restored, or a name they were linked by was
+-- removed. `id` only grows, so entries added while a batch runs are not lost with it.
 CREATE TABLE to_link (
   id   INTEGER PRIMARY KEY AUTOINCREMENT,
   node INTEGER NOT NULL
 ) STRICT;
 
--- Relations to owners that came, changed or went: what speaks of "my wife" is to be searched again.
+-- Relations to owners that were added, changed or removed: texts with "my wife" must be searched again.
 CREATE TABLE relations_to_link (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   space     INTEGER NOT NULL,
   predicate TEXT NOT NULL
 ) STRICT;
 
--- How much is live on each shelf: the statistics ranking needs, per space so that none moves another's.
+-- The number of live nodes per partition: statistics for ranking, per tenant so that tenants do not affect each other.
 CREATE TABLE shelves (
   space INTEGER NOT NULL REFERENCES spaces,
   shelf TEXT NOT NULL,
@@ -346,8 +345,8 @@ CREATE TABLE shelves (
   PRIMARY KEY (space, shelf)
 ) STRICT, WITHOUT ROWID;
 
--- Full text. Terms arrive folded and stemmed and end in their space and shelf ("peanut·1k"), so that the ASCII
--- tokenizer only splits at blanks, a search reads no row of another owner, and term statistics are per owner.
+-- Full text. Terms are folded and stemmed and end with their tenant and partition ("peanut·1k"). So the ASCII tokenizer only
+-- splits at blanks, a search reads no row of another owner, and term statistics are per owner.
 CREATE VIRTUAL TABLE nodes_fts USING fts5 (
   terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 );
@@ -364,8 +363,8 @@ CREATE TABLE models (
   UNIQUE (name, dimension)
 ) STRICT;
 
--- One vector per node and model: 4 bytes of scale, then int8. `id` only grows: a row that is new or has moved gets
--- a fresh one, so that "what is new" is a range.
+-- One vector per node and model: 4 bytes of scale, then int8. `id` only grows: a new or moved row gets a new one, so that "what
+-- is new" is a range.
 CREATE TABLE embeddings (
   id     INTEGER PRIMARY KEY AUTOINCREMENT,
   node   INTEGER NOT NULL REFERENCES nodes,
@@ -377,14 +376,14 @@ CREATE TABLE embeddings (
 ) STRICT;
 CREATE INDEX embeddings_by_shelf ON embeddings (model, space, shelf, id);
 
--- A vector for each content word of a node, for late interaction: unit vectors as int8, one row of them per piece.
+-- A vector for each content word of a node, for late interaction: int8 unit vectors, one row per word piece.
 CREATE TABLE word_vectors (
   embedding INTEGER PRIMARY KEY REFERENCES embeddings ON DELETE CASCADE ON UPDATE CASCADE,
   pieces    TEXT NOT NULL,       -- separated by blanks
   vectors   BLOB NOT NULL        -- int8[pieces, k]
 ) STRICT;
 
--- The mean of a shelf's vectors, taken from both sides of a cosine. Kept, so that every process uses the same one.
+-- The mean of a partition's vectors, subtracted from both sides of a cosine. Stored, so that every process uses the same one.
 CREATE TABLE centres (
   model  INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
   space  INTEGER NOT NULL,
@@ -394,7 +393,7 @@ CREATE TABLE centres (
   PRIMARY KEY (model, space, shelf)
 ) STRICT, WITHOUT ROWID;
 
--- Replays of runs, until somebody accepts them. What they say is erased with anything that is: no foreign key is needed.
+-- Replays of runs until they are accepted. Any erasure deletes them all, so no foreign key is needed.
 CREATE TABLE proposals (
   id    TEXT PRIMARY KEY,        -- the run's that it becomes
   space INTEGER NOT NULL,
@@ -402,8 +401,8 @@ CREATE TABLE proposals (
   body  TEXT NOT NULL            -- JSON
 ) STRICT, WITHOUT ROWID;
 
--- What chance reaches in what a caller sees, by the spaces they see and the embedder (0: words alone). Kept, so that every
--- process goes by the same floor.
+-- Calibration of the relevance floor for what a caller sees, by its tenants and the embedder (0: no embedder). Stored, so that
+-- every process uses the same floor.
 CREATE TABLE floors (
   spaces TEXT NOT NULL,          -- JSON
   model  INTEGER NOT NULL,
@@ -415,14 +414,14 @@ CREATE TABLE floors (
   PRIMARY KEY (spaces, model)
 ) STRICT, WITHOUT ROWID;
 
--- What left the live index, for readers that hold it in memory.
+-- Nodes that left the live index, for readers that hold it in memory.
 CREATE TABLE removals (
   id    INTEGER PRIMARY KEY AUTOINCREMENT,
   node  INTEGER NOT NULL,
   model INTEGER                  -- NULL: of every model
 ) STRICT;
 
--- Many vectors in one row, so that a million of them are read in a moment. A cache of `embeddings`.
+-- Segments: many vectors in one row, so that a million are read quickly. A cache of `embeddings`.
 CREATE TABLE packs (
   key      INTEGER PRIMARY KEY,
   model    INTEGER NOT NULL,
@@ -435,7 +434,7 @@ CREATE TABLE packs (
 ) STRICT;
 CREATE INDEX packs_by_shelf ON packs (model, space, shelf, through);
 
--- What is not to be stored: a session, or ('') everything until further notice.
+-- Off the record: a session that is not stored, or ('') everything until further notice.
 CREATE TABLE off_record (
   owner      TEXT NOT NULL,
   chat       TEXT NOT NULL,
@@ -443,7 +442,7 @@ CREATE TABLE off_record (
   PRIMARY KEY (owner, chat, session_id)
 ) STRICT, WITHOUT ROWID;
 
--- What was physically removed, without what it said. One row for each time somebody asked for it.
+-- Erasures, without what was erased. One row per request.
 CREATE TABLE erasures (
   key        INTEGER PRIMARY KEY,  -- that of `erasing`, which it takes the place of
   space      INTEGER NOT NULL REFERENCES spaces,
@@ -456,9 +455,9 @@ CREATE TABLE erasures (
 ) STRICT;
 CREATE INDEX erasures_by_commit ON erasures (commit_seq);
 
--- What is left of a row that was erased: the hash of its seal, without the salt. With it the digest of the commit that
--- wrote the row can still be worked out, so nobody can call anything else erased. A 'former' one is the hash of a version
--- that the commit replaced; the 'words' of a commit are its own actor and reason.
+-- The remains of an erased row: the hash of its seal, without the salt. With it, the digest of the commit that wrote the row can
+-- still be computed, so nothing else can pass as erased. A 'former' one is the hash of a version that the commit replaced; the
+-- 'words' of a commit are its own actor and reason.
 CREATE TABLE erased (
   made    INTEGER NOT NULL,        -- the commit
   what    TEXT NOT NULL CHECK (what IN ('row', 'former', 'words')),  -- see below
@@ -469,7 +468,7 @@ CREATE TABLE erased (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX erased_by_erasure ON erased (erasure);
 
--- The ids of memories that were erased, as keyed hashes, so that whoever asks for one learns what became of it.
+-- The ids of erased memories, as keyed hashes, so that a request for one says that it was erased.
 CREATE TABLE erased_ids (
   space INTEGER NOT NULL REFERENCES spaces,
   id    BLOB NOT NULL,
@@ -477,7 +476,7 @@ CREATE TABLE erased_ids (
   PRIMARY KEY (space, id)
 ) STRICT, WITHOUT ROWID;
 
--- What is being erased: the intention, without content. Whoever opens the store after a crash finishes it.
+-- Running erasures: the intention, without content. The next opening after a crash finishes them.
 CREATE TABLE erasing (
   key    INTEGER PRIMARY KEY AUTOINCREMENT,
   space  INTEGER NOT NULL REFERENCES spaces,
@@ -492,7 +491,7 @@ CREATE TABLE to_erase (
   PRIMARY KEY (erasing, tbl, row)
 ) STRICT, WITHOUT ROWID;
 
--- Sentences that were forgotten or erased and are not to be learnt again from where they stood; keyed hashes, no words.
+-- Withheld sentences: forgotten or erased text that is not learnt again from its source. Keyed hashes, no words.
 CREATE TABLE withheld (
   key       INTEGER PRIMARY KEY AUTOINCREMENT,
   space     INTEGER NOT NULL REFERENCES spaces,
@@ -514,7 +513,7 @@ CREATE TABLE withheld_prints (
   PRIMARY KEY (space, print, withheld)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX withheld_prints_of ON withheld_prints (withheld);
--- Where in a text such a sentence stands: answers leave it out.
+-- The positions of withheld sentences in a text: answers leave them out.
 CREATE TABLE withheld_spans (
   node     INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
   start    INTEGER NOT NULL,       -- in characters
@@ -524,23 +523,23 @@ CREATE TABLE withheld_spans (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX withheld_spans_by ON withheld_spans (withheld);
 
--- What the rows of a table without seals come to, so that damage to them is noticed. Kept by triggers.
+-- Checksums of the tables without seals, to detect damage. Kept by triggers.
 CREATE TABLE sums (
   tbl   TEXT PRIMARY KEY,
   total INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One process at a time does a background job; the others look on.
+-- One process at a time does a background job; the others wait.
 CREATE TABLE leases (
   name   TEXT PRIMARY KEY,
   holder TEXT NOT NULL,
   until  INTEGER NOT NULL        -- Unix milliseconds
 ) STRICT, WITHOUT ROWID;
 
--- Live rows. Whoever reads through these cannot forget the condition.
+-- Views of live rows, so that no query can forget the condition.
 CREATE VIEW live_nodes AS SELECT * FROM nodes WHERE closed_at IS NULL;
 CREATE VIEW live_entities AS SELECT * FROM entities WHERE closed_at IS NULL;
--- What links memories, the order of a session included: temporal edges follow from it and are not stored.
+-- All edges between live memories. Temporal edges follow from the order of a session and are not stored.
 CREATE VIEW live_edges AS
   SELECT source, relation_type, target, predicate, weight, confidence, evidence FROM edges WHERE closed_at IS NULL
   UNION ALL
@@ -554,11 +553,10 @@ CREATE VIEW mentions AS
   SELECT node, entity, 'mention' FROM found_mentions AS found
   WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = found.node AND s.entity = found.entity);
 
--- The database itself keeps full text and counts in step with nodes that change or go. New nodes are indexed by the
--- statement that stands beside their INSERT: inside a trigger FTS5 flushes its buffer to disk at each row, which makes
--- an import eight times slower.
--- What leaves goes BEFORE the row changes, what enters comes AFTER: SQLite fires triggers of one kind in an order it does
--- not promise, and an altered node would be taken out of the index it had just been put into.
+-- Triggers keep full text and counts in step with nodes that are changed or removed. New nodes are indexed by a statement next
+-- to their INSERT: inside a trigger FTS5 flushes its buffer to disk at each row, which makes an import eight times slower.
+-- Removals from an index run BEFORE the row changes, additions AFTER: SQLite does not promise an order for triggers of one
+-- kind, and a changed node could be removed from the index right after it was added.
 CREATE TRIGGER nodes_left_live BEFORE UPDATE OF content, tags, speaker, shelf, space, closed_at ON nodes
 WHEN OLD.closed_at IS NULL BEGIN
   DELETE FROM nodes_fts WHERE rowid = OLD.key;
@@ -590,7 +588,7 @@ CREATE TRIGGER nodes_deleted_closed AFTER DELETE ON nodes WHEN OLD.closed_at IS 
   DELETE FROM archive_fts WHERE rowid = OLD.key;
 END;
 
--- Counts of entities follow what is linked to them, and what becomes of it.
+-- Counts of entities follow the memories linked to them.
 CREATE TRIGGER subjects_counted AFTER INSERT ON subjects
 WHEN NOT EXISTS (SELECT 1 FROM found_mentions WHERE node = NEW.node AND entity = NEW.entity) BEGIN
   INSERT INTO entity_counts SELECT NEW.entity, closed_at IS NULL, event_time, event_time FROM nodes WHERE key = NEW.node
@@ -624,7 +622,7 @@ WHEN OLD.closed_at IS NOT NULL AND NEW.closed_at IS NULL BEGIN
     SELECT entity FROM subjects WHERE node = NEW.key UNION SELECT entity FROM found_mentions WHERE node = NEW.key);
 END;
 
--- Traits follow the row, also while it is closed: the archive is searched, too.
+-- Features follow the row, also while it is closed: the archive is searched, too.
 CREATE TRIGGER nodes_traits_outdated AFTER UPDATE OF content, tags, speaker, session, space, event_time ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.tags IS NOT NEW.tags OR OLD.speaker IS NOT NEW.speaker
   OR OLD.session IS NOT NEW.session OR OLD.space IS NOT NEW.space OR OLD.event_time IS NOT NEW.event_time BEGIN
@@ -640,7 +638,7 @@ AFTER UPDATE OF content, tags, speaker, session, space, event_time, closed_at ON
   UPDATE meta SET value = value + 1 WHERE name = 'turns_changed';
 END;
 
--- Vectors follow: new words need a new vector, a closed node leaves the live index, a restored or moved one re-enters.
+-- Vectors follow: changed text needs a new vector, a closed node leaves the live index, a restored or moved one re-enters.
 CREATE TRIGGER nodes_vector_outdated AFTER UPDATE OF content ON nodes WHEN OLD.content IS NOT NEW.content BEGIN
   DELETE FROM embeddings WHERE node = NEW.key;
 END;
@@ -662,7 +660,7 @@ CREATE TRIGGER embeddings_deleted AFTER DELETE ON embeddings BEGIN
   INSERT INTO removals (node, model) VALUES (OLD.node, OLD.model);
 END;
 
--- What is withheld for a memory is so while it is forgotten, whichever way it comes back and goes again.
+-- Sentences are withheld while their memory is forgotten, however it is closed and restored.
 CREATE TRIGGER nodes_withheld_no_more AFTER UPDATE OF closed_at ON nodes
 WHEN OLD.closed_at IS NOT NULL AND NEW.closed_at IS NULL BEGIN
   UPDATE withheld SET is_lifted = 1 WHERE node = NEW.key;
@@ -672,8 +670,8 @@ WHEN OLD.closed_at IS NULL AND NEW.closed_reason IS 'forgotten' BEGIN
   UPDATE withheld SET is_lifted = 0 WHERE node = NEW.key;
 END;
 
--- Slots follow, too. That of a new fact is put in by the statement that stands beside its INSERT: a trigger would be
--- asked for every message as well. Whom it is about comes after it, by the triggers of `subjects`.
+-- Slots follow, too. The slot of a new fact is inserted by the statement next to its INSERT: a trigger would run for every
+-- message as well. Its subjects are added after it, by the triggers of `subjects`.
 CREATE TRIGGER nodes_slot_moves AFTER UPDATE OF content, shelf, space, closed_at ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.shelf IS NOT NEW.shelf OR OLD.space IS NOT NEW.space
   OR OLD.closed_at IS NOT NEW.closed_at BEGIN
@@ -695,7 +693,7 @@ CREATE TRIGGER subjects_slot_gone AFTER DELETE ON subjects BEGIN
     (SELECT entity FROM subjects WHERE node = OLD.node ORDER BY entity)), '') WHERE node = OLD.node;
 END;
 
--- Links found by rule follow: new words may name others, and a name given up links nothing.
+-- Links found by rule follow: changed text may name other entities, and a removed name links nothing.
 CREATE TRIGGER nodes_links_outdated AFTER UPDATE OF content, speaker ON nodes
 WHEN OLD.content IS NOT NEW.content OR OLD.speaker IS NOT NEW.speaker BEGIN
   INSERT INTO to_link (node) VALUES (NEW.key);
@@ -718,16 +716,16 @@ CREATE TRIGGER relations_changed AFTER UPDATE ON relations WHEN OLD.source IS NU
   INSERT INTO relations_to_link (space, predicate)
     VALUES (OLD.space, OLD.predicate) UNION VALUES (NEW.space, NEW.predicate);
 END;
--- Of two brothers who become one, "my brother" may speak.
+-- When two brothers are merged, "my brother" may become unambiguous.
 CREATE TRIGGER entities_merged AFTER UPDATE OF closed_at, merged_into ON entities
 WHEN OLD.closed_at IS NOT NEW.closed_at OR OLD.merged_into IS NOT NEW.merged_into BEGIN
   INSERT INTO relations_to_link (space, predicate)
     SELECT space, predicate FROM relations WHERE target = NEW.key AND source IS NULL;
 END;
 
--- Before-images of every truth table (one whose rows have a commit and a seal), of rows that change and rows that go.
--- Inserts cost nothing. A row altered twice in one commit keeps its first. `undo` and `as_of` rest on these alone: a
--- new truth table needs them, and no other code. Generated by tools/generate_history.py: do not edit from here on.
+-- Before-images of every durable table (one whose rows have a commit and a seal), of changed and removed rows. Inserts cost
+-- nothing. A row changed twice in one commit keeps its first before-image. `undo` and `as_of` need only these triggers: a new
+-- durable table needs no other code. Generated by tools/generate_history.py: do not edit below this line.
 CREATE TRIGGER entities_history_update BEFORE UPDATE ON entities BEGIN
   INSERT INTO history VALUES (NEW.commit_seq, 'entities',
     OLD.key, json_object(
@@ -895,7 +893,7 @@ CREATE TRIGGER subjects_history_delete BEFORE DELETE ON subjects BEGIN
   ON CONFLICT DO NOTHING;
 END;
 
--- A sum over the rows of each table that lasts and has no seals, so that damage to them is noticed.
+-- A checksum over the rows of each durable table without seals, to detect damage.
 INSERT INTO sums VALUES ('spaces', 0);
 CREATE TRIGGER spaces_sum_insert AFTER INSERT ON spaces BEGIN
   UPDATE sums SET total = (total + row_sum(

@@ -20,13 +20,13 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
 
 -- name: history_sealed
--- But for what a hand replaced: where no index knew the line it altered, what the hand left stands for what was before.
+-- Except for rows replaced by a hand edit: if no index knew the edited line, the edited version stands for the earlier one.
 SELECT seq, tbl, row, before FROM history
 WHERE seq NOT IN (SELECT seq FROM commits WHERE origin = 'hand')
 ORDER BY seq, tbl, row
 
 -- name: commits_all
--- For `doctor`: the chain from its beginning; first what a commit's hash is over.
+-- For `doctor`: the chain from its start; first the columns that a commit's hash covers.
 SELECT seq, space, at, origin, run_id, substr(seal, -16), digest, actor, reason, seal, hash FROM commits ORDER BY seq
 
 -- name: commit_digest
@@ -37,11 +37,11 @@ UPDATE commits SET digest = :digest, hash = :hash WHERE seq = :seq
 SELECT 1 FROM erased WHERE made = :seq AND what = 'words' AND hash = :hash
 
 -- name: erasures_all
--- For `doctor`.
+-- For `doctor`: the digests to compare.
 SELECT key, rows, digest FROM erasures
 
 -- name: erased_of
--- What an erasure left of the rows it removed.
+-- The hashes that an erasure left of the rows it removed.
 SELECT made, what, hash, now FROM erased WHERE erasure = :erasure
 
 -- name: history_of_node
@@ -59,7 +59,7 @@ SELECT value FROM meta WHERE name = :name
 INSERT INTO meta VALUES (:name, :value) ON CONFLICT DO UPDATE SET value = excluded.value
 
 -- name: lease_take
--- Ours if it is free, has run out, or is ours already.
+-- Takes the lease if it is free, has expired, or is already ours.
 INSERT INTO leases VALUES (:name, :holder, :until)
 ON CONFLICT DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE leases.holder = excluded.holder OR leases.until < :now

@@ -1,6 +1,6 @@
 -- name: entities_by_key
--- Live entities, oldest first. An entity's names and counts are its own and those of all that were merged into it; what it
--- is to the owner comes from the relations that hold. `+`: by target, of whom few relations are; not by owner.
+-- Live entities, oldest first. Names and counts include those of all entities merged into it; the relation to the owner
+-- comes from current relations. `+` makes SQLite search by target, which has few relations, instead of by owner.
 SELECT e.key, e.id, e.type, e.canonical_name,
   (SELECT group_concat(predicate, ', ') FROM (SELECT DISTINCT predicate FROM relations r
     WHERE r.target IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key) AND +r.source IS NULL
@@ -16,7 +16,7 @@ WHERE e.key IN (SELECT value FROM json_each(:keys)) AND e.space IN (SELECT value
 ORDER BY e.key
 
 -- name: names_like
--- Names that could be the one sought, by how they are folded or by how they sound, and whose they are now.
+-- Names that match by folded form or by sound, and the entity each belongs to now.
 SELECT a.alias, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded IN (SELECT value FROM json_each(:keys))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
@@ -26,7 +26,7 @@ WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.sound IN (SELECT v
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
 -- name: names_known
--- The same for the names of texts of one space, each with the key it was found by, whose own it is, and who that is now.
+-- The same for names found in texts of one tenant: matching key, the entity with the name, and its current entity.
 SELECT a.folded, a.alias, e.key, coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space = :space AND a.folded IN (SELECT value FROM json_each(:keys))
   AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
@@ -41,25 +41,25 @@ SELECT coalesce(merged_into, key) FROM entities
 WHERE id = :id AND space IN (SELECT value FROM json_each(:spaces)) AND (closed_at IS NULL OR merged_into IS NOT NULL)
 
 -- name: entity_members
--- An entity and all that were merged into it, the oldest merged one first.
+-- An entity and all entities merged into it, oldest merge first.
 SELECT key FROM entities WHERE key = :entity
 UNION ALL
 SELECT key FROM entities WHERE merged_into = :entity
 
 -- name: people_listed
--- Who is named most often comes first.
+-- Most often named first.
 SELECT e.key FROM live_entities e WHERE e.space IN (SELECT value FROM json_each(:spaces)) AND e.type = 'person'
 ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
   WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) DESC, e.key
 LIMIT :most
 
 -- name: entity_span
--- When the first and the last of all that ever named an entity happened.
+-- Time span of all memories that ever named an entity.
 SELECT min(first_at), max(last_at) FROM entity_counts
 WHERE entity IN (SELECT key FROM entities WHERE key = :entity OR merged_into = :entity)
 
 -- name: relations_of_owner
--- What somebody is to the owner of a space, the newest first; ended ones too.
+-- Relations of an entity to the owner of a tenant, newest first, including ended ones.
 SELECT r.key, r.id, r.predicate, NULL, NULL, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence, r.created_at,
   s.owner, s.chat
 FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
@@ -68,7 +68,7 @@ WHERE r.space = :space AND r.source IS NULL AND r.predicate = :predicate AND r.c
 ORDER BY r.key DESC
 
 -- name: relations_of_entity
--- What an entity is to others and others to it, the newest first; ended ones too.
+-- Relations of an entity in both directions, newest first, including ended ones.
 SELECT r.key, r.id, r.predicate, x.id, x.canonical_name, t.id, t.canonical_name, r.valid_from, r.valid_until, r.evidence,
   r.created_at, s.owner, s.chat
 FROM relations r JOIN entities o ON o.key = r.target JOIN entities t ON t.key = coalesce(o.merged_into, o.key)
@@ -81,7 +81,7 @@ WHERE r.closed_at IS NULL AND t.closed_at IS NULL AND x.key IS NOT t.key AND r.k
 ORDER BY r.key DESC
 
 -- name: relations_in_space
--- Who is what to the owner of a space: for the linking of "my wife". The last one said comes last.
+-- Relations to the owner of a tenant, to link "my wife". The last one said comes last.
 SELECT r.predicate, o.key, coalesce(o.merged_into, o.key), r.valid_from, r.valid_until
 FROM relations r JOIN entities o ON o.key = r.target
 WHERE r.space = :space AND r.source IS NULL AND r.closed_at IS NULL
@@ -95,14 +95,14 @@ SELECT max(id), space, predicate FROM relations_to_link GROUP BY space, predicat
 DELETE FROM relations_to_link WHERE id <= :through
 
 -- name: subjects_latest
--- The latest live knowledge about one entity, its newest record first. A bounded walk along subjects_back: the facts of
--- somebody with a hundred thousand of them may all be closed.
+-- The latest live knowledge about one entity, newest first. The walk along subjects_back is bounded, because an entity may
+-- have a hundred thousand facts that are all closed.
 SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
   CROSS JOIN live_nodes n ON n.key = walked.node
 WHERE n.type != 'episodic' AND (n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :most
 
 -- name: mentions_latest
--- The latest live memories that name one entity without being about it; likewise bounded.
+-- The latest live memories that name one entity without being about it, bounded in the same way.
 SELECT n.key, n.type, n.confidence, n.score FROM (SELECT node FROM found_mentions WHERE entity = :entity ORDER BY node DESC LIMIT :walk) AS walked
   CROSS JOIN live_nodes n ON n.key = walked.node
 WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = walked.node AND s.entity = :entity)
@@ -110,7 +110,7 @@ WHERE NOT EXISTS (SELECT 1 FROM subjects s WHERE s.node = walked.node AND s.enti
 ORDER BY n.key DESC LIMIT :most
 
 -- name: named_together
--- Who else these memories name, the most often first.
+-- Other entities that these memories name, most frequent first.
 SELECT e.canonical_name, e.type, count(DISTINCT walked.node) FROM (
     SELECT node, entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
     UNION SELECT node, entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))) AS walked
@@ -118,14 +118,14 @@ SELECT e.canonical_name, e.type, count(DISTINCT walked.node) FROM (
 WHERE e.key != :entity AND e.closed_at IS NULL GROUP BY e.key ORDER BY 3 DESC, e.key LIMIT :most
 
 -- name: subjects_of_entity
--- The memories about an entity, closed ones too, each with the name it used: for a split, which is rare and may walk.
+-- The memories about an entity, including closed ones, each with the name it used. For a split, which is rare and may scan.
 SELECT n.id, x.name, n.content FROM subjects x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
 
 -- name: mentions_of_entity
 SELECT n.key, n.content, n.speaker FROM found_mentions x JOIN nodes n ON n.key = x.node WHERE x.entity = :entity
 
 -- name: aliases_since
--- Names that were learnt after a commit: older memories have not been searched for them yet.
+-- Names learnt after a commit: older memories have not been searched for them yet.
 SELECT space, folded, alias, entity, commit_seq FROM aliases WHERE commit_seq > :seq ORDER BY commit_seq
 
 -- name: aliases_of_entity
@@ -175,7 +175,7 @@ DELETE FROM subjects WHERE node = ? AND entity = ?
 SELECT name FROM subjects WHERE node = :node AND entity = :entity
 
 -- name: found_mention_insert
--- Either may have gone since they were read.
+-- Either row may have been removed since it was read.
 INSERT INTO found_mentions SELECT n.key, e.key FROM nodes n, entities e WHERE n.key = :node AND e.key = :entity
 ON CONFLICT DO NOTHING
 
@@ -183,7 +183,7 @@ ON CONFLICT DO NOTHING
 DELETE FROM found_mentions WHERE node = :node AND entity = :entity
 
 -- name: unlinked
--- Nodes whose names have not been looked for, oldest first, in spaces that know any names.
+-- Nodes not yet searched for names, oldest first, in tenants that know any names.
 SELECT n.key, n.content, n.speaker, n.source_role, n.source_type, n.event_time FROM nodes n
 WHERE n.space = :space AND n.key > coalesce((SELECT through FROM linked WHERE space = :space), 0)
 ORDER BY n.key LIMIT :most

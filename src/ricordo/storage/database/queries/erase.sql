@@ -2,7 +2,7 @@
 SELECT count(*) FROM erasing
 
 -- name: erasing_open
--- What somebody began to erase and did not finish, oldest first.
+-- Unfinished erasures, oldest first.
 SELECT key, space, kind, at, state FROM erasing ORDER BY key
 
 -- name: erasing_begin
@@ -39,11 +39,11 @@ SELECT max(at) FROM erased_ids WHERE id = :id AND space IN (SELECT value FROM js
 INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: commits_erasing
--- Which of these commits are erasures.
+-- Those of these commits that are erasures.
 SELECT commit_seq FROM erasures WHERE commit_seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: words_erase
--- What a person said when they made a change. An undo names a number only.
+-- The reason a person gave for a change. An undo names only a number.
 INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
 WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16 AND reason != origin AND origin != 'undo'
 ON CONFLICT DO NOTHING
@@ -62,11 +62,11 @@ UPDATE commits SET actor = '', reason = '', seal = substr(seal, -16)
 WHERE (space = :space OR actor = :owner) AND length(seal) > 16
 
 -- name: owner_actor_blank
--- Where the reason had been erased before, the name is left.
+-- If the reason was erased before, only the name is left.
 UPDATE commits SET actor = '' WHERE space = :space OR actor = :owner
 
 -- name: owner_unnamed
--- Commits refer to the space, so its row stays: under a name nobody can bear, since a space has an owner or a chat.
+-- Commits refer to the tenant, so its row stays, under a name that no tenant can have (a tenant has an owner or a chat).
 UPDATE spaces SET owner = 'erased', chat = 'erased ' || key WHERE key = :space
 
 -- name: off_record_erase
@@ -76,11 +76,11 @@ DELETE FROM off_record WHERE owner = :owner AND chat = ''
 DELETE FROM packs WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: proposals_erase
--- What replays found may say what is gone now; it is asked for anew.
+-- Stored replays may contain erased text; they can be run again.
 DELETE FROM proposals
 
 -- name: floors_erase
--- What was measured of memories that are gone now; it is measured again.
+-- Calibrations that used erased memories; they are computed again.
 DELETE FROM floors
 
 -- name: centres_erase
@@ -110,14 +110,14 @@ DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :seq
 UPDATE history SET before = :before WHERE tbl = :table AND row = :row AND seq = :seq
 
 -- name: history_unmake
--- Taking a part out of a row is no change of it.
+-- Removing a part of a row does not count as a change.
 DELETE FROM history WHERE tbl = :table AND row = :row AND seq = :commit AND made = :commit
 
 -- name: erase_ids
 SELECT key, id, space FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: erase_older
--- What a memory took the place of, step by step.
+-- The versions that a memory replaced, step by step.
 WITH RECURSIVE older (node, depth) AS (
   SELECT :key, 0
   UNION
@@ -129,11 +129,11 @@ SELECT DISTINCT node FROM older
 SELECT n.key FROM nodes n WHERE n.session IN (SELECT value FROM json_each(:sessions))
 
 -- name: erase_sessions
--- The sessions of an id that a caller sees.
+-- The sessions with an id that the caller can see.
 SELECT key FROM sessions WHERE session_id = :session AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: erase_derived
--- What rests on some of these memories; how many memories it rests on in all; and by which verb it came about.
+-- Memories derived from some of these; the number of memories each rests on; and the verb that created it.
 SELECT d.source, (SELECT count(*) FROM edges a WHERE a.source = d.source AND a.relation_type = 'derived_from'),
   count(*), (SELECT origin FROM commits WHERE seq = coalesce((SELECT min(h.made) FROM history h
     WHERE h.tbl = 'nodes' AND h.row = CAST(n.key AS TEXT)), n.commit_seq)), n.id
@@ -142,20 +142,20 @@ WHERE d.relation_type = 'derived_from' AND d.target IN (SELECT value FROM json_e
 GROUP BY d.source
 
 -- name: erase_resting
--- What the memories were made from, beside themselves.
+-- The other memories that these memories were derived from.
 SELECT DISTINCT n.id FROM edges d JOIN nodes n ON n.key = d.target
 WHERE d.relation_type = 'derived_from' AND d.source IN (SELECT value FROM json_each(:nodes))
   AND d.target NOT IN (SELECT value FROM json_each(:nodes))
 
 -- name: erase_relations
--- Relations that these memories alone speak for, or that are to or of these entities.
+-- Relations with no other evidence than these memories, or with these entities at either end.
 SELECT r.key, r.id FROM relations r
 WHERE r.source IN (SELECT value FROM json_each(:entities)) OR r.target IN (SELECT value FROM json_each(:entities))
   OR (r.evidence != '[]' AND NOT EXISTS (SELECT 1 FROM json_each(r.evidence) said
     WHERE said.value NOT IN (SELECT n.id FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:nodes)))))
 
 -- name: erase_forsaken
--- Entities these memories speak of that nothing else knows and nobody introduced.
+-- Entities that only these memories mention and that were not added explicitly.
 SELECT e.key FROM entities e WHERE e.protected = 0
   AND e.key IN (SELECT entity FROM subjects WHERE node IN (SELECT value FROM json_each(:nodes))
     UNION SELECT entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))
@@ -172,7 +172,7 @@ SELECT e.key FROM entities e WHERE e.protected = 0
     WHERE h.tbl = 'entities' AND h.row = CAST(e.key AS TEXT)), e.commit_seq)), '') NOT IN ('add entity', 'relate', 'split')
 
 -- name: erase_members
--- An entity with all that were merged into it.
+-- An entity with all entities merged into it.
 WITH RECURSIVE one (key, depth) AS (
   SELECT :entity, 0
   UNION
@@ -180,7 +180,7 @@ WITH RECURSIVE one (key, depth) AS (
 SELECT key FROM one
 
 -- name: erase_names
--- The names of some entities, and whether another one bears the same.
+-- The names of some entities, and whether another entity has the same name.
 SELECT a.space, a.alias, EXISTS (SELECT 1 FROM aliases b JOIN live_entities e ON e.key = b.entity
   WHERE b.space = a.space AND b.folded = a.folded AND b.entity NOT IN (SELECT value FROM json_each(:entities)))
 FROM aliases a WHERE a.entity IN (SELECT value FROM json_each(:entities))
@@ -190,17 +190,17 @@ SELECT node FROM subjects WHERE entity IN (SELECT value FROM json_each(:entities
 UNION SELECT node FROM found_mentions WHERE entity IN (SELECT value FROM json_each(:entities))
 
 -- name: erase_texts
--- All that is written of the memories of a space.
+-- All text stored for the memories of a tenant.
 SELECT key, content || char(10) || coalesce(speaker, '') || char(10) || tags || char(10) || attributes
 FROM nodes WHERE space = :space
 
 -- name: erase_emptied
--- Sessions of which nothing is left without these memories.
+-- Sessions that are empty without these memories.
 SELECT DISTINCT n.session FROM nodes n WHERE n.key IN (SELECT value FROM json_each(:nodes)) AND n.session IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM nodes o WHERE o.session = n.session AND o.key NOT IN (SELECT value FROM json_each(:nodes)))
 
 -- name: erase_summarised
--- Sessions and entities that a summary was made of in which these memories had a part.
+-- Sessions and entities whose summary used these memories.
 SELECT 'sessions', s.key FROM sessions s WHERE s.summary IS NOT NULL
   AND s.key IN (SELECT session FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)))
 UNION ALL
@@ -209,7 +209,7 @@ SELECT 'entities', e.key FROM entities e WHERE e.summary IS NOT NULL
     UNION SELECT entity FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes)))
 
 -- name: erase_rows_listed
--- What a person may be told of the rows: (kind, id), of memories, entities, relations and sessions.
+-- What the report may show of the rows: (kind, id) of memories, entities, relations and sessions.
 SELECT * FROM (
   SELECT type, id FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes)) ORDER BY key)
 UNION ALL SELECT 'entity', id FROM entities WHERE key IN (SELECT value FROM json_each(:entities))
@@ -223,20 +223,20 @@ UNION ALL SELECT 'relation', id FROM relations WHERE space = :space
 UNION ALL SELECT 'session', session_id FROM sessions WHERE space = :space
 
 -- name: erase_said_in_chats
--- What an owner said in groups belongs to these.
+-- Messages of the owner in groups belong to the groups.
 SELECT count(*) FROM nodes n JOIN spaces s ON s.key = n.space WHERE s.owner = '' AND n.speaker = :owner
 
 -- name: erase_summaries
--- What was summed up of a space's conversations and people.
+-- Summaries of a tenant's conversations and people.
 SELECT 'sessions', key, summary FROM sessions WHERE space = :space AND summary IS NOT NULL
 UNION ALL SELECT 'entities', key, summary FROM entities WHERE space = :space AND summary IS NOT NULL
 
 -- name: erase_entities_needed
--- Of entities that were to go with memories those of which something speaks that was written since.
+-- Of the entities marked for erasure, those mentioned by memories written since.
 SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM subjects WHERE entity = k.value)
   OR EXISTS (SELECT 1 FROM relations WHERE target = k.value OR source = k.value)
   OR EXISTS (SELECT 1 FROM entities WHERE merged_into = k.value)
 
 -- name: erase_sessions_needed
--- Of sessions that were to go with memories those in which something was said since.
+-- Of the sessions marked for erasure, those with messages written since.
 SELECT value FROM json_each(:keys) AS k WHERE EXISTS (SELECT 1 FROM nodes WHERE session = k.value)

@@ -1,6 +1,6 @@
 -- name: slots_near
--- The facts of one subject whose statements stand next to a line: those that share the longest beginning with it. What
--- does not even share the first word (up to :after) is left out.
+-- The facts of one subject whose statements are next to a line in sort order: those that share the longest prefix with it.
+-- Facts that do not share the first word (up to :after) are left out.
 SELECT n.key, n.content FROM (
   SELECT node FROM (SELECT node FROM slots
     WHERE space = :space AND subjects = :subjects AND line >= :line AND line < :after ORDER BY line LIMIT :most)
@@ -13,13 +13,13 @@ SELECT n.key, n.content FROM (
 SELECT e.id FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :node ORDER BY e.key
 
 -- name: slots_off
--- For `doctor`: facts whose slot is not what they say, or slots of what is no live fact.
+-- For `doctor`: facts whose slot does not match their text, or slots without a live fact.
 SELECT (SELECT count(*) FROM live_nodes n LEFT JOIN slots s ON s.node = n.key
     WHERE n.shelf = 'k' AND coalesce(s.line, '') != statement_line(n.content))
   + (SELECT count(*) FROM slots s WHERE NOT EXISTS (SELECT 1 FROM live_nodes n WHERE n.key = s.node AND n.shelf = 'k'))
 
 -- name: succession
--- Pairs (newer, older) in which these nodes stand: facts that replaced one another, and open conflicts.
+-- Pairs (newer, older) with these nodes: facts that replaced one another, and open conflicts.
 WITH asked (key) AS (SELECT value FROM json_each(:keys))
 SELECT source, target FROM edges
   WHERE source IN (SELECT key FROM asked) AND relation_type = 'supersedes' AND closed_at IS NULL
@@ -31,7 +31,7 @@ UNION SELECT newer, older FROM reviews
   WHERE older IN (SELECT key FROM asked) AND decided_at IS NULL AND kind IN ('conflict', 'same')
 
 -- name: lineage
--- What a node replaced and what replaced it, in each direction step by step. UNION and a depth, as everywhere.
+-- The predecessors and successors of a node, step by step. UNION and a depth limit stop at cycles.
 WITH RECURSIVE
   older (node, depth) AS (
     SELECT :key, 0
@@ -69,7 +69,7 @@ FROM reviews r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: reviews_open
--- What can still be decided, the latest first: where one of the two has gone since, there is no question left.
+-- Reviews that can still be decided, latest first: if one of the two memories is gone, there is nothing to decide.
 SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space JOIN nodes n ON n.key = r.newer LEFT JOIN nodes o ON o.key = r.older
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL AND coalesce(r.kind = :kind, 1)
@@ -79,14 +79,14 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.decided_at IS NULL
 ORDER BY r.kind = 'replaced', r.kind = 'several', r.kind = 'quarantine', r.key DESC LIMIT :most
 
 -- name: review_of_held
--- What became of the same words that were held back before: the latest, with the node that holds them.
+-- The latest decision on the same quarantined words, with the node that holds them.
 SELECT r.id, n.id FROM reviews r JOIN nodes n ON n.key = r.newer
 WHERE r.kind = 'quarantine' AND r.space = :space AND n.content = :content AND n.type = :type
   AND (n.closed_at IS NULL OR n.closed_reason = 'quarantined')
 ORDER BY r.key DESC LIMIT 1
 
 -- name: count_held
--- What waits in quarantine.
+-- Open reviews of quarantined memories.
 SELECT count(*) FROM reviews r JOIN nodes n ON n.key = r.newer
 WHERE r.kind = 'quarantine' AND r.decided_at IS NULL AND n.closed_reason IS 'quarantined'
   AND r.space IN (SELECT value FROM json_each(:spaces))

@@ -7,14 +7,14 @@ WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.c
 SELECT seq FROM commits WHERE seq > :seq ORDER BY seq
 
 -- name: history_of_commit
--- What a commit replaced or removed, whole.
+-- The complete rows that a commit replaced or removed.
 SELECT tbl, row, before FROM history WHERE seq = :seq
 
 -- name: history_put
 INSERT INTO history (seq, tbl, row, before) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: touched_table
--- What this transaction changed outside the truth, for the folder's files to follow. Rolled back with it.
+-- Changes of this transaction to tables without history, so that the folder's files can follow. Rolled back with it.
 CREATE TEMP TABLE IF NOT EXISTS touched (tbl TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (tbl, row)) WITHOUT ROWID
 
 -- name: touched_rows
@@ -24,14 +24,14 @@ SELECT tbl, row FROM temp.touched
 DELETE FROM temp.touched
 
 -- name: vector_lines
--- The vectors of a node that a model made, with what they were made from.
+-- The vectors of a node under one model, with the hash of their source text.
 SELECT n.id, m.name, m.dimension, n.content, n.speaker, e.vector, w.pieces, w.vectors
 FROM embeddings e JOIN nodes n ON n.key = e.node JOIN models m ON m.key = e.model
   LEFT JOIN word_vectors w ON w.embedding = e.id
 WHERE e.node = ?1 AND e.model = ?2
 
 -- name: vector_gone
--- Whose vector it was that is there no more.
+-- The node of a removed vector.
 SELECT n.id, m.name, m.dimension FROM nodes n, models m WHERE n.key = ?1 AND m.key = ?2
 
 -- name: vector_remove
@@ -49,7 +49,7 @@ INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
 
 -- name: sequences
--- Up to where keys were given out.
+-- The highest key assigned so far.
 SELECT name, seq FROM sqlite_sequence WHERE seq > 0 ORDER BY name
 
 -- name: relations_to_link_forget

@@ -1,6 +1,7 @@
 -- name: vitals_of
--- What decides how long memories are kept, in the order of `Vital`. Whoever is named in more than :often live memories
--- counts as frequent; 0: nobody does. What a model repeats of the user's own words, :stated or surer, is said by the user.
+-- The fields that decide how long memories are kept, in the order of `Vital`. An entity named in more than :often live
+-- memories counts as frequent (0: none does). If a model repeats the user's own words with confidence :stated or more, the
+-- memory counts as said by the user.
 SELECT n.key, n.id, n.category, n.confidence, CASE WHEN n.type = 'episodic' THEN 0.0 ELSE n.decay_rate END, n.score,
   n.created_at, n.reinforced_at, n.valid_from, n.expires_at, coalesce(u.count, 0), u.last_access,
   n.source_type IN ('user', 'cli', 'rpc')
@@ -19,12 +20,12 @@ WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value
 ORDER BY n.key
 
 -- name: live_knowledge
--- The keys of what is known in some spaces; `type`, so that the index of knowledge alone is walked.
+-- The keys of knowledge in some tenants. The condition on `type` makes SQLite walk only the index of knowledge.
 SELECT group_concat(key) FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND type != 'episodic' AND closed_at IS NULL
 
 -- name: knowledge_size
--- How much is known: memories, and bytes of their texts.
+-- Size of the knowledge: number of memories, and bytes of their texts.
 SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND type != 'episodic' AND closed_at IS NULL
 
@@ -32,13 +33,13 @@ WHERE space IN (SELECT value FROM json_each(:spaces)) AND type != 'episodic' AND
 SELECT owner, chat FROM spaces ORDER BY key
 
 -- name: archive_counts
--- How many memories of which kind ended for which reason. What is held in quarantine never began.
+-- Number of closed memories by type and reason. Quarantined memories never were live and do not count.
 SELECT closed_reason, count(*) FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL AND closed_reason != 'quarantined'
 GROUP BY closed_reason
 
 -- name: archive_listed
--- What ended, the latest first.
+-- Closed memories, latest first.
 SELECT key FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL
   AND closed_reason != 'quarantined' AND (:reason IS NULL OR closed_reason = :reason)

@@ -1,13 +1,13 @@
 -- name: kinds_of_links
--- Whether the store knows any names, causes, associates, versions of anything, and facts told in a line: a store without
--- them need not look for them each time. Whatever has versions has an edge or a review.
+-- Whether the store has any names, causes, associates, versions and statement lines: if not, searches skip them. Every
+-- memory with versions has an edge or a review.
 SELECT EXISTS (SELECT 1 FROM aliases), EXISTS (SELECT 1 FROM edges INDEXED BY edges_causal WHERE relation_type = 'causal'),
   EXISTS (SELECT 1 FROM associates), EXISTS (SELECT 1 FROM edges) OR EXISTS (SELECT 1 FROM reviews),
   EXISTS (SELECT 1 FROM slots)
 
 -- name: entity_near
--- The latest live memories about one entity and those that name it, with what makes one central. Each half is a bounded
--- walk along its index: an entity may have a hundred thousand of them.
+-- The latest live memories about one entity and those that name it, with the fields that rank them. Each half is a bounded
+-- walk along its index, because an entity may have a hundred thousand of them.
 SELECT n.key, n.shelf, n.confidence, n.score FROM (
     SELECT node FROM (SELECT node FROM subjects WHERE entity = :entity ORDER BY node DESC LIMIT :walk)
     UNION
@@ -16,7 +16,7 @@ SELECT n.key, n.shelf, n.confidence, n.score FROM (
 WHERE n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: linked_to
--- Which of some nodes are about one of some entities, or name one.
+-- Those of some nodes that are about, or name, one of some entities.
 SELECT node FROM subjects
   WHERE node IN (SELECT value FROM json_each(:nodes)) AND entity IN (SELECT value FROM json_each(:entities))
 UNION
@@ -24,8 +24,8 @@ SELECT node FROM found_mentions
   WHERE node IN (SELECT value FROM json_each(:nodes)) AND entity IN (SELECT value FROM json_each(:entities))
 
 -- name: causes_and_effects
--- One step along causal edges, either way. A step at a time, so that a node reached on several ways is walked from once;
--- and only so many edges of it.
+-- One step along causal edges, in both directions. Single steps visit each node once, however many paths lead to it, and
+-- follow a limited number of its edges.
 SELECT walked.node, n.shelf, walked.origin, walked.weight FROM (
     SELECT * FROM (SELECT e.target AS node, e.source AS origin, e.weight * e.confidence AS weight FROM edges e
       WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'causal' AND e.closed_at IS NULL
@@ -38,7 +38,7 @@ SELECT walked.node, n.shelf, walked.origin, walked.weight FROM (
 WHERE n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: associates_of
--- The strongest few associates of each of some nodes.
+-- The strongest associates of each of some nodes.
 SELECT a.other, n.shelf, a.node, a.weight FROM json_each(:nodes) AS walked
   CROSS JOIN associates a ON a.node = walked.value AND a.other IN (
     SELECT b.other FROM associates b WHERE b.node = walked.value ORDER BY b.weight DESC LIMIT :each)
@@ -46,12 +46,12 @@ SELECT a.other, n.shelf, a.node, a.weight FROM json_each(:nodes) AS walked
 WHERE n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: associate_put
--- Each time the weight covers a share of the way to 1.
+-- Each time the weight moves by a fixed share of its distance to 1.
 INSERT INTO associates VALUES (?1, ?2, ?3)
 ON CONFLICT DO UPDATE SET weight = weight + excluded.weight * (1 - weight)
 
 -- name: reinforced_since
--- What was reinforced in one space since a moment, the latest first.
+-- Memories of one tenant reinforced since a moment, latest first.
 SELECT n.id FROM nodes n WHERE n.space = :space AND n.reinforced_at >= :since AND n.closed_at IS NULL
 ORDER BY n.reinforced_at DESC LIMIT :most
 
@@ -64,6 +64,6 @@ ON CONFLICT DO UPDATE SET count = count + excluded.count, last_access = max(last
 SELECT node, count, last_access FROM usage WHERE node IN (SELECT value FROM json_each(:nodes))
 
 -- name: lines_of
--- What each of some facts says, its letters and fillers left out, and since when; of long ones only the beginning is known.
+-- The statement line of each of some facts, and its valid_from. Of long statements only the beginning is stored.
 SELECT s.node, s.subjects, s.line, n.valid_from FROM slots s JOIN nodes n ON n.key = s.node
 WHERE s.node IN (SELECT value FROM json_each(:nodes)) AND length(n.content) <= :most

@@ -1,5 +1,5 @@
 -- name: node_by_id
--- One node by its public id, if the caller may see it. Closed ones too.
+-- One node by its public id, including closed ones, if the caller may see it.
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
   n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
@@ -9,7 +9,7 @@ FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = 
 WHERE n.id = :id AND n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: nodes_by_key
--- The nodes behind index entries, in no order. The caller got the keys through its own spaces.
+-- Nodes by key, in no order. The caller found the keys within its own tenants.
 SELECT n.key, n.id, n.type, n.category, n.content, n.source_type, n.source_role, n.speaker, n.tags, n.attributes,
   n.event_time, n.created_at, n.valid_from, n.valid_until, n.expires_at, n.closed_at, n.closed_reason,
   n.confidence, n.decay_rate, n.score, n.reinforced_at, s.owner, s.chat, ss.session_id,
@@ -19,18 +19,18 @@ FROM nodes n JOIN spaces s ON s.key = n.space LEFT JOIN sessions ss ON ss.key = 
 WHERE n.key IN (SELECT value FROM json_each(:keys)) AND n.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: node_place
--- Where a node stands inside the store.
+-- The internal key of a node.
 SELECT key, space, shelf, session FROM nodes WHERE id = :id
 
 -- name: node_ids_known
--- Which of these ids are taken, by anyone: ids are unique in the whole store.
+-- Those of these ids that exist, of any owner: ids are unique in the whole store.
 SELECT id, space, content FROM nodes WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: node_insert
 INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: node_index
--- The terms of a new node, in the same transaction.
+-- Index the terms of a new node, in the same transaction.
 INSERT INTO nodes_fts (rowid, terms) VALUES (?, ?)
 
 -- name: node_traits
@@ -47,7 +47,7 @@ INSERT INTO shelves VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET nodes = nodes + excluded.nodes, chars = chars + excluded.chars
 
 -- name: node_update
--- The whole row as it shall be: closing, restoring and altering are one statement.
+-- The complete new row: closing, restoring and changing use one statement.
 UPDATE nodes SET (id, space, shelf, type, category, content, source_type, source_role, speaker, session, tags,
   attributes, event_time, created_at, valid_from, valid_until, expires_at, closed_at, closed_reason, confidence,
   decay_rate, score, reinforced_at, commit_seq, seal)
@@ -58,7 +58,7 @@ WHERE key = ?1
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'nodes'), 0)
 
 -- name: node_contents
--- What a background job needs of the nodes it was given.
+-- The fields that a background job needs of its nodes.
 SELECT key, content, speaker, source_role, source_type, event_time FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: session_by_id
@@ -88,7 +88,7 @@ ON CONFLICT DO UPDATE SET predicate = excluded.predicate, weight = excluded.weig
   commit_seq = excluded.commit_seq, seal = excluded.seal
 
 -- name: superseded_by
--- The live end of the chain of versions that begins at a node. UNION and a depth, so that a ring cannot spin.
+-- The live end of the chain of versions that starts at a node. UNION and a depth limit stop at cycles.
 WITH RECURSIVE chain (node, depth) AS (
   SELECT :key, 0
   UNION

@@ -1,5 +1,5 @@
 -- name: edges_of_node
--- What links a memory to others, as far as the caller may see both: from itself first, then from others to it.
+-- Edges of a memory, if the caller may see both ends: outgoing first, then incoming.
 SELECT e.relation_type, s.id, t.id, e.predicate, e.weight, e.confidence, e.evidence
 FROM edges e JOIN nodes s ON s.key = e.source JOIN nodes t ON t.key = e.target
 WHERE e.source = :key AND e.closed_at IS NULL AND t.space IN (SELECT value FROM json_each(:spaces))
@@ -9,7 +9,7 @@ FROM edges e JOIN nodes s ON s.key = e.source JOIN nodes t ON t.key = e.target
 WHERE e.target = :key AND e.closed_at IS NULL AND s.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: names_in_node
--- Whom a memory names, as found by rule; whom it is about is not among them.
+-- Entities that a memory mentions, found by rule; its subjects are not included.
 SELECT DISTINCT e.canonical_name FROM found_mentions m JOIN entities o ON o.key = m.entity
   JOIN entities e ON e.key = coalesce(o.merged_into, o.key)
 WHERE m.node = :key AND e.key NOT IN (
@@ -17,7 +17,7 @@ WHERE m.node = :key AND e.key NOT IN (
 ORDER BY e.key
 
 -- name: replaced_by_node
--- What a memory took the place of, step by step, the latest first. UNION and a depth, so that a ring cannot spin.
+-- The versions that a memory replaced, step by step, latest first. UNION and a depth limit stop at cycles.
 WITH RECURSIVE chain (node, depth) AS (
   SELECT :key, 0
   UNION
@@ -27,7 +27,7 @@ WITH RECURSIVE chain (node, depth) AS (
 SELECT node, min(depth) FROM chain WHERE node != :key GROUP BY node ORDER BY min(depth), node DESC
 
 -- name: replacing_node
--- What took its place, step by step, the first first.
+-- The versions that replaced it, step by step, earliest first.
 WITH RECURSIVE chain (node, depth) AS (
   SELECT :key, 0
   UNION
@@ -37,7 +37,7 @@ WITH RECURSIVE chain (node, depth) AS (
 SELECT node, min(depth) FROM chain WHERE node != :key GROUP BY node ORDER BY min(depth), node
 
 -- name: count_orphans
--- Live memories that nothing links to anything: no conversation, nobody, no other memory.
+-- Live memories without any link: no session, no entity, no other memory.
 SELECT count(*) FROM live_nodes n WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.session IS NULL
   AND NOT EXISTS (SELECT 1 FROM subjects WHERE node = n.key)
   AND NOT EXISTS (SELECT 1 FROM found_mentions WHERE node = n.key)
@@ -48,6 +48,6 @@ SELECT count(*) FROM live_nodes n WHERE n.space IN (SELECT value FROM json_each(
 SELECT max(consolidated_at) FROM sessions WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: sources_of_node
--- What a memory rests on, the latest first.
+-- The memories that a memory rests on, latest first.
 SELECT e.target FROM edges e WHERE e.source = :key AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
 ORDER BY e.target DESC LIMIT :most

@@ -1,10 +1,10 @@
 -- name: schema_columns
--- Every table's columns in order, and each one's place in the primary key (0: none).
+-- The columns of every table in order, with their position in the primary key (0: not part of it).
 SELECT t.name, c.name, c.pk FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
 WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
 
 -- name: schema_unique
--- What no two rows of a table share, apart from its key.
+-- The unique columns of a table, apart from its key.
 SELECT t.name, i.name, c.name FROM main.sqlite_schema AS t, pragma_index_list(t.name, 'main') AS i,
   pragma_index_info(i.name, 'main') AS c
 WHERE t.type = 'table' AND i.origin = 'u' ORDER BY t.name, i.name, c.seqno
@@ -26,17 +26,17 @@ SELECT seq FROM commits
 WHERE seq IN (SELECT value FROM json_each(:seqs)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: commit_at
--- The last commit of these spaces whose own time is not after an instant. By number: clocks go backwards.
+-- The last commit of these tenants with a time not after an instant. Ordered by number, because clocks go backwards.
 SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND at <= :at
 ORDER BY seq DESC LIMIT 1
 
 -- name: commit_upto
--- The last commit of these spaces up to a number.
+-- The last commit of these tenants up to a number.
 SELECT seq, at FROM commits WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq <= :seq
 ORDER BY seq DESC LIMIT 1
 
 -- name: history_touched
--- The rows a commit replaced or removed, and those it wrote that were replaced since.
+-- The rows that a commit replaced or removed, and rows it wrote that were replaced since.
 SELECT tbl, row, before FROM history WHERE seq = :seq
 UNION ALL
 SELECT tbl, row, before FROM history WHERE made = :seq
@@ -46,12 +46,12 @@ SELECT tbl, row, before FROM history WHERE made = :seq
 SELECT seq, before FROM history WHERE tbl = :table AND row = :row ORDER BY seq
 
 -- name: history_spanning
--- The versions that held right after a commit and were replaced or removed since: one for each row at most, since a
--- row's versions follow one another without a gap.
+-- The versions that were current right after a commit and were replaced or removed since. At most one for each row, since
+-- the versions of a row follow one another without a gap.
 SELECT tbl, row, before FROM main.history WHERE seq > :commit AND made <= :commit
 
 -- name: to_link_of
--- Nodes whose names are to be looked for again.
+-- Nodes to search for names again.
 SELECT l.id, n.key FROM to_link l JOIN nodes n ON n.key = l.node
 WHERE n.space = :space ORDER BY l.id LIMIT :most
 
@@ -59,7 +59,7 @@ WHERE n.space = :space ORDER BY l.id LIMIT :most
 SELECT DISTINCT n.space FROM to_link l JOIN nodes n ON n.key = l.node
 
 -- name: to_link_done
--- Those of nodes that have gone, too.
+-- Including those of removed nodes.
 DELETE FROM to_link WHERE id IN (SELECT value FROM json_each(:ids))
   OR NOT EXISTS (SELECT 1 FROM nodes WHERE key = to_link.node)
 
@@ -70,12 +70,12 @@ INSERT INTO to_link (node) SELECT value FROM json_each(:nodes)
 DELETE FROM found_mentions WHERE node IN (SELECT value FROM json_each(:nodes))
 
 -- name: nodes_archive_again
--- Nodes that come back enter the archive's index as new ones do, by a statement of their own.
+-- Restored nodes enter the archive's index like new ones, by a separate statement.
 INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
 WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: nodes_traits_again
--- Beside the INSERT, as for new ones. Readers that keep turns learn of them when they are opened.
+-- Runs next to the INSERT, as for new nodes. Readers that cache turns see them when they are opened.
 INSERT INTO traits SELECT key, space, coalesce(session, 0), event_time, speaker, traits_of(content, tags, speaker)
 FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
 
@@ -83,12 +83,12 @@ FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))
 UPDATE nodes SET closed_at = NULL, closed_reason = NULL WHERE key IN (SELECT value FROM json_each(:nodes))
 
 -- name: history_forget
--- What a row was between two statements of one commit is nobody's past.
+-- A state between two statements of one commit is never visible in the past.
 DELETE FROM history WHERE tbl = 'nodes' AND seq = :commit AND made = :commit
   AND row IN (SELECT CAST(value AS TEXT) FROM json_each(:nodes))
 
 -- name: past_altered
--- What of the past today's indexes do not hold. Only what was replaced or removed since can be among it.
+-- Past rows that today's indexes do not hold. Only rows replaced or removed since can be among them.
 SELECT p.key, p.content, p.speaker, p.tags, p.space FROM temp.past_nodes p LEFT JOIN main.nodes n ON n.key = p.key
 WHERE n.key IS NULL OR n.content IS NOT p.content OR n.speaker IS NOT p.speaker OR n.tags IS NOT p.tags
   OR n.space IS NOT p.space
@@ -106,7 +106,7 @@ INSERT INTO temp.past_altered VALUES (?)
 CREATE TEMP TABLE IF NOT EXISTS past_renamed (entity INTEGER PRIMARY KEY)
 
 -- name: past_renamed_fill
--- Entities of then whose names are others today.
+-- Past entities whose names have changed since.
 INSERT INTO temp.past_renamed SELECT DISTINCT entity FROM (
   SELECT entity FROM (SELECT space, folded, entity FROM temp.aliases EXCEPT SELECT space, folded, entity FROM main.aliases)
   UNION ALL
@@ -120,7 +120,7 @@ INSERT INTO temp.past_links VALUES (?, ?) ON CONFLICT DO NOTHING
 SELECT space, alias, entity FROM temp.aliases WHERE entity IN (SELECT entity FROM temp.past_renamed)
 
 -- name: past_relations_changed
--- What was said of the owner's people otherwise than today.
+-- Past relations of the owner that differ from today's.
 WITH then_said AS (SELECT r.space AS space, r.predicate AS predicate, r.target, r.valid_from, r.valid_until, r.closed_at,
     e.closed_at, e.merged_into
   FROM temp.relations r JOIN temp.entities e ON e.key = r.target WHERE r.source IS NULL),
@@ -139,11 +139,11 @@ CREATE TEMP VIEW IF NOT EXISTS found_mentions AS
   UNION ALL SELECT node, entity FROM temp.past_links
 
 -- name: past_closed_since
--- Of these nodes those that are closed today, and so are not in the index of the living.
+-- Those of these nodes that are closed today, and so are not in the index of live nodes.
 SELECT key FROM main.nodes WHERE key IN (SELECT value FROM json_each(:keys)) AND closed_at IS NOT NULL
 
 -- name: past_counts_view
--- How often an entity was named, counted where today keeps it counted.
+-- How often an entity was named; computed here, because the stored count is today's.
 CREATE TEMP VIEW IF NOT EXISTS entity_counts AS
   SELECT x.entity AS entity, sum(n.closed_at IS NULL) AS nodes, min(n.event_time) AS first_at, max(n.event_time) AS last_at
   FROM (SELECT node, entity FROM temp.subjects UNION SELECT node, entity FROM temp.found_mentions) AS x

@@ -18,7 +18,7 @@ FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 
 -- name: runs_listed
--- The latest first.
+-- Latest first.
 SELECT r.key, r.id, r.kind, r.model, r.prompt,
   (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
   r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
@@ -26,25 +26,25 @@ FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
 -- name: sessions_waiting
--- Conversations with messages that have not become knowledge, the oldest first; NULL for what was said outside any.
+-- Sessions with unconsolidated messages, oldest first; NULL for messages without a session.
 SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at
 FROM live_nodes n JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space IN (SELECT value FROM json_each(:spaces)) AND n.shelf = 'e'
 GROUP BY n.space, n.session ORDER BY min(n.event_time), min(n.key)
 
 -- name: conversations_waiting_latest
--- The conversations of the latest messages that have not become knowledge, anybody's.
+-- Sessions of the latest unconsolidated messages, of all owners.
 SELECT DISTINCT sp.owner, sp.chat, ss.session_id
 FROM (SELECT space, session FROM live_nodes WHERE shelf = 'e' ORDER BY key DESC LIMIT :most) n
 JOIN spaces sp ON sp.key = n.space LEFT JOIN sessions ss ON ss.key = n.session
 
 -- name: episodes_waiting
--- Messages of one conversation that have not become knowledge, in order.
+-- Unconsolidated messages of one session, in order.
 SELECT n.key FROM live_nodes n LEFT JOIN sessions ss ON ss.key = n.session
 WHERE n.space = :space AND n.shelf = 'e' AND ss.session_id IS :session ORDER BY n.event_time, n.key
 
 -- name: episodes_of
--- All live messages of one conversation, in order.
+-- All live messages of one session, in order.
 SELECT n.key FROM live_nodes n JOIN sessions ss ON ss.key = n.session
 WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDER BY n.event_time, n.key
 
@@ -79,7 +79,7 @@ WHERE (id = :id OR (length(:id) = 8 AND substr(id, -8) = :id)) AND space IN (SEL
 DELETE FROM proposals WHERE at < :before
 
 -- name: forgotten_like
--- Facts of a type that somebody had forgotten, or decided against: those that say the same, or rest on the same messages.
+-- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages.
 SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
 WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
   AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line) OR EXISTS (SELECT 1 FROM edges e
@@ -87,18 +87,18 @@ WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', '
     AND m.id IN (SELECT value FROM json_each(:evidence))))
 
 -- name: node_ids_of
--- The ids behind keys that a run names.
+-- The ids of keys in a run.
 SELECT key, id FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: evidence_of
--- The messages that derived memories rest on: (memory, message's id), in order.
+-- The source messages of derived memories: (memory, message id), in order.
 SELECT e.source, n.id FROM edges e JOIN live_nodes n ON n.key = e.target
 WHERE e.source IN (SELECT value FROM json_each(:nodes)) AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
   AND n.space IN (SELECT value FROM json_each(:spaces))
 ORDER BY e.source, n.event_time, n.key
 
 -- name: learnt_already
--- The memory, closed ones included, that says the same and rests on so many of some messages; a live one first.
+-- The memory, possibly closed, with the same statement and a given number of these messages as evidence; live ones first.
 SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN nodes n ON n.key = e.source
 WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
@@ -106,23 +106,23 @@ WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
 GROUP BY n.key HAVING count(DISTINCT m.key) >= :least ORDER BY n.closed_at IS NULL DESC, n.key LIMIT 1
 
 -- name: rests_on_count
--- On how many of some messages a memory rests.
+-- The number of these messages that a memory rests on.
 SELECT count(*) FROM edges e JOIN nodes m ON m.key = e.target
 WHERE e.source = :node AND e.relation_type = 'derived_from' AND e.closed_at IS NULL
   AND m.id IN (SELECT value FROM json_each(:evidence))
 
 -- name: resting_on
--- Live memories that rest on one of some messages, the oldest first.
+-- Live memories that rest on one of some messages, oldest first.
 SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN live_nodes n ON n.key = e.source
 WHERE m.id IN (SELECT value FROM json_each(:evidence)) AND e.closed_at IS NULL ORDER BY n.key LIMIT :most
 
 -- name: run_items_last
--- What the latest run of a kind in a space did.
+-- The items of the latest run of a kind in a tenant.
 SELECT items FROM runs WHERE space = :space AND kind = :kind ORDER BY key DESC LIMIT 1
 
 -- name: pairs_to_look_at
--- What a person said, and what a person said just before in the same conversation, the earliest recorded first.
+-- Consecutive messages of people in one session, earliest recorded first.
 SELECT p.key, n.key FROM (SELECT key, session, event_time FROM live_nodes
     WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
     ORDER BY key LIMIT :most) AS n
@@ -132,7 +132,7 @@ SELECT p.key, n.key FROM (SELECT key, session, event_time FROM live_nodes
 ORDER BY n.key
 
 -- name: messages_after
--- The last of so many messages of people recorded after one: how far a look at `pairs_to_look_at` went.
+-- The last of a number of messages of people recorded after a given one: how far `pairs_to_look_at` has got.
 SELECT max(key) FROM (SELECT key FROM live_nodes
   WHERE space = :space AND key > :after AND type = 'episodic' AND source_role = 'user' AND session IS NOT NULL
   ORDER BY key LIMIT :most)
@@ -142,8 +142,8 @@ SELECT 1 FROM edges WHERE relation_type = 'causal' AND closed_at IS NULL
   AND ((source = :one AND target = :other) OR (source = :other AND target = :one)) LIMIT 1
 
 -- name: entities_to_enrich
--- Who is named often enough and has no summary, or one that a model made and that rests on what holds no more; the most
--- often named first. Whoever corrected or forgot a summary has the last word.
+-- Entities that are named often enough and have no summary, or a generated one whose evidence is outdated; most often named
+-- first. A summary that the user corrected or forgot is left alone.
 SELECT e.key FROM live_entities e LEFT JOIN nodes n ON n.id = e.attributes ->> '$.summary_memory'
 WHERE e.space = :space AND (SELECT coalesce(sum(nodes), 0) FROM entity_counts
     WHERE entity IN (SELECT key FROM entities WHERE key = e.key OR merged_into = e.key)) >= :least
@@ -157,7 +157,7 @@ ORDER BY (SELECT coalesce(sum(nodes), 0) FROM entity_counts
 LIMIT :most
 
 -- name: rests_on_ended
--- Whether something that a memory rests on has ended.
+-- Whether any evidence of a memory is closed.
 SELECT EXISTS (SELECT 1 FROM edges d JOIN nodes t ON t.key = d.target
   WHERE d.source = :node AND d.relation_type = 'derived_from' AND t.closed_at IS NOT NULL)
 
@@ -167,7 +167,7 @@ SELECT n.key FROM edges e JOIN live_nodes n ON n.key = e.source
 WHERE e.target = :node AND e.relation_type = 'derived_from' AND n.category IN ('reflection', 'summary') ORDER BY n.key
 
 -- name: learnt_between
--- What was learnt of a span of time, the latest last: knowledge that is no conclusion itself.
+-- Knowledge of a time span, latest last, without conclusions.
 SELECT key FROM (SELECT key, event_time FROM live_nodes
   WHERE space = :space AND type != 'episodic' AND event_time >= :after AND event_time < :before
     AND (category IS NULL OR category NOT IN ('reflection', 'summary'))
@@ -181,13 +181,13 @@ SELECT DISTINCT n.key FROM nodes m JOIN edges e ON e.target = m.key AND e.relati
 WHERE m.key IN (SELECT value FROM json_each(:nodes)) AND n.category = 'reflection' ORDER BY n.key
 
 -- name: extraction_of
--- The run in which a model, or the rules, read one conversation as it went on.
+-- The run that extracts knowledge from one session while it is open.
 SELECT id FROM runs WHERE space = :space AND kind = 'extraction' AND model = :model
   AND json_array_length(sessions) = (:session IS NOT NULL) AND json_extract(sessions, '$[0]') IS :session
 ORDER BY key DESC LIMIT 1
 
 -- name: messages_read
--- Which of some messages of a conversation a model was shown as it went on.
+-- Those of some messages of a session that the model has already seen during extraction.
 SELECT DISTINCT e.value FROM runs r, json_each(r.items) i, json_each(i.value, '$[4]') e
 WHERE r.space = :space AND r.kind = 'extraction' AND r.model = :model
   AND json_extract(r.sessions, '$[0]') IS :session AND i.value ->> 0 = 'looked'

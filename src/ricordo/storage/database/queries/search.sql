@@ -1,15 +1,15 @@
 -- name: live_postings
--- The live nodes that hold a term, up to a limit. Numbers as text: it is three times faster to parse them at once than to
--- step over the rows.
+-- The live nodes that contain a term, up to a limit. As text, because parsing all numbers at once is three times faster than
+-- stepping over the rows.
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH :match LIMIT :most)
 
 -- name: word_parts
--- How many pages the largest part of the word index has, and all of them.
+-- Pages of the largest part of the full-text index, and of all parts.
 SELECT coalesce(max(pages), 0), coalesce(sum(pages), 0) FROM (SELECT count(*) AS pages FROM nodes_fts_idx GROUP BY segid)
 
 -- name: word_parts_join
--- Below zero: all parts are to become one, so many pages of it now.
+-- A negative number merges all parts into one, this many pages now.
 INSERT INTO nodes_fts (nodes_fts, rank) VALUES ('merge', :pages)
 
 -- name: archive_postings
@@ -20,12 +20,12 @@ SELECT group_concat(rowid) FROM (
 SELECT space, shelf, nodes, chars FROM shelves WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: data_version
--- Another number once somebody else has written.
+-- The number changes when another connection has written.
 PRAGMA data_version
 
 -- name: windows
--- For each node of a session, the live ones before it (nearest first) and after it. Each list is a walk of a few steps
--- along nodes_by_session, however long the session is.
+-- For each node of a session, the live ones before it (nearest first) and after it. Each list takes a few steps along
+-- nodes_by_session, however long the session is.
 SELECT t.node,
   (SELECT group_concat(key) FROM (SELECT b.key FROM nodes b
     WHERE b.session = t.session AND b.closed_at IS NULL AND (b.event_time, b.key) < (t.event_time, t.node)
@@ -36,15 +36,15 @@ SELECT t.node,
 FROM traits t WHERE t.node IN (SELECT value FROM json_each(:keys)) AND t.session != 0
 
 -- name: traits_of
--- What ranking reads of its candidates and of the turns around them, by column. Whose they are is checked by the reader.
--- One row: stepping over as many as there are turns takes longer, and holds up the other threads at each of them.
--- Bytes are joined as if they were text, and taken for bytes again: written as figures they are twice as many.
+-- The features of candidates and the turns around them, by column. The reader checks their owner. One row, because stepping
+-- over a row per turn takes longer and blocks other threads at each one. Bytes are joined as text and cast back: as
+-- hexadecimal digits they would be twice as long.
 SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
   group_concat(length(traits) / 4), json_group_array(speaker), CAST(group_concat(traits, '') AS BLOB)
 FROM traits WHERE node IN (SELECT value FROM json_each(:keys))
 
 -- name: traits_between
--- Likewise of all turns of some spaces from one to another, which takes a third of the time it takes to look for each.
+-- The same for all turns of some tenants within a range, in a third of the time of looking up each one.
 SELECT group_concat(node), group_concat(space), group_concat(session), group_concat(event_time),
   group_concat(length(traits) / 4), json_group_array(speaker), CAST(group_concat(traits, '') AS BLOB)
 FROM traits WHERE node BETWEEN :first AND :last AND space IN (SELECT value FROM json_each(:spaces))
@@ -53,26 +53,26 @@ FROM traits WHERE node BETWEEN :first AND :last AND space IN (SELECT value FROM 
 SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'turns_changed'), coalesce((SELECT max(node) FROM traits), 0)
 
 -- name: sessions_grown
--- The sessions to which turns came after a given one.
+-- The sessions with turns added after a given one.
 SELECT DISTINCT session FROM traits WHERE node > :after AND session != 0
 
 -- name: turns_live
--- All turns of some spaces, and those of them that are closed: each from an index alone. As text for the reason above.
+-- All turns of some tenants, and the closed ones among them, each from a covering index. As text for the reason above.
 SELECT (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces))),
   (SELECT group_concat(key) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces)) AND closed_at IS NOT NULL)
 
 -- name: turns_since
--- The live turns of some spaces after a given one, as text.
+-- The live turns of some tenants after a given one, as text.
 SELECT group_concat(key) FROM live_nodes WHERE key > :after AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: weights_of
--- What is known of memories beside their words, for the best of a search.
+-- The fields that weight the best candidates of a search, apart from their text.
 SELECT key, confidence, score, coalesce(reinforced_at, created_at), expires_at, closed_at IS NULL, source_type, source_role
 FROM nodes
 WHERE key IN (SELECT value FROM json_each(:keys)) AND space IN (SELECT value FROM json_each(:spaces))
 
 -- name: keys_on_shelves
--- Which of some memories lie on some shelves.
+-- Those of some memories that are in some partitions.
 SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
   AND shelf IN (SELECT value FROM json_each(:shelves))
 
@@ -80,7 +80,7 @@ SELECT key FROM nodes WHERE key IN (SELECT value FROM json_each(:keys))
 SELECT shelf FROM nodes WHERE key = :key
 
 -- name: floor_of
--- What chance reaches for a caller, by an embedder; how many memories there were then.
+-- The calibration of a caller for an embedder, and the number of memories at that time.
 SELECT count, middle, spread, chance FROM floors WHERE spaces = :spaces AND model = :model AND rule = :rule
 
 -- name: floor_put

@@ -10,7 +10,7 @@ SELECT count(*) FROM nodes WHERE space IN (SELECT value FROM json_each(:spaces))
   AND closed_reason != 'quarantined'
 
 -- name: count_edges
--- Temporal ones are counted from the sessions they follow from: a session of n episodes has n - 1.
+-- Temporal edges are counted from sessions: a session of n episodes has n - 1.
 SELECT e.relation_type, count(*) FROM edges e JOIN nodes n ON n.key = e.source
 WHERE e.closed_at IS NULL AND n.space IN (SELECT value FROM json_each(:spaces)) GROUP BY e.relation_type
 UNION ALL
@@ -35,7 +35,7 @@ WHERE e.model = :model AND n.space IN (SELECT value FROM json_each(:spaces))
 SELECT min(event_time), max(event_time) FROM live_nodes WHERE space IN (SELECT value FROM json_each(:spaces))
 
 -- name: own_bytes
--- What a caller's texts take.
+-- The size of a caller's texts.
 SELECT coalesce(sum(octet_length(content) + octet_length(tags) + octet_length(attributes)), 0) FROM nodes
 WHERE space IN (SELECT value FROM json_each(:spaces))
 
@@ -43,7 +43,7 @@ WHERE space IN (SELECT value FROM json_each(:spaces))
 SELECT (SELECT * FROM pragma_page_count) * (SELECT * FROM pragma_page_size)
 
 -- name: counts_off
--- For `doctor`: shelves whose counts do not agree with the nodes. An emptied shelf keeps its row of zeros.
+-- For `doctor`: partitions whose counts do not match the nodes. An empty partition keeps its row of zeros.
 SELECT DISTINCT space, shelf FROM (
   SELECT space, shelf, sum(nodes) AS nodes, sum(chars) AS chars FROM (
     SELECT space, shelf, 1 AS nodes, char_count(content) AS chars FROM live_nodes
@@ -52,15 +52,15 @@ SELECT DISTINCT space, shelf FROM (
 WHERE nodes != 0 OR chars != 0
 
 -- name: entity_counts_off
--- For `doctor`: entities whose count does not agree with the live memories linked to them.
+-- For `doctor`: entities whose count does not match the live memories linked to them.
 SELECT entity FROM (
   SELECT m.entity, 1 AS nodes FROM mentions m JOIN live_nodes n ON n.key = m.node
   UNION ALL SELECT entity, -nodes FROM entity_counts)
 GROUP BY entity HAVING sum(nodes) != 0
 
 -- name: text_index_off
--- For `doctor`: nodes that their full-text index or the traits do not know, or the reverse; the live ones and the
--- archive's; and those of whom the traits say something else.
+-- For `doctor`: nodes missing from their full-text index (live or archive) or from the features, index entries without a
+-- node, and nodes whose features differ.
 SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM traits))
   + (SELECT count(*) FROM (SELECT node FROM traits EXCEPT SELECT key FROM nodes))
   + (SELECT count(*) FROM nodes n JOIN traits t ON t.node = n.key
@@ -72,9 +72,9 @@ SELECT (SELECT count(*) FROM (SELECT key FROM nodes EXCEPT SELECT node FROM trai
   + (SELECT count(*) FROM (SELECT id FROM archive_fts_docsize EXCEPT SELECT key FROM nodes WHERE closed_at IS NOT NULL))
 
 -- name: backup_question
--- The newest memory, to ask a backup for.
+-- The newest memory, to test a backup.
 SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
 
 -- name: sums_all
--- For `doctor`: what the rows of each table without seals come to.
+-- For `doctor`: the checksum of each table without row hashes.
 SELECT tbl, total FROM sums

@@ -14,14 +14,14 @@ DELETE FROM embeddings WHERE id IN (SELECT id FROM embeddings WHERE model = :mod
 DELETE FROM packs WHERE model = :model
 
 -- name: model_removals_drop
--- Nobody follows the removals of a model that is going.
+-- The removals of a retired model are not followed.
 DELETE FROM removals WHERE model = :model
 
 -- name: model_drop
 DELETE FROM models WHERE key = :model AND NOT EXISTS (SELECT 1 FROM embeddings WHERE model = :model)
 
 -- name: lacking
--- Live nodes that have no vector of this model yet, oldest first, from a key on.
+-- Live nodes without a vector of this model, oldest first, from a key on.
 SELECT n.key, n.content, n.speaker FROM nodes n
 WHERE n.key > :after AND n.closed_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
@@ -32,7 +32,7 @@ SELECT count(*) FROM live_nodes n
 WHERE NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
 
 -- name: embedding_insert
--- Only while the node still holds the text that was embedded: it may have changed or gone since it was read.
+-- Only if the node still has the embedded text: it may have been changed or removed since it was read.
 INSERT INTO embeddings (node, model, space, shelf, vector)
 SELECT key, :model, space, shelf, :vector FROM nodes WHERE key = :node AND content = :content
 ON CONFLICT DO NOTHING RETURNING id
@@ -45,7 +45,7 @@ SELECT e.node, w.vectors FROM embeddings e JOIN word_vectors w ON w.embedding = 
 WHERE e.model = :model AND length(w.vectors) > 0 AND e.node IN (SELECT value FROM json_each(:nodes))
 
 -- name: embeddings_new
--- Vectors of a shelf that are newer than what the reader holds. Closed nodes are not in the live index.
+-- Vectors of a partition that are newer than the reader's. Closed nodes are not in the live index.
 SELECT e.id, e.node, e.vector FROM embeddings e JOIN live_nodes n ON n.key = e.node
 WHERE e.model = :model AND e.space = :space AND e.shelf = :shelf AND e.id > :after ORDER BY e.id LIMIT :most
 
@@ -57,7 +57,7 @@ SELECT coalesce((SELECT max(id) FROM embeddings), 0), coalesce((SELECT max(id) F
   coalesce((SELECT max(key) FROM erasures), 0)
 
 -- name: centres_due
--- Shelves that have grown by a third since their centre was taken, until it rests on enough.
+-- Partitions that have grown by a third since their mean was computed, until it rests on enough vectors.
 SELECT s.space, s.shelf FROM shelves s LEFT JOIN centres c ON c.model = :model AND c.space = s.space AND c.shelf = s.shelf
 WHERE s.nodes >= :least AND coalesce(c.count, 0) < :most AND s.nodes > coalesce(c.count, 0) * 4 / 3
 
@@ -76,7 +76,7 @@ SELECT count, vector FROM centres WHERE model = :model AND space IN (SELECT valu
 SELECT max(id), min(node) FROM removals WHERE id > :after
 
 -- name: removals_needed
--- Up to where every pack was purged and the vectors of every model made: whoever begins there needs nothing before it.
+-- The position up to which every segment was purged and every model has vectors: a reader starting there needs nothing earlier.
 SELECT min(coalesce((SELECT min(removals) FROM packs), :least), :least, (SELECT max(id) FROM removals))
 
 -- name: removals_drop
@@ -94,7 +94,7 @@ INSERT INTO packs (model, space, shelf, through, removals, sketch, segment)
 VALUES (:model, :space, :shelf, :through, :removals, :sketch, :segment)
 
 -- name: shelves_to_pack
--- Shelves with many vectors that no pack holds yet, and up to where packs go.
+-- Partitions with many vectors outside any segment, and the position up to which segments go.
 SELECT model, space, shelf, coalesce((SELECT max(through) FROM packs p
   WHERE p.model = k.model AND p.space = k.space AND p.shelf = k.shelf), 0)
 FROM (SELECT DISTINCT m.key AS model, s.space, s.shelf FROM models m, shelves s) AS k

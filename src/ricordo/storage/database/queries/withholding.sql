@@ -20,8 +20,8 @@ UPDATE withheld SET is_lifted = 1 WHERE key IN (SELECT value FROM json_each(:num
     WHERE s.is_shared = 1 AND s.key IN (SELECT value FROM json_each(:numbers))))
 
 -- name: withheld_matching
--- What forbids a sentence, what was erased first. Its words are those of a withheld one, or one more, or one less. After
--- it was withheld a person may say it again, but not in the conversation it came from.
+-- The entries that withhold a sentence, erased ones first. Its words are those of a withheld sentence, plus or minus one. A
+-- person may say it again later, but not in the session it came from.
 SELECT w.key, w.is_erased FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
   AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
