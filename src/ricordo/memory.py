@@ -1,4 +1,4 @@
-"""The front: one short method per capability. What they do is written in the four rooms."""
+"""`Memory`, the public API: one short method per capability. The four rooms do the work."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ from ricordo.trust import capped, check_may_alter, trust_of
 T = TypeVar("T")
 
 _ADDING = frozenset(("add", "remember", "end session"))
-"""What every caller may do, however little they are believed."""
+"""What callers of any trust may do."""
 
 
 class Memory:
     """A long-term memory. Open it with `async with Memory.open(path) as memory`, or `memory = await Memory.open(path)`.
 
-    Every method may raise `UnavailableError` (closing, or another process holds the store for too long) and
-    `StoreError` (damaged, disk full); what else it raises is said at each. Cancelling an awaited write stops the
+    Every method may raise `UnavailableError` (the store is closing, or another process holds it for too long) and
+    `StoreError` (damaged, disk full); each docstring lists what else it raises. Cancelling an awaited write stops the
     waiting, not the write.
     """
 
@@ -105,26 +105,26 @@ class Memory:
         clock: Clock | None = None,
         progress: Progress | None = None,
     ) -> Memory:
-        """A store at a path, made if there is none.
+        """Open the store at a path; create it if there is none.
 
         Args:
-            location: a file's path; a folder's, which exists or ends in a slash, for a store of plain text files; or
-                ":memory:" for a store that goes when it is closed.
-            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
-                "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
-                only. Another one than last time re-embeds in the background, while the store goes on answering;
-                "stored" stands for the one of last time.
+            location: the path of a file; the path of a folder (which exists or ends in a slash) for a store of plain
+                text files; or ":memory:" for a store that is deleted when it is closed.
+            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL", "ollama:MODEL",
+                "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it is not
+                the one the store was last opened with, all memories are embedded again in the background while the
+                store goes on answering. "stored" means the one of last time.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It is asked for nothing else, and never while somebody waits for an answer.
+                None. It is used for nothing else, and never while a caller waits for an answer.
             settings: how the store is used.
-            scope: whose memory this is.
-            clock: where "now" comes from; the machine's by default.
-            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
+            scope: the caller: whose memory this is.
+            clock: the source of "now"; the system clock by default.
+            progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
 
         Raises:
-            InvalidError: an argument does not fit.
-            StoreError: the file is another program's, newer than this code, damaged or out of reach.
+            InvalidError: an argument is invalid.
+            StoreError: the file belongs to another program, is newer than this code, damaged, or unreachable.
         """
 
         async def start() -> Engine:
@@ -140,14 +140,14 @@ class Memory:
         return cls(start, _checked(scope))
 
     def scoped(self, scope: Scope) -> Memory:
-        """The same store for another caller. Closing it closes nothing."""
+        """Return the same store for another caller. Closing it closes nothing."""
         other = Memory(self._start, _checked(scope))
         other._engine = self._engine
         other._owns_engine = False
         return other
 
     async def close(self) -> None:
-        """Write what is queued and let go of the file. Closing twice is fine."""
+        """Write what is queued and close the store. Closing twice is fine."""
         engine, self._engine = self._engine, None
         if engine is not None and self._owns_engine:
             await engine.close()
@@ -160,7 +160,7 @@ class Memory:
         return self
 
     async def _collect_at_opening(self) -> None:
-        """Of no use to a store that cannot be written just now, which can be read all the same."""
+        """Run gc. A store that cannot be written right now can still be read, so a failure is ignored."""
         with contextlib.suppress(RicordoError):
             await gc.gc(await self._opened.upkeep(None))
 
@@ -186,15 +186,15 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message; returns its id when it is durable. The same id with the same text is stored once.
+        """Record one message; return its id once it is durable. Adding the same id and text again stores nothing new.
 
         Args:
             at: when it was said; now by default.
-            id: your own id; a fresh one by default.
+            id: your own id; a new one by default.
 
         Raises:
-            InvalidError: a field cannot be accepted, or the text holds a credential and `secrets` is "refuse".
-            ConflictError: `id` is taken by another text.
+            InvalidError: a field is invalid, or the text holds a credential and the setting `secrets` is "refuse".
+            ConflictError: `id` belongs to another text.
         """
         message = Message(
             text=text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
@@ -213,10 +213,11 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Like `add`, without waiting: the id is known at once, the message durable soon, at the latest at `close`.
+        """Record one message without waiting: the id is known at once, and the message is durable soon, at the latest
+        after `close`.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field is invalid.
             UnavailableError: too many writes are waiting.
         """
         message = Message(
@@ -238,11 +239,11 @@ class Memory:
         return node.id
 
     async def add_many(self, messages: Sequence[Message]) -> list[str]:
-        """Record many messages as one commit, all or none; returns their ids in order.
+        """Record many messages as one commit, all or none; return their ids in order.
 
         Raises:
-            InvalidError: a field of a message cannot be accepted.
-            ConflictError: an id is taken by another text.
+            InvalidError: a field of a message is invalid.
+            ConflictError: an id belongs to another text.
         """
         if not messages:
             return []
@@ -264,33 +265,35 @@ class Memory:
         ]
 
     async def end_session(self, session: str) -> None:
-        """Mark a conversation as over; it is then ready to be consolidated. Ending it twice is fine.
+        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine.
 
         Raises:
-            NotFoundError: nothing was said in it.
+            NotFoundError: there is no such session.
         """
         at = from_ms(self._opened.now())
         await self._write("end session", lambda tx: (sessions.end(tx, self._scope, session, at=at), None))
 
     async def off_record(self, session: str | None = None) -> None:
-        """Store nothing of a session, or nothing at all, until `on_record`. Adding then gives an id of nothing."""
+        """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
         await self._opened.store.derive(lambda tx: sessions.go_off_record(tx, self._scope, session))
 
     async def on_record(self, session: str | None = None) -> None:
-        """Take `off_record` back."""
+        """Store messages again after `off_record`."""
         await self._opened.store.derive(lambda tx: sessions.go_on_record(tx, self._scope, session))
 
     async def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
-        at most `timeout` seconds.
+        """Wait until background work is done: embedding, linking and, if enabled, extraction.
+
+        Args:
+            timeout: seconds to wait at most; None waits as long as it takes.
 
         Raises:
-            UnavailableError: it is not done in time; it goes on.
+            UnavailableError: it is not done in time; it continues.
         """
         await self._opened.settle(timeout)
 
     async def warm(self) -> None:
-        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        """Start loading models and vectors, so that the first question waits less. Returns at once."""
         self._opened.warm(self._scope)
 
     # knowledge
@@ -312,27 +315,27 @@ class Memory:
         id: str | None = None,
         shared: bool = False,
     ) -> Node:
-        """Keep a piece of knowledge.
+        """Store a fact.
 
-        What is known already, word for word, is reinforced and returned instead of being kept twice. A new value for
-        something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
-        could be true, both stay, the new one stands first in answers, and `review` lists the pair.
+        A fact that is already known word for word is reinforced and returned, not stored twice. A new value of
+        something that has only one ("Anna lives in Rome") replaces the old one of the same subjects. If both could be
+        true, both stay, the new one ranks first, and `review` lists the pair.
 
-        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
-        back closed, and is in no answer until it is approved (`review`, `resolve`).
+        What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
+        returned closed, and no answer contains it until it is approved (`review`, `resolve`).
 
         Args:
-            category: what decides how long it lives; inferred by rule when None.
+            category: decides how long the fact is kept; inferred by rule if None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
-                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
-                node that is returned tells: `expires_at`.
+            expires: how long to keep it ("for 2 weeks"), or until when ("until Friday", "до пятницы", a date, a time).
+                If None, the text itself may say so ("Remember for 2 weeks: ..."); otherwise it is kept for good. The
+                returned node tells: `expires_at`.
             confidence: from 0 to 1.
-            shared: keep it for the group of this chat, instead of for its owner alone.
+            shared: store it for the group of this chat instead of for the owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted, or there is no chat to share it with.
-            ConflictError: `id` is taken.
+            InvalidError: a field is invalid, or there is no chat to share it with.
+            ConflictError: `id` is already used.
         """
         fact = Fact(
             content=content,
@@ -352,7 +355,7 @@ class Memory:
         return (await self.remember_many([fact]))[0]
 
     async def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
-        """Keep several pieces of knowledge as one commit, all or none. Raises as `remember` does."""
+        """Store several facts as one commit, all or none. Raises the errors of `remember`."""
         engine = self._opened
         now = engine.now()
         nodes = [
@@ -378,17 +381,17 @@ class Memory:
         return kept
 
     async def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
-        """Say what is right instead. The new version takes the old one's place, with its category, tags and subjects;
-        the old one goes to the archive, and a `supersedes` edge leads back to it.
+        """Replace a memory by what is right. The new version keeps the category, tags and subjects of the old one,
+        which goes to the archive; a `supersedes` edge leads back to it.
 
         Args:
-            evidence: ids of memories that show it.
+            evidence: ids of memories that support the correction.
 
         Raises:
-            InvalidError: the content cannot be accepted, or is what it was.
-            NotFoundError: there is none of that id.
-            ConflictError: it is closed; where a newer version took its place, the hint names that.
-            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
+            InvalidError: the content is invalid, or unchanged.
+            NotFoundError: there is no memory of that id.
+            ConflictError: it is closed; if a newer version replaced it, the hint names that one.
+            DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
         """
         text, at = self._text(content), from_ms(self._opened.now())
         check_choice(origin, facts.ORIGINS, name="origin")
@@ -408,11 +411,11 @@ class Memory:
     async def update(
         self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
     ) -> Node:
-        """Alter a memory in place; what is given takes the place of what was there, and `history` keeps that.
+        """Change a memory in place. What is given replaces what was there; `history` keeps the old values.
 
         Raises:
-            InvalidError: nothing is given, or a field cannot be accepted.
-            NotFoundError: there is none of that id.
+            InvalidError: nothing is given, or a field is invalid.
+            NotFoundError: there is no memory of that id.
             ConflictError: it is closed.
         """
         text = None if content is None else self._text(content)
@@ -427,17 +430,17 @@ class Memory:
         )
 
     async def confirm(self, id: str) -> Node:
-        """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
+        """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
         at = from_ms(self._opened.now())
         return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
-        """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
+        """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now.
 
-        What is reinforced within the same minute proved useful together: later, one helps to find the other.
+        Memories reinforced within the same minute proved useful together: later, one helps to find the other.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is no memory of that id.
             ConflictError: it is closed.
         """
         amount, at = self._opened.settings.reinforce_amount, self._opened.now()
@@ -450,20 +453,20 @@ class Memory:
         return await self._write("reinforce", decide)
 
     async def demote(self, id: str) -> Node:
-        """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.
+        """Mark a memory as not useful: its score falls (by 1, a setting; at most to -10). It is not deleted.
 
-        Raises as `reinforce` does.
+        Raises the errors of `reinforce`.
         """
         amount = self._opened.settings.demote_amount
         return await self._write("demote", lambda tx: evolution.demote(self._living(tx, id), amount))
 
     async def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
-        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
-        latest first.
+        """Return what waits for a decision: first conversations that could not be consolidated, then pairs of facts
+        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself; latest
+        first.
 
         Args:
-            kind: "quarantine", or another kind of `Review`, for those alone.
+            kind: only reviews of this kind, for example "quarantine".
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
@@ -478,20 +481,20 @@ class Memory:
         return await self._opened.store.read(ask_store)
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on what `review` lists.
+        """Decide on an item of `review`.
 
         Args:
             item: the review, or its id.
-            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
-                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
-                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
+            decision: for two facts, "replace" closes the older one, "keep old" the newer one, and "keep both" leaves
+                both live, each ranked by itself. What a rule had closed is reopened unless it is to be replaced. For a
+                quarantined memory, "approve" admits it to answers with the trust it has, and "refuse" keeps it out, now
+                and when it is said again. For a conversation, "approve" tries it again in the next run.
 
         Raises:
-            InvalidError: there is no such decision, or not about this.
+            InvalidError: there is no such decision, or it does not apply to this item.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or what it is about has gone since.
-            DeniedError: only a caller trusted as the user decides on what is in quarantine.
+            ConflictError: it is already decided, or what it is about is gone.
+            DeniedError: only a caller trusted as the user may decide on quarantined memories.
         """
         chosen, now = reviews.checked_decision(decision), self._opened.now()
         wanted = item.id if isinstance(item, Review) else item
@@ -514,11 +517,11 @@ class Memory:
         return await self._noted("resolve", decide)
 
     async def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer, with the sentences it came from and what was concluded from it, and do not
-        learn it from them again. It goes to the archive, and `restore` brings it back; so does saying it anew.
+        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is not
+        learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is no memory of that id.
         """
         at = from_ms(self._opened.now())
 
@@ -529,12 +532,12 @@ class Memory:
         await self._write("forget", decide, said=reason)
 
     async def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived. What upkeep had closed is as if it were new: its age counts from
-        now, and an expiry that is over is gone.
+        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry
+        is removed.
 
         Raises:
-            NotFoundError: there is none of that id.
-            ConflictError: a newer version took its place.
+            NotFoundError: there is no memory of that id.
+            ConflictError: a newer version replaced it.
         """
         at = from_ms(self._opened.now())
         node = await self._write("restore", lambda tx: forget.restore(tx.nodes.known(self._scope, id), at=at))
@@ -551,21 +554,21 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Remove for good: the rows, what history says of them, what was derived from them alone, and every byte of it
-        in the store's files. It cannot be undone. Returns what went, what was kept and why, and what is out of reach.
+        """Delete for good: the rows, their history, what was derived from them alone, and every byte of them in the
+        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of reach.
 
         Args:
-            id: a memory, with the older versions it took the place of.
+            id: a memory, with the older versions it replaced.
             session: a conversation, with everything said and learnt in it.
-            entity: somebody or something by name or id, with every memory about it or naming it.
-            owner: all of the caller's own memory; only their own name is accepted.
-            dry_run: tell what would go, remove nothing.
-            progress: called with (rows so far, rows in all).
+            entity: a person or thing by name or id, with every memory about it or naming it.
+            owner: all of the caller's own memory; only the caller's own name is accepted.
+            dry_run: report what would be erased, and erase nothing.
+            progress: called with (rows so far, rows in total).
 
         Raises:
             InvalidError: not exactly one thing is named.
             NotFoundError: there is no such thing.
-            DeniedError: `owner` is somebody else.
+            DeniedError: `owner` is not the caller.
         """
         asked = erasure.Asked(id=id, session=session, entity=entity, owner=owner)
         engine = self._opened
@@ -588,11 +591,11 @@ class Memory:
         relation: str | None = None,
         protected: bool = False,
     ) -> Entity:
-        """Make a person, project, place or other thing known, so that what names it is linked to it.
+        """Add a person, project, place or other thing, so that memories that name it are linked to it.
 
         Raises:
-            InvalidError: a field cannot be accepted.
-            ConflictError: one of that name and type is known already.
+            InvalidError: a field is invalid.
+            ConflictError: an entity of that name and type exists.
         """
         now = self._opened.now()
         entity = entities.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
@@ -611,18 +614,19 @@ class Memory:
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
     ) -> None:
-        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+        """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
+        source="Sarah")`.
 
-        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one.
 
         Args:
-            predicate: what `target` is to `source`; "wife" and "жена" are one.
-            source: whose wife, employer, ...; yours when None.
-            valid_from: since when; as long as anybody remembers when None.
+            predicate: what `target` is to `source`; "wife" and "жена" are the same.
+            source: whose wife, employer, ...; the owner's if None.
+            valid_from: since when; unknown if None.
 
         Raises:
-            NotFoundError: nobody is known by one of the names.
-            InvalidError: an argument does not fit.
+            NotFoundError: no entity has one of the names.
+            InvalidError: an argument is invalid.
         """
         engine = self._opened
         start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
@@ -635,28 +639,29 @@ class Memory:
         engine.backlog.note(1)
 
     async def merge(self, keep: str, other: str) -> Entity:
-        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+        """Merge two entities: the names, memories and relations of `other` become those of `keep`.
 
         Args:
             keep: a name or an id; its name stays.
-            other: a name or an id. `split` or undoing the commit takes it apart again.
+            other: a name or an id. `split`, or undoing the commit, separates them again.
 
         Raises:
-            NotFoundError: one of them is not known.
-            ConflictError: they are one already, or belong to different memories.
+            NotFoundError: one of them does not exist.
+            ConflictError: they are already merged, or belong to different owners.
         """
         now = self._opened.now()
         return await self._write("merge", lambda tx: merging.merge(tx, keep, other, scope=self._scope, now=now))
 
     async def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
-        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+        """Split an entity in two: `names` and the memories that used them move to the other one. Return both.
 
         Args:
             entity: a name or an id.
-            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+            names: if these are the names an entity had before it was merged, that entity is restored; otherwise a new
+                one is made.
 
         Raises:
-            NotFoundError: the entity is not known, or not by such a name.
+            NotFoundError: the entity does not exist, or does not have such a name.
             InvalidError: no name is given, or none would be left.
         """
         engine = self._opened
@@ -687,23 +692,24 @@ class Memory:
         trace: bool = False,
         why_not: str | None = None,
     ) -> Results:
-        """What matters for a question, best first: knowledge, and episodes that have not become knowledge yet.
+        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
 
         Args:
-            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge,
-                "any" for everything.
+            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
+                for everything.
             where: keys and values the attributes must have.
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
-            as_of: look among what was known at a time, or right after a change of that number, as it was then; the
-                order is that of today's figures. Where a clock went back, the later of two moments is meant.
-            archived: look among what was forgotten or replaced, instead.
-            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
-            trace: say how the answer came about.
-            why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
+            as_of: search what was known at a time, or right after the commit of that number, as it was then; ranking
+                uses today's statistics. If a clock went back, the later of two moments counts.
+            archived: search what was forgotten or replaced instead.
+            only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
+                no hit at all.
+            trace: explain how the answer came about.
+            why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(
             text=text,
@@ -725,7 +731,7 @@ class Memory:
         return await service.search(self._asking, request)
 
     async def query(self, keywords: str, *, limit: int = 5) -> Results:
-        """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
+        """Search by keywords that an agent chose, in full text only. Raises InvalidError as `search` does."""
         return await service.search(self._asking, Request(text=keywords, limit=limit, words_only=True))
 
     async def context(
@@ -736,16 +742,16 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> str | None:
-        """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
+        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing matters.
 
         Args:
-            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
-                prompt, half more for a complex one.
-            session: the conversation at hand: what was said in it is known to the agent and left out.
-            as_of: from what was known at that time, as in `search`.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple prompt
+                and half more for a complex one.
+            session: the present conversation: what was said in it is known to the agent and left out.
+            as_of: use what was known at that time, as in `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
+            InvalidError: an argument is invalid.
         """
         return (await self.context_parts(prompt, budget=budget, session=session, as_of=as_of)).text
 
@@ -757,22 +763,22 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> Context:
-        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence.
 
         Args:
             budget, session, as_of: as in `context`.
 
         Raises:
-            InvalidError: an argument does not fit.
+            InvalidError: an argument is invalid.
         """
         return await sections.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
-        """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
+        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.
 
         Raises:
             NotFoundError: there is none, or there was none then.
-            InvalidError: `as_of` is no time and no change's number.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return await past.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
 
@@ -792,11 +798,11 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """Memories, the latest recorded first, in pages. The conditions are those of `search`.
+        """Return memories in pages, latest recorded first. The conditions are those of `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(
             type=type,
@@ -814,15 +820,15 @@ class Memory:
         return await listing.page(self._asking, request, cursor=cursor)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """What is known of a person, project, place or other thing.
+        """Return what is known of a person, project, place or other thing.
 
         Args:
             name: any of its names, in any script; "my wife"; or its id.
-            limit: the most facts, and the most mentions, it brings.
+            limit: how many facts, and how many mentions, to return at most.
 
         Raises:
-            NotFoundError: nobody and nothing goes by that name.
-            InvalidError: it may be one of several.
+            NotFoundError: no entity has that name.
+            InvalidError: several entities have it.
         """
         now, most = self._opened.now(), checked_limit(limit)
         wanted = checked_name(name)
@@ -831,7 +837,7 @@ class Memory:
         )
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
-        """Who is known, those who are named most often first.
+        """Return the known people, those who are mentioned most often first.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -842,16 +848,16 @@ class Memory:
     # consolidation
 
     async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
-        what is said plainly is kept by rule, and conversations wait on.
+        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
+        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is said
+        plainly is kept by rule, and the conversations go on waiting.
 
         Args:
-            session: this conversation only; all that wait, but those that failed three times, when None.
-            dry_run: ask the model and say what would be done, and leave everything as it is.
+            session: this conversation only; if None, all that wait, except those that failed three times.
+            dry_run: ask the model and report what would be done, but change nothing.
 
         Raises:
-            NotFoundError: nothing was said in that session.
+            NotFoundError: there is no such session.
             DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import run as running  # brings pydantic, which takes a tenth of a second
@@ -863,16 +869,16 @@ class Memory:
         return run
 
     async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Take from conversations that go on what was said since they were last read: by the language model, or what is
-        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
-        done by itself whenever a conversation pauses.
+        """Extract knowledge from conversations that are still going on: from what was said since they were last read,
+        by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the setting
+        `extraction_enabled` this happens by itself whenever a conversation pauses.
 
         Args:
-            session: this conversation only; all that wait when None.
-            dry_run: ask the model and say what would be kept, and leave everything as it is.
+            session: this conversation only; all that wait if None.
+            dry_run: ask the model and report what would be kept, but change nothing.
 
         Raises:
-            NotFoundError: nothing was said in that session.
+            NotFoundError: there is no such session.
             DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import extraction
@@ -883,14 +889,14 @@ class Memory:
         return run
 
     async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
-        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
-        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed; what is found can
-        be accepted for 30 days.
+        """Run the conversations of a run through another model (or the same again) and compare with what is known:
+        "added" is new, "repeated" is known, "missing" is what the run made and the model did not find. Nothing is
+        changed; the result can be accepted for 30 days.
 
         Raises:
             NotFoundError: there is no such run.
             InvalidError: there is no such model.
-            UnavailableError: no model is chosen, or it cannot be had.
+            UnavailableError: no model is configured, or it does not answer.
         """
         from ricordo.consolidation import run as running
 
@@ -898,12 +904,12 @@ class Memory:
         return await running.replay(house, await self.run(run))
 
     async def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
-        """Take over what a replay found, as one change under its id: what is "added" comes, what is "missing" is closed
-        unless anybody touched it or it was said again since. `undo` takes it back. Returns what was done.
+        """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
+        unless they were changed or said again since. `undo` takes it back. Return what was done.
 
         Args:
             run: what `replay` returned, or its id.
-            items: only these of its items, by their numbers, counted from 1.
+            items: only these of its items, by number, counted from 1.
 
         Raises:
             NotFoundError: there is no such replay, or something was erased since.
@@ -920,12 +926,12 @@ class Memory:
         return done
 
     async def summarise(self, session: str) -> str:
-        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
-        goes on with it, or before an agent's own record of it is cut short.
+        """Return a summary of a conversation by the language model, and store it with the session. Useful before an
+        agent's own context is compacted, or for whoever continues the conversation.
 
         Raises:
-            NotFoundError: nothing was said in that session.
-            UnavailableError: no model is chosen, or it gave no summary.
+            NotFoundError: there is no such session.
+            UnavailableError: no model is configured, or it gave no summary.
         """
         from ricordo.consolidation import run as running
 
@@ -935,16 +941,16 @@ class Memory:
     async def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
     ) -> Run:
-        """Have the language model look back on what was learnt in a span of time: what several memories show together
-        is kept as memories of the category "reflection", with what each rests on. `undo` of the run takes it back.
+        """Reflect with the language model on what was learnt in a period: what several memories show together is stored
+        as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
 
         Args:
-            after, before: the span, as in `search`; until now when `before` is None.
-            dry_run: ask the model and say what would be kept, and leave everything as it is.
+            after, before: the period, as in `search`; until now if `before` is None.
+            dry_run: ask the model and report what would be kept, but change nothing.
 
         Raises:
             InvalidError: a time cannot be read.
-            UnavailableError: no model is chosen.
+            UnavailableError: no model is configured.
             DeniedError: the caller speaks for a tool or a page.
         """
         from ricordo.consolidation import reflection
@@ -958,9 +964,9 @@ class Memory:
         return run
 
     async def enrich(self, *, dry_run: bool = False) -> Run:
-        """Have the language model say in a sentence or two who somebody is, for those who are named in at least three
-        memories and have no summary yet. It is a memory of its own, too. `maintain` does so every night; arguments and
-        errors are those of `reflect`.
+        """Summarise, with the language model, each entity that is named in at least three memories and has no summary
+        yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors are those
+        of `reflect`.
         """
         from ricordo.consolidation import enrichment
 
@@ -970,9 +976,9 @@ class Memory:
         return run
 
     async def infer_causes(self, *, dry_run: bool = False) -> Run:
-        """Have the language model look for what led to what, among messages that follow one another, where somebody
-        says so in words: at most 50 pairs, the next run goes on. `maintain` does so every night; arguments and errors
-        are those of `reflect`.
+        """Find causes and effects with the language model among consecutive messages, only where they are said
+        explicitly. A run looks at 50 pairs at most; the next run continues. `maintain` does this every night.
+        Arguments and errors are those of `reflect`.
         """
         from ricordo.consolidation import causal
 
@@ -980,7 +986,7 @@ class Memory:
         return await causal.infer_causes(self._opened.house(self._scope), dry_run=dry_run)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Runs, the latest first, without the texts of what they did; `run` brings those.
+        """Return runs, latest first, without the texts of their items; `run` returns those.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -989,30 +995,30 @@ class Memory:
         return await self._opened.store.read(lambda tx: tx.runs.listed(self._scope, most=most))
 
     async def run(self, id: str) -> Run:
-        """One run, with what the memories it made and touched say now.
+        """Return one run, with the present text of the memories it made and touched.
 
         Raises:
-            NotFoundError: there is none of that id, or it was undone.
+            NotFoundError: there is no run of that id, or it was undone.
         """
         return await self._opened.store.read(lambda tx: run_history.found(tx, self._scope, id))
 
     # time and figures
 
     async def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
-        replaced it belong to it. `as_of` a time, up to then.
+        """Return every version of a memory, oldest first, each with the commit that made it, including what it replaced
+        and what replaced it. With `as_of`, up to that time.
 
         Raises:
-            NotFoundError: there is none of that id, or was none then.
-            InvalidError: `as_of` is no time and no change's number.
+            NotFoundError: there is no memory of that id, or there was none then.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return await past.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """The latest changes, newest first; `before` a sequence number goes further back.
+        """Return the latest commits, newest first; `before`, a commit number, continues further back.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
+            InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
         return await self._opened.store.read(lambda tx: tx.history.commits(self._scope, before=below, most=most))
@@ -1026,27 +1032,27 @@ class Memory:
         as_of: datetime | str | int | None = None,
         limit: int = 50,
     ) -> Sequence[Node]:
-        """What happened, in order of event time: messages and knowledge, the latest `limit` of the span.
+        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period.
 
         Args:
             entity: only what is linked to this person or thing.
             after, before: a time or an expression, as in `search`.
-            as_of: from what was known at that time, as in `search`.
+            as_of: use what was known at that time, as in `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
         return await observing.timeline(self._asking, request)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Why a memory is here and what becomes of it: its change and run, what it rests on, what it replaced and what
-        replaced it, its versions and links, and when it fades.
+        """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
+        links, and when it fades.
 
         Raises:
-            NotFoundError: there is none of that id, or was none at `as_of`.
-            InvalidError: `as_of` is no time and no change's number.
+            NotFoundError: there is no memory of that id, or there was none at `as_of`.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         now, closes = self._opened.now(), self._opened.settings.decay_closes
         often = self._opened.settings.protect_mentions
@@ -1057,16 +1063,16 @@ class Memory:
         return await past.read(self._asking, read, as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
-        """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
-        change itself and can be undone.
+        """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
+        which can be undone itself.
 
         Args:
-            commit_or_run: the number of a change, as `log` shows it, or the id of a run: all changes of it.
-            with_later: take back the later changes that build on it, too.
+            commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
+            with_later: also undo the later commits that build on it.
 
         Raises:
-            NotFoundError: there is no such change or run.
-            ConflictError: later changes build on it (`error.commits` lists them), it is undone already, or what it
+            NotFoundError: there is no such commit or run.
+            ConflictError: later commits build on it (`error.commits` lists them), it is already undone, or what it
                 touched was erased.
         """
 
@@ -1079,7 +1085,9 @@ class Memory:
         return await self._opened.store.read(lambda tx: tx.history.made(number))
 
     async def stats(self) -> Stats:
-        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
+        """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
+        texts.
+        """
         return await self._opened.store.read(
             lambda tx: tx.statistics.summary(self._scope, whole_store=self._owns_engine)
         )
@@ -1087,8 +1095,8 @@ class Memory:
     # upkeep
 
     async def weak(self, limit: int = 20) -> Sequence[Weak]:
-        """What is low in confidence, has faded or soon will, or is soon over: what upkeep will close first, the first
-        to go first, then what stays, the weakest first. `confirm` or `reinforce` keeps it.
+        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest first,
+        then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -1097,8 +1105,8 @@ class Memory:
         return await weak.weak(await self._opened.upkeep(self._scope), limit=most)
 
     async def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
-        """What ended, the latest first, with counts by reason. `search(..., archived=True)` searches it, and `restore`
-        brings one back.
+        """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
+        `restore` brings a memory back.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
@@ -1111,13 +1119,13 @@ class Memory:
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Take to the archive what is over: expired, past the lifetime of its category, faded (as `decay_closes`
-        says), or too much for `max_entries`. Running it again changes nothing.
+        """Archive what is over: expired, past the lifetime of its category, faded (see `decay_closes`), or beyond
+        `max_entries`. Running it again changes nothing.
 
         Args:
-            dry_run: say what would go, and leave it.
-            all_owners: everybody's memories, not only those of this scope. For who opened the store.
-            progress: called with (memories so far, memories in all).
+            dry_run: report what would be archived, and archive nothing.
+            all_owners: the memories of all owners, not only of this scope; only for the opener of the store.
+            progress: called with (memories so far, memories in total).
 
         Raises:
             DeniedError: `all_owners` by a scoped caller.
@@ -1127,31 +1135,30 @@ class Memory:
     async def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Take the least of what is known to the archive until the rest fits into `max_size` bytes, one in a hundred
-        at a time; nothing where that is not set. Running it again changes nothing. Arguments and errors are those of
-        `gc`.
+        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes; nothing if
+        that is not set. Running it again changes nothing. Arguments and errors are those of `gc`.
         """
         return await gc.prune(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: conversations that are over become knowledge, then `gc` and `prune`, `enrich`
-        and `infer_causes` (where there is a model), then tidying up inside. Arguments and errors are those of `gc`; a
-        step that fails says so.
+        """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and `infer_causes`
+        (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
+        of `gc`.
         """
         return await maintain.maintain(await self._upkeep(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     async def _upkeep(self, *, dry_run: bool, all_owners: bool, progress: Progress | None) -> Upkeep:
         check_may_alter(self._scope.trust)
         if all_owners and not self._owns_engine:
-            raise DeniedError("all_owners: only who opened the store looks after everybody's", hint="leave it out")
+            raise DeniedError("all_owners: only the opener of the store may use it", hint="leave it out")
         scope = None if all_owners else self._scope
         return await self._opened.upkeep(scope, dry_run=dry_run, progress=progress)
 
     async def doctor(self, *, fix: bool = False) -> Report:
-        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
-        Changes nothing, unless `fix`: then what is safe is done, nothing is deleted, and the report is of afterwards.
+        """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a
+        folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
         """
         store = self._opened.store
         report = await store.doctor()
@@ -1161,11 +1168,11 @@ class Memory:
         return report
 
     async def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Make the index of a folder anew from its files, without asking the embedding model. Returns how many lines
-        were read.
+        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines were
+        read.
 
         Args:
-            progress: called with (lines so far, lines in all).
+            progress: called with (lines so far, lines in total).
 
         Raises:
             InvalidError: the store is a single file.
@@ -1173,30 +1180,30 @@ class Memory:
         return await self._opened.store.rebuild(progress)
 
     async def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, history included, to one of the other kind: a folder of plain files where the path
-        ends in a slash, else a single file. This store stays as it is.
+        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends in
+        a slash, else a single file. This store stays as it is.
 
         Raises:
-            InvalidError: there is something at the path.
+            InvalidError: the path exists.
         """
         await asyncio.to_thread(self._opened.store.migrate, path)
 
     async def backup(self, path: str | Path) -> Backup:
-        """Copy the whole store to a new file, also while others write; the plain files of a folder to a new folder
-        where the path ends in a slash. A manifest beside the file, or in the folder, says what the copy holds.
+        """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
+        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy holds.
 
         Returns:
-            What the manifest says.
+            The contents of the manifest.
 
         Raises:
-            InvalidError: there is something at the path, or a single file is to become a folder.
+            InvalidError: the path exists, or a single file cannot become a folder.
         """
         return await asyncio.to_thread(back_up, self._opened.store, path, now=from_ms(self._opened.now()))
 
     @staticmethod
     async def verify_backup(path: str | Path) -> Report:
-        """A drill: try a backup without touching it or any store. A copy of it is compared with its manifest, opened,
-        looked through as by `doctor`, and asked for a memory.
+        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened, checked
+        as by `doctor`, and searched for a memory.
 
         Raises:
             NotFoundError: there is no backup at the path.
@@ -1205,17 +1212,16 @@ class Memory:
 
     @staticmethod
     async def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
-        """Make a store at a location from a backup, once the drill of `verify_backup` has found it sound: all of it or
-        nothing.
+        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing.
 
         Args:
-            location: a file's path; a folder's, which exists or ends in a slash, to have plain files.
-            replace: what is at the location gives way; it is kept beside, under the name that is returned.
+            location: the path of a file; or of a folder (which exists or ends in a slash) for a folder store.
+            replace: replace what is at the location; it is kept under the name that is returned.
 
         Raises:
             NotFoundError: there is no backup at the path.
-            InvalidError: there is something at the location, and `replace` was not given.
-            UnavailableError: somebody has the file open that is to be replaced.
+            InvalidError: the location exists, and `replace` is not given.
+            UnavailableError: another process has the file open that would be replaced.
         """
         now = from_ms(SystemClock().now())
         return await asyncio.to_thread(restore_backup, path, location, replace=replace, now=now)
@@ -1223,25 +1229,25 @@ class Memory:
     async def import_(
         self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Bring in what another memory or a chat left: messages, facts, people and how they hang together.
+        """Import the data of another memory or a chat: messages, facts, people and relations.
 
-        What is there already is left as it is, so bringing in the same again adds nothing, and an import that was
-        interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
-        none that is here, `review` lists what may not hold beside another.
+        What is there already is left as it is, so importing the same data again adds nothing, and an interrupted import
+        is simply repeated. Facts keep the time they were observed and get the origin "import"; they close none of the
+        facts that are here, and `review` lists possible conflicts.
 
-        Everything that `export` took along comes back as it was into an empty store of the same owner; into another
-        come its memories.
+        A complete `export` imported into an empty store of the same owner restores it as it was; imported into another
+        store it adds its memories.
 
         Args:
             path: a file, or a folder for formats of several files.
-            format: "jsonl" (everything that `export` took along), "markdown", "memories-jsonl", "memories-sqlite",
-                "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time,
-                session) or "locomo"; told from the content when None.
+            format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
+                "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time, session) or
+                "locomo"; detected from the content if None.
             dry_run: read and check everything, record nothing.
-            progress: called with (records so far, records in all).
+            progress: called with (records so far, records in total).
 
         Raises:
-            InvalidError: it cannot be read, or is of no known format.
+            InvalidError: it cannot be read, or its format is unknown.
         """
         from ricordo.portability.import_path import Hands, bring
         from ricordo.portability.pipeline import Importing
@@ -1268,17 +1274,17 @@ class Memory:
     async def export(
         self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None
     ) -> ExportReport:
-        """Take along what this caller may see.
+        """Export what this caller may see.
 
         Args:
             path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
-            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
-                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
-                the knowledge that holds now.
-            progress: called with (lines so far, lines in all).
+            format: "jsonl" for everything, with history, provenance and vectors, from which `import_` makes an equal
+                store; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that is valid now.
+            progress: called with (lines so far, lines in total).
 
         Raises:
-            InvalidError: there is something at `path`, or there is no such format.
+            InvalidError: `path` exists, or there is no such format.
             StoreError: it cannot be written; nothing is left of it.
         """
         from ricordo.portability import export as leaving
@@ -1301,7 +1307,7 @@ class Memory:
 
     @property
     def scope(self) -> Scope:
-        """Whose memory this is."""
+        """The caller: whose memory this is."""
         return self._scope
 
     def _text(self, content: str) -> str:
@@ -1337,7 +1343,7 @@ def _checked(scope: Scope) -> Scope:
             raise InvalidError(f"scope.{name} must be text of at most 500 characters")
         check_encodable(value or "", name=f"scope.{name}")
     if not scope.owner and not scope.chat:
-        raise InvalidError("scope: neither owner nor chat is given", hint="say whose memory it is")
+        raise InvalidError("scope: neither owner nor chat is given", hint="set owner or chat")
     return scope
 
 

@@ -80,26 +80,26 @@ class Memory:
         clock: Clock | None = None,
         progress: Progress | None = None,
     ) -> Memory:
-        """A store at a path, made if there is none.
+        """Open the store at a path; create it if there is none.
 
         Args:
-            location: a file's path; a folder's, which exists or ends in a slash, for a store of plain text files; or
-                ":memory:" for a store that goes when it is closed.
-            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL",
-                "ollama:MODEL", "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text
-                only. Another one than last time re-embeds in the background, while the store goes on answering;
-                "stored" stands for the one of last time.
+            location: the path of a file; the path of a folder (which exists or ends in a slash) for a store of plain
+                text files; or ":memory:" for a store that is deleted when it is closed.
+            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL", "ollama:MODEL",
+                "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it is not
+                the one the store was last opened with, all memories are embedded again in the background while the
+                store goes on answering. "stored" means the one of last time.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It is asked for nothing else, and never while somebody waits for an answer.
+                None. It is used for nothing else, and never while a caller waits for an answer.
             settings: how the store is used.
-            scope: whose memory this is.
-            clock: where "now" comes from; the machine's by default.
-            progress: called with (lines so far, lines in all) where the index of a folder has to be made anew.
+            scope: the caller: whose memory this is.
+            clock: the source of "now"; the system clock by default.
+            progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
 
         Raises:
-            InvalidError: an argument does not fit.
-            StoreError: the file is another program's, newer than this code, damaged or out of reach.
+            InvalidError: an argument is invalid.
+            StoreError: the file belongs to another program, is newer than this code, damaged, or unreachable.
         """
         portal = Portal()
         try:
@@ -122,11 +122,11 @@ class Memory:
             raise
 
     def scoped(self, scope: Scope) -> Memory:
-        """The same store for another caller. Closing it closes nothing."""
+        """Return the same store for another caller. Closing it closes nothing."""
         return Memory(self._memory.scoped(scope), self._portal, owns_portal=False)
 
     def close(self) -> None:
-        """Write what is queued and let go of the file. Closing twice is fine."""
+        """Write what is queued and close the store. Closing twice is fine."""
         if self._owns_portal and self._portal.is_open:
             self._portal.call(self._memory.close())
             self._portal.close()
@@ -143,15 +143,15 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message; returns its id when it is durable. The same id with the same text is stored once.
+        """Record one message; return its id once it is durable. Adding the same id and text again stores nothing new.
 
         Args:
             at: when it was said; now by default.
-            id: your own id; a fresh one by default.
+            id: your own id; a new one by default.
 
         Raises:
-            InvalidError: a field cannot be accepted, or the text holds a credential and `secrets` is "refuse".
-            ConflictError: `id` is taken by another text.
+            InvalidError: a field is invalid, or the text holds a credential and the setting `secrets` is "refuse".
+            ConflictError: `id` belongs to another text.
         """
         return self._portal.call(
             self._memory.add(
@@ -171,10 +171,11 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Like `add`, without waiting: the id is known at once, the message durable soon, at the latest at `close`.
+        """Record one message without waiting: the id is known at once, and the message is durable soon, at the latest
+        after `close`.
 
         Raises:
-            InvalidError: a field cannot be accepted.
+            InvalidError: a field is invalid.
             UnavailableError: too many writes are waiting.
         """
         return self._memory.add_nowait(
@@ -182,41 +183,43 @@ class Memory:
         )
 
     def add_many(self, messages: Sequence[Message]) -> list[str]:
-        """Record many messages as one commit, all or none; returns their ids in order.
+        """Record many messages as one commit, all or none; return their ids in order.
 
         Raises:
-            InvalidError: a field of a message cannot be accepted.
-            ConflictError: an id is taken by another text.
+            InvalidError: a field of a message is invalid.
+            ConflictError: an id belongs to another text.
         """
         return self._portal.call(self._memory.add_many(messages))
 
     def end_session(self, session: str) -> None:
-        """Mark a conversation as over; it is then ready to be consolidated. Ending it twice is fine.
+        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine.
 
         Raises:
-            NotFoundError: nothing was said in it.
+            NotFoundError: there is no such session.
         """
         return self._portal.call(self._memory.end_session(session))
 
     def off_record(self, session: str | None = None) -> None:
-        """Store nothing of a session, or nothing at all, until `on_record`. Adding then gives an id of nothing."""
+        """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
         return self._portal.call(self._memory.off_record(session))
 
     def on_record(self, session: str | None = None) -> None:
-        """Take `off_record` back."""
+        """Store messages again after `off_record`."""
         return self._portal.call(self._memory.on_record(session))
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work (embedding, linking, and reading conversations where that is switched on) is done,
-        at most `timeout` seconds.
+        """Wait until background work is done: embedding, linking and, if enabled, extraction.
+
+        Args:
+            timeout: seconds to wait at most; None waits as long as it takes.
 
         Raises:
-            UnavailableError: it is not done in time; it goes on.
+            UnavailableError: it is not done in time; it continues.
         """
         return self._portal.call(self._memory.settle(timeout))
 
     def warm(self) -> None:
-        """Begin to read what the first question needs, weights and vectors, so that it waits less. Returns at once."""
+        """Start loading models and vectors, so that the first question waits less. Returns at once."""
         return self._portal.call(self._memory.warm())
 
     def remember(
@@ -236,27 +239,27 @@ class Memory:
         id: str | None = None,
         shared: bool = False,
     ) -> Node:
-        """Keep a piece of knowledge.
+        """Store a fact.
 
-        What is known already, word for word, is reinforced and returned instead of being kept twice. A new value for
-        something there is only one of ("Anna lives in Rome") replaces the old one, about the same subjects; where both
-        could be true, both stay, the new one stands first in answers, and `review` lists the pair.
+        A fact that is already known word for word is reinforced and returned, not stored twice. A new value of
+        something that has only one ("Anna lives in Rome") replaces the old one of the same subjects. If both could be
+        true, both stay, the new one ranks first, and `review` lists the pair.
 
-        What a tool or a page says, and what reads like an order and is not the user's, is held in quarantine: it comes
-        back closed, and is in no answer until it is approved (`review`, `resolve`).
+        What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
+        returned closed, and no answer contains it until it is approved (`review`, `resolve`).
 
         Args:
-            category: what decides how long it lives; inferred by rule when None.
+            category: decides how long the fact is kept; inferred by rule if None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: how long to keep it, "for 2 weeks", or until when: "until Friday", "до пятницы", a date, a time.
-                Where it is not given, the text itself may say so ("Remember for 2 weeks: ..."); else for good. The
-                node that is returned tells: `expires_at`.
+            expires: how long to keep it ("for 2 weeks"), or until when ("until Friday", "до пятницы", a date, a time).
+                If None, the text itself may say so ("Remember for 2 weeks: ..."); otherwise it is kept for good. The
+                returned node tells: `expires_at`.
             confidence: from 0 to 1.
-            shared: keep it for the group of this chat, instead of for its owner alone.
+            shared: store it for the group of this chat instead of for the owner alone.
 
         Raises:
-            InvalidError: a field cannot be accepted, or there is no chat to share it with.
-            ConflictError: `id` is taken.
+            InvalidError: a field is invalid, or there is no chat to share it with.
+            ConflictError: `id` is already used.
         """
         return self._portal.call(
             self._memory.remember(
@@ -277,65 +280,65 @@ class Memory:
         )
 
     def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
-        """Keep several pieces of knowledge as one commit, all or none. Raises as `remember` does."""
+        """Store several facts as one commit, all or none. Raises the errors of `remember`."""
         return self._portal.call(self._memory.remember_many(facts_))
 
     def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
-        """Say what is right instead. The new version takes the old one's place, with its category, tags and subjects;
-        the old one goes to the archive, and a `supersedes` edge leads back to it.
+        """Replace a memory by what is right. The new version keeps the category, tags and subjects of the old one,
+        which goes to the archive; a `supersedes` edge leads back to it.
 
         Args:
-            evidence: ids of memories that show it.
+            evidence: ids of memories that support the correction.
 
         Raises:
-            InvalidError: the content cannot be accepted, or is what it was.
-            NotFoundError: there is none of that id.
-            ConflictError: it is closed; where a newer version took its place, the hint names that.
-            DeniedError: the correction comes from a tool or a page, or reads like an order and is not the user's.
+            InvalidError: the content is invalid, or unchanged.
+            NotFoundError: there is no memory of that id.
+            ConflictError: it is closed; if a newer version replaced it, the hint names that one.
+            DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
         """
         return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
 
     def update(
         self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
     ) -> Node:
-        """Alter a memory in place; what is given takes the place of what was there, and `history` keeps that.
+        """Change a memory in place. What is given replaces what was there; `history` keeps the old values.
 
         Raises:
-            InvalidError: nothing is given, or a field cannot be accepted.
-            NotFoundError: there is none of that id.
+            InvalidError: nothing is given, or a field is invalid.
+            NotFoundError: there is no memory of that id.
             ConflictError: it is closed.
         """
         return self._portal.call(self._memory.update(id, content=content, tags=tags, attributes=attributes))
 
     def confirm(self, id: str) -> Node:
-        """Say that a memory is right: it is sure from now on and does not fade. Raises as `reinforce` does."""
+        """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
         return self._portal.call(self._memory.confirm(id))
 
     def reinforce(self, id: str) -> Node:
-        """Say that a memory was of use: its score rises (by 3, a setting; at most to 10), and its age counts from now.
+        """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now.
 
-        What is reinforced within the same minute proved useful together: later, one helps to find the other.
+        Memories reinforced within the same minute proved useful together: later, one helps to find the other.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is no memory of that id.
             ConflictError: it is closed.
         """
         return self._portal.call(self._memory.reinforce(id))
 
     def demote(self, id: str) -> Node:
-        """Say that a memory was of no use: its score falls (by 1, a setting; at most to -10), and it stays.
+        """Mark a memory as not useful: its score falls (by 1, a setting; at most to -10). It is not deleted.
 
-        Raises as `reinforce` does.
+        Raises the errors of `reinforce`.
         """
         return self._portal.call(self._memory.demote(id))
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
-        """What waits for your word: conversations that could not be consolidated first, then pairs of facts that may
-        conflict, what is held in quarantine, what may well hold together, and what a rule replaced by itself; the
-        latest first.
+        """Return what waits for a decision: first conversations that could not be consolidated, then pairs of facts
+        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself; latest
+        first.
 
         Args:
-            kind: "quarantine", or another kind of `Review`, for those alone.
+            kind: only reviews of this kind, for example "quarantine".
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
@@ -343,39 +346,39 @@ class Memory:
         return self._portal.call(self._memory.review(limit, kind=kind))
 
     def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on what `review` lists.
+        """Decide on an item of `review`.
 
         Args:
             item: the review, or its id.
-            decision: of two facts, "replace" closes the older one, "keep old" the newer one; "keep both" leaves both
-                live, each in its own place in answers. What a rule had closed comes back unless it is to be replaced.
-                Of what is in quarantine, "approve" lets it into answers, with the trust it has, and "refuse" keeps it
-                out, now and when it is said again. Of a conversation, "approve" has it tried again with the next run.
+            decision: for two facts, "replace" closes the older one, "keep old" the newer one, and "keep both" leaves
+                both live, each ranked by itself. What a rule had closed is reopened unless it is to be replaced. For a
+                quarantined memory, "approve" admits it to answers with the trust it has, and "refuse" keeps it out, now
+                and when it is said again. For a conversation, "approve" tries it again in the next run.
 
         Raises:
-            InvalidError: there is no such decision, or not about this.
+            InvalidError: there is no such decision, or it does not apply to this item.
             NotFoundError: there is no review of that id.
-            ConflictError: it is decided already, or what it is about has gone since.
-            DeniedError: only a caller trusted as the user decides on what is in quarantine.
+            ConflictError: it is already decided, or what it is about is gone.
+            DeniedError: only a caller trusted as the user may decide on quarantined memories.
         """
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
     def forget(self, id: str, reason: str | None = None) -> None:
-        """Take a memory out of every answer, with the sentences it came from and what was concluded from it, and do not
-        learn it from them again. It goes to the archive, and `restore` brings it back; so does saying it anew.
+        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is not
+        learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
 
         Raises:
-            NotFoundError: there is none of that id.
+            NotFoundError: there is no memory of that id.
         """
         return self._portal.call(self._memory.forget(id, reason))
 
     def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived. What upkeep had closed is as if it were new: its age counts from
-        now, and an expiry that is over is gone.
+        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry
+        is removed.
 
         Raises:
-            NotFoundError: there is none of that id.
-            ConflictError: a newer version took its place.
+            NotFoundError: there is no memory of that id.
+            ConflictError: a newer version replaced it.
         """
         return self._portal.call(self._memory.restore(id))
 
@@ -389,21 +392,21 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Remove for good: the rows, what history says of them, what was derived from them alone, and every byte of it
-        in the store's files. It cannot be undone. Returns what went, what was kept and why, and what is out of reach.
+        """Delete for good: the rows, their history, what was derived from them alone, and every byte of them in the
+        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of reach.
 
         Args:
-            id: a memory, with the older versions it took the place of.
+            id: a memory, with the older versions it replaced.
             session: a conversation, with everything said and learnt in it.
-            entity: somebody or something by name or id, with every memory about it or naming it.
-            owner: all of the caller's own memory; only their own name is accepted.
-            dry_run: tell what would go, remove nothing.
-            progress: called with (rows so far, rows in all).
+            entity: a person or thing by name or id, with every memory about it or naming it.
+            owner: all of the caller's own memory; only the caller's own name is accepted.
+            dry_run: report what would be erased, and erase nothing.
+            progress: called with (rows so far, rows in total).
 
         Raises:
             InvalidError: not exactly one thing is named.
             NotFoundError: there is no such thing.
-            DeniedError: `owner` is somebody else.
+            DeniedError: `owner` is not the caller.
         """
         return self._portal.call(
             self._memory.erase(id=id, session=session, entity=entity, owner=owner, dry_run=dry_run, progress=progress)
@@ -418,11 +421,11 @@ class Memory:
         relation: str | None = None,
         protected: bool = False,
     ) -> Entity:
-        """Make a person, project, place or other thing known, so that what names it is linked to it.
+        """Add a person, project, place or other thing, so that memories that name it are linked to it.
 
         Raises:
-            InvalidError: a field cannot be accepted.
-            ConflictError: one of that name and type is known already.
+            InvalidError: a field is invalid.
+            ConflictError: an entity of that name and type exists.
         """
         return self._portal.call(
             self._memory.add_entity(name, type=type, aliases=aliases, relation=relation, protected=protected)
@@ -437,45 +440,47 @@ class Memory:
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
     ) -> None:
-        """Say what somebody is to you or, with `source`, to another: `relate("Acme", "employer", source="Sarah")`.
+        """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
+        source="Sarah")`.
 
-        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the one before.
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one.
 
         Args:
-            predicate: what `target` is to `source`; "wife" and "жена" are one.
-            source: whose wife, employer, ...; yours when None.
-            valid_from: since when; as long as anybody remembers when None.
+            predicate: what `target` is to `source`; "wife" and "жена" are the same.
+            source: whose wife, employer, ...; the owner's if None.
+            valid_from: since when; unknown if None.
 
         Raises:
-            NotFoundError: nobody is known by one of the names.
-            InvalidError: an argument does not fit.
+            NotFoundError: no entity has one of the names.
+            InvalidError: an argument is invalid.
         """
         return self._portal.call(
             self._memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
         )
 
     def merge(self, keep: str, other: str) -> Entity:
-        """Two entities are one: the names, memories and relations of `other` are those of `keep` from now on.
+        """Merge two entities: the names, memories and relations of `other` become those of `keep`.
 
         Args:
             keep: a name or an id; its name stays.
-            other: a name or an id. `split` or undoing the commit takes it apart again.
+            other: a name or an id. `split`, or undoing the commit, separates them again.
 
         Raises:
-            NotFoundError: one of them is not known.
-            ConflictError: they are one already, or belong to different memories.
+            NotFoundError: one of them does not exist.
+            ConflictError: they are already merged, or belong to different owners.
         """
         return self._portal.call(self._memory.merge(keep, other))
 
     def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
-        """One entity is two: `names` are another's, and the memories that used them follow. Returns both.
+        """Split an entity in two: `names` and the memories that used them move to the other one. Return both.
 
         Args:
             entity: a name or an id.
-            names: who bore exactly these before a merge comes back; else somebody new is made of them.
+            names: if these are the names an entity had before it was merged, that entity is restored; otherwise a new
+                one is made.
 
         Raises:
-            NotFoundError: the entity is not known, or not by such a name.
+            NotFoundError: the entity does not exist, or does not have such a name.
             InvalidError: no name is given, or none would be left.
         """
         return self._portal.call(self._memory.split(entity, names))
@@ -499,23 +504,24 @@ class Memory:
         trace: bool = False,
         why_not: str | None = None,
     ) -> Results:
-        """What matters for a question, best first: knowledge, and episodes that have not become knowledge yet.
+        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
 
         Args:
-            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge,
-                "any" for everything.
+            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
+                for everything.
             where: keys and values the attributes must have.
             after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
-            as_of: look among what was known at a time, or right after a change of that number, as it was then; the
-                order is that of today's figures. Where a clock went back, the later of two moments is meant.
-            archived: look among what was forgotten or replaced, instead.
-            only_relevant: leave out what chance would bring up, too; `limit` is then a most and no hits may be right.
-            trace: say how the answer came about.
-            why_not: the id of a memory you had expected; `results.trace.absence` says where it fell out.
+            as_of: search what was known at a time, or right after the commit of that number, as it was then; ranking
+                uses today's statistics. If a clock went back, the later of two moments counts.
+            archived: search what was forgotten or replaced instead.
+            only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
+                no hit at all.
+            trace: explain how the answer came about.
+            why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         return self._portal.call(
             self._memory.search(
@@ -538,7 +544,7 @@ class Memory:
         )
 
     def query(self, keywords: str, *, limit: int = 5) -> Results:
-        """Recall by keywords an agent chose, from full text alone. Raises InvalidError as `search` does."""
+        """Search by keywords that an agent chose, in full text only. Raises InvalidError as `search` does."""
         return self._portal.call(self._memory.query(keywords, limit=limit))
 
     def context(
@@ -549,16 +555,16 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> str | None:
-        """A markdown block of what an agent should know before it answers `prompt`, or None when nothing matters.
+        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing matters.
 
         Args:
-            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple
-                prompt, half more for a complex one.
-            session: the conversation at hand: what was said in it is known to the agent and left out.
-            as_of: from what was known at that time, as in `search`.
+            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple prompt
+                and half more for a complex one.
+            session: the present conversation: what was said in it is known to the agent and left out.
+            as_of: use what was known at that time, as in `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
+            InvalidError: an argument is invalid.
         """
         return self._portal.call(self._memory.context(prompt, budget=budget, session=session, as_of=as_of))
 
@@ -570,22 +576,22 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> Context:
-        """What `context` says, also in its parts: facts, people, what was said, and what that rests on.
+        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence.
 
         Args:
             budget, session, as_of: as in `context`.
 
         Raises:
-            InvalidError: an argument does not fit.
+            InvalidError: an argument is invalid.
         """
         return self._portal.call(self._memory.context_parts(prompt, budget=budget, session=session, as_of=as_of))
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
-        """A memory by its id, closed ones too; `as_of` a time (as in `search`), as it was then.
+        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.
 
         Raises:
             NotFoundError: there is none, or there was none then.
-            InvalidError: `as_of` is no time and no change's number.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return self._portal.call(self._memory.get(id, as_of=as_of))
 
@@ -605,11 +611,11 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """Memories, the latest recorded first, in pages. The conditions are those of `search`.
+        """Return memories in pages, latest recorded first. The conditions are those of `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         return self._portal.call(
             self._memory.list(
@@ -629,20 +635,20 @@ class Memory:
         )
 
     def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """What is known of a person, project, place or other thing.
+        """Return what is known of a person, project, place or other thing.
 
         Args:
             name: any of its names, in any script; "my wife"; or its id.
-            limit: the most facts, and the most mentions, it brings.
+            limit: how many facts, and how many mentions, to return at most.
 
         Raises:
-            NotFoundError: nobody and nothing goes by that name.
-            InvalidError: it may be one of several.
+            NotFoundError: no entity has that name.
+            InvalidError: several entities have it.
         """
         return self._portal.call(self._memory.entity(name, limit=limit, as_of=as_of))
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
-        """Who is known, those who are named most often first.
+        """Return the known people, those who are mentioned most often first.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -650,54 +656,54 @@ class Memory:
         return self._portal.call(self._memory.people(limit=limit))
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Have the language model turn conversations into knowledge, one commit each, under one run that `undo` takes
-        back. What cannot be had from the model leaves a conversation waiting; the run's items say why. Without a model
-        what is said plainly is kept by rule, and conversations wait on.
+        """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
+        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is said
+        plainly is kept by rule, and the conversations go on waiting.
 
         Args:
-            session: this conversation only; all that wait, but those that failed three times, when None.
-            dry_run: ask the model and say what would be done, and leave everything as it is.
+            session: this conversation only; if None, all that wait, except those that failed three times.
+            dry_run: ask the model and report what would be done, but change nothing.
 
         Raises:
-            NotFoundError: nothing was said in that session.
+            NotFoundError: there is no such session.
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
 
     def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Take from conversations that go on what was said since they were last read: by the language model, or what is
-        said plainly by rule. They wait on, and `consolidate` repeats nothing of it. With `extraction_enabled` this is
-        done by itself whenever a conversation pauses.
+        """Extract knowledge from conversations that are still going on: from what was said since they were last read,
+        by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the setting
+        `extraction_enabled` this happens by itself whenever a conversation pauses.
 
         Args:
-            session: this conversation only; all that wait when None.
-            dry_run: ask the model and say what would be kept, and leave everything as it is.
+            session: this conversation only; all that wait if None.
+            dry_run: ask the model and report what would be kept, but change nothing.
 
         Raises:
-            NotFoundError: nothing was said in that session.
+            NotFoundError: there is no such session.
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.extract(session, dry_run=dry_run))
 
     def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
-        """What another model (or this one, again) makes of a run's conversations, beside what is known: "added" is new,
-        "repeated" known, "missing" what the run made and the model did not find. Nothing is changed; what is found can
-        be accepted for 30 days.
+        """Run the conversations of a run through another model (or the same again) and compare with what is known:
+        "added" is new, "repeated" is known, "missing" is what the run made and the model did not find. Nothing is
+        changed; the result can be accepted for 30 days.
 
         Raises:
             NotFoundError: there is no such run.
             InvalidError: there is no such model.
-            UnavailableError: no model is chosen, or it cannot be had.
+            UnavailableError: no model is configured, or it does not answer.
         """
         return self._portal.call(self._memory.replay(run, model=model))
 
     def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
-        """Take over what a replay found, as one change under its id: what is "added" comes, what is "missing" is closed
-        unless anybody touched it or it was said again since. `undo` takes it back. Returns what was done.
+        """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
+        unless they were changed or said again since. `undo` takes it back. Return what was done.
 
         Args:
             run: what `replay` returned, or its id.
-            items: only these of its items, by their numbers, counted from 1.
+            items: only these of its items, by number, counted from 1.
 
         Raises:
             NotFoundError: there is no such replay, or something was erased since.
@@ -708,48 +714,48 @@ class Memory:
         return self._portal.call(self._memory.accept(run, items))
 
     def summarise(self, session: str) -> str:
-        """A conversation in a few sentences, by the language model: kept with the session, and returned. For whoever
-        goes on with it, or before an agent's own record of it is cut short.
+        """Return a summary of a conversation by the language model, and store it with the session. Useful before an
+        agent's own context is compacted, or for whoever continues the conversation.
 
         Raises:
-            NotFoundError: nothing was said in that session.
-            UnavailableError: no model is chosen, or it gave no summary.
+            NotFoundError: there is no such session.
+            UnavailableError: no model is configured, or it gave no summary.
         """
         return self._portal.call(self._memory.summarise(session))
 
     def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
     ) -> Run:
-        """Have the language model look back on what was learnt in a span of time: what several memories show together
-        is kept as memories of the category "reflection", with what each rests on. `undo` of the run takes it back.
+        """Reflect with the language model on what was learnt in a period: what several memories show together is stored
+        as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
 
         Args:
-            after, before: the span, as in `search`; until now when `before` is None.
-            dry_run: ask the model and say what would be kept, and leave everything as it is.
+            after, before: the period, as in `search`; until now if `before` is None.
+            dry_run: ask the model and report what would be kept, but change nothing.
 
         Raises:
             InvalidError: a time cannot be read.
-            UnavailableError: no model is chosen.
+            UnavailableError: no model is configured.
             DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.reflect(after=after, before=before, dry_run=dry_run))
 
     def enrich(self, *, dry_run: bool = False) -> Run:
-        """Have the language model say in a sentence or two who somebody is, for those who are named in at least three
-        memories and have no summary yet. It is a memory of its own, too. `maintain` does so every night; arguments and
-        errors are those of `reflect`.
+        """Summarise, with the language model, each entity that is named in at least three memories and has no summary
+        yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors are those
+        of `reflect`.
         """
         return self._portal.call(self._memory.enrich(dry_run=dry_run))
 
     def infer_causes(self, *, dry_run: bool = False) -> Run:
-        """Have the language model look for what led to what, among messages that follow one another, where somebody
-        says so in words: at most 50 pairs, the next run goes on. `maintain` does so every night; arguments and errors
-        are those of `reflect`.
+        """Find causes and effects with the language model among consecutive messages, only where they are said
+        explicitly. A run looks at 50 pairs at most; the next run continues. `maintain` does this every night.
+        Arguments and errors are those of `reflect`.
         """
         return self._portal.call(self._memory.infer_causes(dry_run=dry_run))
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Runs, the latest first, without the texts of what they did; `run` brings those.
+        """Return runs, latest first, without the texts of their items; `run` returns those.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -757,28 +763,28 @@ class Memory:
         return self._portal.call(self._memory.runs(limit))
 
     def run(self, id: str) -> Run:
-        """One run, with what the memories it made and touched say now.
+        """Return one run, with the present text of the memories it made and touched.
 
         Raises:
-            NotFoundError: there is none of that id, or it was undone.
+            NotFoundError: there is no run of that id, or it was undone.
         """
         return self._portal.call(self._memory.run(id))
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
-        """Every version of a memory, oldest first, each with the commit that made it; what it replaced and what
-        replaced it belong to it. `as_of` a time, up to then.
+        """Return every version of a memory, oldest first, each with the commit that made it, including what it replaced
+        and what replaced it. With `as_of`, up to that time.
 
         Raises:
-            NotFoundError: there is none of that id, or was none then.
-            InvalidError: `as_of` is no time and no change's number.
+            NotFoundError: there is no memory of that id, or there was none then.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return self._portal.call(self._memory.history(id, as_of=as_of))
 
     def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """The latest changes, newest first; `before` a sequence number goes further back.
+        """Return the latest commits, newest first; `before`, a commit number, continues further back.
 
         Raises:
-            InvalidError: `limit` is not from 1 to 1,000, or `before` is no whole number.
+            InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
         """
         return self._portal.call(self._memory.log(limit, before=before))
 
@@ -791,53 +797,55 @@ class Memory:
         as_of: datetime | str | int | None = None,
         limit: int = 50,
     ) -> Sequence[Node]:
-        """What happened, in order of event time: messages and knowledge, the latest `limit` of the span.
+        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period.
 
         Args:
             entity: only what is linked to this person or thing.
             after, before: a time or an expression, as in `search`.
-            as_of: from what was known at that time, as in `search`.
+            as_of: use what was known at that time, as in `search`.
 
         Raises:
-            InvalidError: an argument does not fit.
-            NotFoundError: nobody is known by the name given as `entity`.
+            InvalidError: an argument is invalid.
+            NotFoundError: no entity has the name given as `entity`.
         """
         return self._portal.call(
             self._memory.timeline(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
         )
 
     def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
-        """Why a memory is here and what becomes of it: its change and run, what it rests on, what it replaced and what
-        replaced it, its versions and links, and when it fades.
+        """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
+        links, and when it fades.
 
         Raises:
-            NotFoundError: there is none of that id, or was none at `as_of`.
-            InvalidError: `as_of` is no time and no change's number.
+            NotFoundError: there is no memory of that id, or there was none at `as_of`.
+            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return self._portal.call(self._memory.explain(id, as_of=as_of))
 
     def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
-        """Take a change back: everything it touched becomes what it was before. Returns the undoing, which is a
-        change itself and can be undone.
+        """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
+        which can be undone itself.
 
         Args:
-            commit_or_run: the number of a change, as `log` shows it, or the id of a run: all changes of it.
-            with_later: take back the later changes that build on it, too.
+            commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
+            with_later: also undo the later commits that build on it.
 
         Raises:
-            NotFoundError: there is no such change or run.
-            ConflictError: later changes build on it (`error.commits` lists them), it is undone already, or what it
+            NotFoundError: there is no such commit or run.
+            ConflictError: later commits build on it (`error.commits` lists them), it is already undone, or what it
                 touched was erased.
         """
         return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
-        """What this memory holds. The size is that of the store for who opened it; for others, of their own texts."""
+        """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
+        texts.
+        """
         return self._portal.call(self._memory.stats())
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:
-        """What is low in confidence, has faded or soon will, or is soon over: what upkeep will close first, the first
-        to go first, then what stays, the weakest first. `confirm` or `reinforce` keeps it.
+        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest first,
+        then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -845,8 +853,8 @@ class Memory:
         return self._portal.call(self._memory.weak(limit))
 
     def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
-        """What ended, the latest first, with counts by reason. `search(..., archived=True)` searches it, and `restore`
-        brings one back.
+        """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
+        `restore` brings a memory back.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
@@ -854,13 +862,13 @@ class Memory:
         return self._portal.call(self._memory.archive(limit, reason=reason))
 
     def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
-        """Take to the archive what is over: expired, past the lifetime of its category, faded (as `decay_closes`
-        says), or too much for `max_entries`. Running it again changes nothing.
+        """Archive what is over: expired, past the lifetime of its category, faded (see `decay_closes`), or beyond
+        `max_entries`. Running it again changes nothing.
 
         Args:
-            dry_run: say what would go, and leave it.
-            all_owners: everybody's memories, not only those of this scope. For who opened the store.
-            progress: called with (memories so far, memories in all).
+            dry_run: report what would be archived, and archive nothing.
+            all_owners: the memories of all owners, not only of this scope; only for the opener of the store.
+            progress: called with (memories so far, memories in total).
 
         Raises:
             DeniedError: `all_owners` by a scoped caller.
@@ -870,33 +878,32 @@ class Memory:
     def prune(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Take the least of what is known to the archive until the rest fits into `max_size` bytes, one in a hundred
-        at a time; nothing where that is not set. Running it again changes nothing. Arguments and errors are those of
-        `gc`.
+        """Archive the least valuable knowledge, 1 % at a time, until the rest fits into `max_size` bytes; nothing if
+        that is not set. Running it again changes nothing. Arguments and errors are those of `gc`.
         """
         return self._portal.call(self._memory.prune(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """A night's work, step by step: conversations that are over become knowledge, then `gc` and `prune`, `enrich`
-        and `infer_causes` (where there is a model), then tidying up inside. Arguments and errors are those of `gc`; a
-        step that fails says so.
+        """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and `infer_causes`
+        (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
+        of `gc`.
         """
         return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     def doctor(self, *, fix: bool = False) -> Report:
-        """Look for damage: pages, schema, seals, the chain of commits, indexes, permissions, the files of a folder.
-        Changes nothing, unless `fix`: then what is safe is done, nothing is deleted, and the report is of afterwards.
+        """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a
+        folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
         """
         return self._portal.call(self._memory.doctor(fix=fix))
 
     def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Make the index of a folder anew from its files, without asking the embedding model. Returns how many lines
-        were read.
+        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines were
+        read.
 
         Args:
-            progress: called with (lines so far, lines in all).
+            progress: called with (lines so far, lines in total).
 
         Raises:
             InvalidError: the store is a single file.
@@ -904,30 +911,30 @@ class Memory:
         return self._portal.call(self._memory.rebuild_index(progress=progress))
 
     def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, history included, to one of the other kind: a folder of plain files where the path
-        ends in a slash, else a single file. This store stays as it is.
+        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends in
+        a slash, else a single file. This store stays as it is.
 
         Raises:
-            InvalidError: there is something at the path.
+            InvalidError: the path exists.
         """
         return self._portal.call(self._memory.migrate(path))
 
     def backup(self, path: str | Path) -> Backup:
-        """Copy the whole store to a new file, also while others write; the plain files of a folder to a new folder
-        where the path ends in a slash. A manifest beside the file, or in the folder, says what the copy holds.
+        """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
+        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy holds.
 
         Returns:
-            What the manifest says.
+            The contents of the manifest.
 
         Raises:
-            InvalidError: there is something at the path, or a single file is to become a folder.
+            InvalidError: the path exists, or a single file cannot become a folder.
         """
         return self._portal.call(self._memory.backup(path))
 
     @staticmethod
     def verify_backup(path: str | Path) -> Report:
-        """A drill: try a backup without touching it or any store. A copy of it is compared with its manifest, opened,
-        looked through as by `doctor`, and asked for a memory.
+        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened, checked
+        as by `doctor`, and searched for a memory.
 
         Raises:
             NotFoundError: there is no backup at the path.
@@ -936,62 +943,61 @@ class Memory:
 
     @staticmethod
     def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
-        """Make a store at a location from a backup, once the drill of `verify_backup` has found it sound: all of it or
-        nothing.
+        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing.
 
         Args:
-            location: a file's path; a folder's, which exists or ends in a slash, to have plain files.
-            replace: what is at the location gives way; it is kept beside, under the name that is returned.
+            location: the path of a file; or of a folder (which exists or ends in a slash) for a folder store.
+            replace: replace what is at the location; it is kept under the name that is returned.
 
         Raises:
             NotFoundError: there is no backup at the path.
-            InvalidError: there is something at the location, and `replace` was not given.
-            UnavailableError: somebody has the file open that is to be replaced.
+            InvalidError: the location exists, and `replace` is not given.
+            UnavailableError: another process has the file open that would be replaced.
         """
         return in_a_loop(AsyncMemory.restore_backup(path, location, replace=replace))
 
     def import_(
         self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Bring in what another memory or a chat left: messages, facts, people and how they hang together.
+        """Import the data of another memory or a chat: messages, facts, people and relations.
 
-        What is there already is left as it is, so bringing in the same again adds nothing, and an import that was
-        interrupted is simply repeated. Facts keep the time they were observed and get the origin "import"; they close
-        none that is here, `review` lists what may not hold beside another.
+        What is there already is left as it is, so importing the same data again adds nothing, and an interrupted import
+        is simply repeated. Facts keep the time they were observed and get the origin "import"; they close none of the
+        facts that are here, and `review` lists possible conflicts.
 
-        Everything that `export` took along comes back as it was into an empty store of the same owner; into another
-        come its memories.
+        A complete `export` imported into an empty store of the same owner restores it as it was; imported into another
+        store it adds its memories.
 
         Args:
             path: a file, or a folder for formats of several files.
-            format: "jsonl" (everything that `export` took along), "markdown", "memories-jsonl", "memories-sqlite",
-                "mcp", "mem0", "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time,
-                session) or "locomo"; told from the content when None.
+            format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
+                "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time, session) or
+                "locomo"; detected from the content if None.
             dry_run: read and check everything, record nothing.
-            progress: called with (records so far, records in all).
+            progress: called with (records so far, records in total).
 
         Raises:
-            InvalidError: it cannot be read, or is of no known format.
+            InvalidError: it cannot be read, or its format is unknown.
         """
         return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
 
     def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
-        """Take along what this caller may see.
+        """Export what this caller may see.
 
         Args:
             path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
-            format: "jsonl" for everything, with history, provenance and vectors, which `import_` makes an equal store
-                of; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
-                the knowledge that holds now.
-            progress: called with (lines so far, lines in all).
+            format: "jsonl" for everything, with history, provenance and vectors, from which `import_` makes an equal
+                store; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
+                the knowledge that is valid now.
+            progress: called with (lines so far, lines in total).
 
         Raises:
-            InvalidError: there is something at `path`, or there is no such format.
+            InvalidError: `path` exists, or there is no such format.
             StoreError: it cannot be written; nothing is left of it.
         """
         return self._portal.call(self._memory.export(path, format=format, progress=progress))
 
     @property
     def scope(self) -> Scope:
-        """Whose memory this is."""
+        """The caller: whose memory this is."""
         return self._memory.scope
