@@ -1,4 +1,4 @@
-"""The values every room shares. Plain and frozen: they hold data and know nothing of stores or models.
+"""The values all packages share. Plain and frozen: they hold data and know nothing of stores or models.
 
 Instants are aware `datetime`s here, Unix milliseconds in the store and ISO 8601 in JSON.
 """
@@ -81,14 +81,14 @@ SignalName = Literal[
 ]
 
 Json = Mapping[str, Any]
-"""A JSON object the caller brought and gets back as it was. Ricordo reads only the keys it names."""
+"""A JSON object of the caller, returned as it was given. Ricordo reads only the keys it documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Whose memory: a person's own (`owner`), seen together with the group memory of the present `chat`.
+    """A caller: a person's own memory (`owner`), together with the group memory of the present `chat`.
 
-    `trust` is the most a caller is believed, whatever they say of the origin of their words; a door that a language
+    `trust` limits how much this caller's words are believed, whatever origin they claim. An interface that a language
     model speaks through binds "agent".
     """
 
@@ -99,7 +99,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a conversation as it arrives."""
+    """One turn of a conversation, to be added."""
 
     text: str
     role: Role = "user"
@@ -113,7 +113,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One piece of knowledge to remember; the fields are those of `Memory.remember`."""
+    """One fact to remember; the fields are those of `Memory.remember`."""
 
     content: str
     type: NodeType = "semantic"
@@ -132,11 +132,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A memory: an episode (something said) or a piece of knowledge (fact, procedure, opinion).
+    """A memory: an episode (a message) or knowledge (a fact, procedure or opinion).
 
-    `valid_from`/`valid_until` say when it holds in the world; `created_at`/`closed_at` when it was believed.
-    `score` is the reinforcement score, within -10 and 10, `reinforced_at` when it was last raised. `key` is the store's
-    own and means nothing outside.
+    Attributes:
+        valid_from, valid_until: when it holds in the world.
+        created_at, closed_at: when it was believed.
+        score: the reinforcement score, from -10 to 10.
+        reinforced_at: when the score was last raised.
+        key: internal to the store.
     """
 
     id: str
@@ -172,7 +175,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """An asserted link from one node to another. What follows from a session's order is not stored as edges."""
+    """An asserted link between two nodes. The order of a session is not stored as edges."""
 
     source: str
     target: str
@@ -187,8 +190,10 @@ class Edge:
 class Entity:
     """A person, project, place or other thing with a name.
 
-    `relation` is what it is to the owner ("wife"); `mention_count` how many live memories name it; `merged_into` the id
-    of the entity that took its names and memories over.
+    Attributes:
+        relation: what it is to the owner, for example "wife".
+        mention_count: how many live memories name it.
+        merged_into: id of the entity that took over its names and memories.
     """
 
     id: str
@@ -211,10 +216,12 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """What somebody is to somebody: `target` is the `predicate` of `source`, both by id; no source is the owner.
+    """A relation between entities: `target` is the `predicate` of `source`, both ids; no source means the owner.
 
-    `valid_from` is None where it was so as far back as is known; `evidence` holds the ids of memories that say so. The
-    names are filled in where it is read.
+    Attributes:
+        valid_from: None if it always held as far as is known.
+        evidence: ids of the memories that say so.
+        source_name, target_name: filled in when the relation is read.
     """
 
     id: str
@@ -234,7 +241,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """Another entity that is named together with one, and in how many of the memories looked at."""
+    """An entity that is named together with another, and in how many of the memories looked at."""
 
     name: str
     type: EntityType
@@ -243,8 +250,12 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What is known of an entity. `facts` are knowledge about it and `mentions` what merely names it, best first;
-    `first_seen` and `last_seen` span all that ever named it.
+    """What is known of an entity.
+
+    Attributes:
+        facts: knowledge about it, best first.
+        mentions: memories that merely name it, best first.
+        first_seen, last_seen: the period of all memories that name it.
     """
 
     id: str
@@ -266,7 +277,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMove:
-    """A name, and the memories about those who were called it, pass from one entity to another; ids."""
+    """A name, and the memories of those called by it, move from one entity to another. All fields but the name are ids."""
 
     alias: str
     source: str
@@ -275,7 +286,7 @@ class NameMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A conversation, from its first message on. `ended_at` is set when it is over."""
+    """A conversation. `ended_at` is set when it is finished."""
 
     id: str
     first_seen_at: datetime
@@ -298,14 +309,15 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What waits for somebody's word: two facts of which `newer` came after `older` and may not hold beside it, or one
-    that is held back.
+    """A question for the user: two facts that may conflict, or something that is held back.
 
-    `kind` says what a rule made of them: "replaced" (it closed the older one), "conflict" (both are live, the newer
-    one stands first in answers), "several" (values that often hold together), "same" (said twice, under two ids),
-    "quarantine" (`newer` is in no answer until it is approved, for these `reasons`; `about` are the names it came
-    with), "session" (`newer` is the first message of a conversation that could not be consolidated, for these
-    `reasons`).
+    Attributes:
+        kind: what a rule made of it. "replaced": it closed the older fact. "conflict": both are live, the newer one
+            ranks first. "several": values that often hold together. "same": stored twice, under two ids. "quarantine":
+            `newer` is in no answer until it is approved. "session": `newer` is the first message of a conversation that
+            could not be consolidated.
+        reasons: why it is quarantined, or why consolidation failed.
+        about: for quarantined facts, the names they came with.
     """
 
     id: str
@@ -324,7 +336,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """Somebody or something that became known: its names, what it is to the owner, and the memories that say so."""
+    """A new entity: its names, what it is to the owner, and the memories that say so."""
 
     name: str
     type: EntityType = "person"
@@ -335,7 +347,7 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """What somebody is said to be to another, by name: `target` is the `predicate` of `source`."""
+    """A relation by name: `target` is the `predicate` of `source`."""
 
     source: str
     predicate: str
@@ -345,11 +357,16 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItem:
-    """One thing a run did or would not do. `id` is of the memory it made or touched, `other` of the one that took its
-    place, or that it stands beside; `text` is what it says, empty once it is gone; `evidence` holds the ids of the
-    messages it rests on. What is "left" is a conversation that somebody else is just taking in; what is "kept"
-    was not found again, and had been touched since. "looked" says how far a run has come, or what it was shown: what
-    it need not be shown again.
+    """One thing a run did or refused to do.
+
+    Attributes:
+        what: "left": another process is consolidating the conversation. "kept": a memory the replay did not find again,
+            but which was changed since. "looked": how far a run has come, or what it was shown and need not be shown
+            again.
+        id: the memory it made or touched.
+        other: the memory that replaced it, or that it conflicts with.
+        text: what the memory says; empty once it is gone.
+        evidence: ids of the messages it rests on.
     """
 
     what: RunItemKind
@@ -361,19 +378,20 @@ class RunItem:
 
 
 SUMMARY_MEMORY = "summary_memory"
-"""Among an entity's attributes, the id of the memory that is its summary, where a model made it."""
+"""The attribute of an entity that holds the id of the memory with its summary, if a model wrote one."""
 
 BY_RULE = "rules"
-"""What stands in a run where a model's name would, when there was none."""
+"""The `model` of a run that used no model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a model, or the rules, made of conversations or of memories, as one unit: what it did, by which model and
-    prompt, and what that took.
+    """The result of a model, or of the rules, on conversations or memories, as one unit.
 
-    `sessions` are the conversations it took in; `cost` is in the currency of the prices that are set, None without.
-    A run of state "dry" or "failed" left nothing behind.
+    Attributes:
+        sessions: the conversations it consolidated.
+        cost: in the currency of the configured prices; None without prices.
+        state: "dry" and "failed" runs changed nothing.
     """
 
     id: str
@@ -396,7 +414,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowId:
-    """A row of one of the store's truth tables."""
+    """A row of a truth table of the store."""
 
     table: str
     key: tuple[str | int, ...]
@@ -404,7 +422,7 @@ class RowId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowState:
-    """A row as it shall be, column by column; None: it shall not be there. What an undo consists of."""
+    """A row as an undo leaves it, column by column; None removes it."""
 
     row: RowId
     values: Mapping[str, Any] | None
@@ -414,13 +432,18 @@ class RowState:
 class Change:
     """One logical change: a plain value that can be printed, applied whole as one commit, and inverted.
 
-    `put` holds nodes as they shall be, `sessions`, `reviews`, `put_entities` and `put_relations` likewise; `unlink`
-    closes edges; `subjects` pairs a node's id with an entity it is about, `subject_names` adds the name that was used;
-    `withhold` holds ids of memories that are not to be learnt again, `withheld_spans` pieces of added ones that answers
-    leave out (id, start, length, by what they are withheld), `said_anew` what is withheld no more, by its number.
-    `moved_subjects` holds (node, from, to), `associates` pairs of nodes' ids that proved useful together.
-    `consolidated` are ids of episodes that have become knowledge, `runs` what is to be kept of runs.
-    `rows` takes rows back to what they were, whatever they hold.
+    Attributes:
+        put: nodes as they will be; likewise `put_entities`, `put_relations`, `sessions`, `reviews`, `runs`.
+        unlink: edges to close.
+        subjects: (node id, id of an entity it is about).
+        subject_names: (node id, entity id, name that was used).
+        moved_subjects: (node id, from entity, to entity).
+        associates: pairs of node ids that proved useful together.
+        withhold: ids of memories that must not be learnt again.
+        withheld_spans: parts of added texts that answers leave out: (id, start, length, number of the suppression).
+        said_anew: numbers of suppressions that are lifted.
+        consolidated: ids of episodes that became knowledge.
+        rows: rows that an undo takes back, whatever they hold.
     """
 
     add: tuple[Node, ...] = ()
@@ -453,7 +476,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Who makes a change and why. It is kept for ever and shown in `log`, so it holds no content."""
+    """Who makes a change and why. It is kept forever and shown in `log`, so it holds no content."""
 
     actor: str
     origin: str
@@ -463,7 +486,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id`: the run it was part of."""
+    """A change that happened. `seq` orders everything in a store; clocks do not. `run_id` is the run it belongs to."""
 
     seq: int
     at: datetime
@@ -476,7 +499,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What a memory was, up to the commit that changed it. The newest version is the present one."""
+    """A memory as it was until the commit that changed it. The newest version is the present one."""
 
     content: str
     commit: Commit | None
@@ -487,12 +510,16 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Where a memory came from, what became of it, and what will.
+    """Where a memory came from and what becomes of it.
 
-    `made` is the change that first recorded it (with its run), `sources` what it rests on; `supersedes` is what it took
-    the place of, the latest first, `superseded_by` what took its, the first first. `retention` is what is left of it,
-    from 0 to 1; once that is small, at `fades_at`, it sinks in rank or is closed, as `fading` says. At `ends_at` its
-    time is over: somebody said how long to keep it, or its category does (`ends_by`); upkeep then closes it.
+    Attributes:
+        made: the commit that first recorded it, with its run.
+        sources: what it was derived from.
+        supersedes: what it replaced, latest first.
+        superseded_by: what replaced it, earliest first.
+        retention: what is left of it, from 0 to 1.
+        fades_at: when little is left; then it ranks lower or is closed, as `fading` says.
+        ends_at: when upkeep closes it, because of a stated expiry or the lifetime of its category (`ends_by`).
     """
 
     node: Node
@@ -512,12 +539,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one signal or factor gave one hit.
+    """What one signal or factor contributed to a hit.
 
     Attributes:
         strategy: the signal's name.
-        rank: the hit's place among all candidates by this signal alone, 1 for the best; None where the signal does not
-            speak for it, and for what is no signal.
+        rank: the hit's rank among all candidates by this signal alone, 1 for the best; None if the signal does not
+            apply.
         raw: what the signal measured, or the factor.
         share: what that added to the score; the shares of a hit add up to its score.
     """
@@ -530,10 +557,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a question. `score` is comparable within one search only.
+    """A memory that answers a question.
 
-    `evidence` holds the ids of the messages a derived memory rests on; `get` brings them.
-    `trust` says whose word it is; `warnings` name what in it, where it is not the user's, reads like an order.
+    Attributes:
+        score: comparable within one search only.
+        evidence: ids of the messages a derived memory rests on; `get` returns them.
+        trust: how much its source is believed.
+        warnings: what in it reads like an instruction, if it does not come from the user.
     """
 
     id: str
@@ -563,12 +593,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """Where a memory stands in a search, or at which step it fell out of it.
+    """Where a memory ranks in a search, or at which step it dropped out.
 
     Attributes:
-        stage: `unknown` (no such memory), `left out` (a condition, closed, expired), `not found` (no strategy gave it),
-            `ranked below`, `not relevant` (where only what is relevant was asked for), or `found`.
-        rank: among the candidates, 1 for the best, as far as it came.
+        stage: `unknown` (no such memory), `left out` (a filter, closed, expired), `not found` (no strategy returned
+            it), `ranked below`, `not relevant` (below the relevance floor), or `found`.
+        rank: among the candidates, 1 for the best, as far as it got.
     """
 
     id: str
@@ -580,11 +610,11 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Why a search answered as it did, built from the very numbers of the score.
+    """Why a search answered as it did, built from the numbers of the score.
 
     Attributes:
-        under_floor: where only what is relevant was asked for: (id, relevance, reason) of the best that fell out; a
-            relevance of 0 is what chance seldom reaches.
+        under_floor: with `only_relevant`, (id, relevance, reason) of the best hits that were left out. A relevance of 0
+            is what unrelated questions seldom reach.
     """
 
     terms: tuple[str, ...]
@@ -599,7 +629,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Hits, best first. `degraded` names each part that could not take its share in the answer."""
+    """Hits, best first. `degraded` names each part that could not contribute to the answer."""
 
     hits: tuple[Hit, ...]
     intent: str = "general"
@@ -614,7 +644,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Part of a listing, newest first; `cursor` asks for the next part and is None at the end."""
+    """Part of a listing, newest first. `cursor` asks for the next part and is None at the end."""
 
     nodes: tuple[Node, ...]
     cursor: str | None = None
@@ -622,7 +652,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """What ended, the latest first, and how much did for which reason in all."""
+    """Closed memories, latest first, with counts by reason."""
 
     nodes: tuple[Node, ...]
     counts: Mapping[str, int]
@@ -630,9 +660,11 @@ class Archive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What a scope's memory holds, and how the store is doing. While it changes its embedder, `next_embedder` is
-    the one that comes and `next_embedded` how many memories it has. `orphans` are memories that nothing links to
-    anything: no conversation, nobody, no other memory.
+    """Figures of a scope's memory and of the store.
+
+    Attributes:
+        orphans: memories linked to nothing: no session, no entity, no other memory.
+        next_embedder, next_embedded: while the store changes its embedder, the new one and how many memories it has.
     """
 
     nodes: Mapping[str, int]
@@ -660,7 +692,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something `doctor` looked at: how it is, and what to do where it is not well."""
+    """One check of `doctor`: its result, and what to do if it failed."""
 
     check: str
     ok: bool
@@ -681,7 +713,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupFile:
-    """A file of a backup: how many bytes it has, and their hash in hexadecimal digits."""
+    """A file of a backup: its size in bytes and its hash in hexadecimal digits."""
 
     bytes: int
     blake2b: str
@@ -689,9 +721,11 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """What a backup holds, as its manifest says: the moment, the schema, how many commits and rows, and its files.
+    """The contents of a backup, from its manifest.
 
-    `head` is the hash of the last commit in hexadecimal digits; it stands for all before. `rows` counts each table.
+    Attributes:
+        head: hash of the last commit in hexadecimal digits; it covers all earlier commits.
+        rows: rows per table.
     """
 
     made_at: datetime
@@ -704,13 +738,13 @@ class Backup:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return sum(file.bytes for file in self.files.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What was brought back from a backup: where to, how it was found to be, and where lies what was there before."""
+    """A restored backup: its location, the report of the check, and where the replaced store was kept."""
 
     location: str
     report: Report
@@ -719,8 +753,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What of one kind an erasure removes: a type of memory, or "entity", "relation" or "session". Of very many only
-    the first thousand are named.
+    """What an erasure removes of one kind: a type of memory, "entity", "relation" or "session". Only the first 1,000
+    ids are listed.
     """
 
     kind: str
@@ -742,8 +776,8 @@ class ErasureReport:
     """What an erasure removed, or would remove.
 
     Attributes:
-        is_done: whether no byte of it is left in the store's files; never so for a dry run.
-        out_of_reach: where it may still be, since no program can reach it from here.
+        is_done: whether no byte of it is left in the store's files; never true for a dry run.
+        out_of_reach: where copies may remain that no program can reach from here.
         bytes_before, bytes_after: the size of the store's file.
     """
 
@@ -757,16 +791,17 @@ class ErasureReport:
 
     @property
     def count(self) -> int:
-        """How many memories, entities, relations and sessions."""
+        """The number of memories, entities, relations and sessions."""
         return sum(each.count for each in self.erased)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weak:
-    """A memory that is low in confidence, or has faded or will soon, or whose time is soon over.
+    """A memory that is uncertain, fading, or about to expire. The fields are those of `Explanation`.
 
-    The fields are those of `Explanation`; `leaves_at` is when upkeep will close it, None where it stays; `why` says in
-    words why it is listed.
+    Attributes:
+        leaves_at: when upkeep will close it; None if it stays.
+        why: why it is listed, in words.
     """
 
     node: Node
@@ -781,7 +816,7 @@ class Weak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """A memory that upkeep closes, for which reason, and why in words."""
+    """A memory that upkeep closes, and why in words."""
 
     node: Node
     reason: ClosedReason
@@ -790,11 +825,14 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveReport:
-    """What upkeep took to the archive, or would with `dry_run`.
+    """What upkeep archived, or with `dry_run` would archive.
 
-    `archived` counts by reason; `items` tells of the first 1,000. `live` is how much knowledge is left, `live_bytes`
-    how long its texts are in UTF-8; `fits` says whether that is within `max_entries` and `max_size`. Each of `runs` can
-    be undone as one, each of `commits` by itself.
+    Attributes:
+        archived: counts by reason.
+        items: the first 1,000.
+        live, live_bytes: how much knowledge is left, and the size of its texts in UTF-8.
+        fits: whether that is within `max_entries` and `max_size`.
+        runs, commits: each run, and each commit, can be undone.
     """
 
     archived: Mapping[str, int] = field(default_factory=dict)
@@ -809,7 +847,7 @@ class ArchiveReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A part of a night's work: what came of it, in words, and its report where it gave one."""
+    """A step of maintenance: its result in words, and its report if it has one."""
 
     name: str
     ok: bool
@@ -819,7 +857,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceReport:
-    """What `maintain` did, step by step, in order. A step that failed does not keep the next from being done."""
+    """What `maintain` did, step by step. A failed step does not stop the next."""
 
     steps: tuple[Step, ...] = ()
     dry_run: bool = False
@@ -831,10 +869,12 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import found: memories read, added and known already, and what it could not use, with places.
+    """What an import read, added, and knew already, and what it refused, with places in the file.
 
-    `messages` and `facts` are the two kinds of what was added; `people`, `relations` and `links` came with them;
-    `sessions` counts the conversations in the file.
+    Attributes:
+        messages, facts: the two kinds of what was added.
+        people, relations, links: what came with them.
+        sessions: conversations in the file.
     """
 
     format: str = ""
@@ -853,7 +893,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLine:
-    """A line of a context: `id` is that of the memory or entity it tells of, `at` when that was, ISO 8601."""
+    """A line of a context: the id of its memory or entity, and its time in ISO 8601."""
 
     text: str
     id: str | None = None
@@ -874,8 +914,8 @@ class Context:
     """What an agent should know before it answers a prompt.
 
     Attributes:
-        text: all of it as markdown, fenced; None where nothing in the memory concerns the prompt.
-        tokens: how long it is, estimated; at most `budget`.
+        text: all of it as fenced markdown; None if nothing in the memory concerns the prompt.
+        tokens: its estimated length; at most `budget`.
         complexity: of the prompt, `simple` or `complex`.
     """
 
@@ -887,13 +927,13 @@ class Context:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of all memories and entities it tells of."""
+        """The ids of all memories and entities in it."""
         return frozenset(line.id for section in self.sections for line in section.lines if line.id is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
-    """What an export holds, and where it lies. `messages`, `closed` and `commits` are of a complete one alone."""
+    """What an export holds and where it is. `messages`, `closed` and `commits` are of a complete export only."""
 
     format: str
     path: str
