@@ -277,7 +277,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMove:
-    """A name, and the memories of those called by it, move from one entity to another. All fields but the name are ids."""
+    """A name moves from one entity to another, with the memories that used it. `source` and `target` are ids."""
 
     alias: str
     source: str
