@@ -26,13 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory
-from ricordo.consolidation.plain_rules import Plain, plainly_said
+from ricordo.consolidation.plain_rules import Kind, Plain, plainly_said
 from ricordo.model import Node, Run
 from ricordo.settings import load
 from ricordo.text import function_words, index_terms
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.names import folded_name
-from ricordo.text.plain_cues import Kind
 
 ROOT = Path(__file__).parent
 _SHARED = 1 / 3

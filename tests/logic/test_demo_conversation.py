@@ -8,7 +8,7 @@ from datetime import datetime
 from importlib.resources import files
 from itertools import groupby, pairwise
 
-from ricordo.text.dates.when import find_interval
+from ricordo.text.dates import find_interval
 
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.text.entity_recognition import plainly_named
-from ricordo.text.word_lists import is_deed, is_ordinary
+from ricordo.text.entity_recognition import is_deed, plainly_named
+from ricordo.text.languages import default_language, is_ordinary
+
+ENGLISH, RUSSIAN = default_language("LATIN"), default_language("CYRILLIC")
 
 
 @pytest.mark.parametrize(
@@ -110,13 +112,13 @@ def test_a_word_that_is_used_as_one_is_no_name() -> None:
 
 
 def test_forms_are_known_by_their_bases() -> None:
-    assert is_ordinary("tracing")
-    assert is_ordinary("stories")
-    assert not is_ordinary("solas")
-    assert is_deed("нарисовала")
-    assert is_deed("whistled")
-    assert not is_deed("whistle")
-    assert not is_deed("закончился")
+    assert is_ordinary("tracing", ENGLISH)
+    assert is_ordinary("stories", ENGLISH)
+    assert not is_ordinary("solas", ENGLISH)
+    assert is_deed("нарисовала", RUSSIAN)
+    assert is_deed("whistled", ENGLISH)
+    assert not is_deed("whistle", ENGLISH)
+    assert not is_deed("закончился", RUSSIAN)
 
 
 def test_a_long_text_costs_no_more_than_its_beginning() -> None:

@@ -10,8 +10,7 @@ from ricordo.encoding.relations import plain_subjects, stated_relations
 from ricordo.encoding.speakers import is_owners_word
 from ricordo.text import same_name_key
 from ricordo.text.kinship import predicate_of, relation_named, relations_in
-from ricordo.text.name_matching import runs_in
-from ricordo.text.names import likeness, look_up_keys, nominatives, sound_keys
+from ricordo.text.names import likeness, look_up_keys, nominatives, runs_in, sound_keys
 
 ONE_NAME = [
     "Йонас Jonas Yonas",

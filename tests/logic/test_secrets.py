@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.text.secrets import KINDS, Finding, find_secrets, redact
-from ricordo.text.secrets.families import DIGIT_FAMILIES, WORD_FAMILIES
-from ricordo.text.secrets.patterns import FORMS
-from ricordo.text.secrets.shapes import DIGIT_SHAPES, SHAPES
+from ricordo.text.secrets import DIGIT_SHAPES, FORMS, KINDS, SHAPES, Finding, find_secrets, redact
+from ricordo.text.secrets.statements import DIGIT_FAMILIES, WORD_FAMILIES
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "secrets"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.text import statement_line
-from ricordo.text.slots import compare
+from ricordo.text.statement import compare
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/evolution"
 

@@ -14,7 +14,7 @@ from ricordo.retrieval.hits import excerpt
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.text import index_terms, name_key, question_terms, same_name_key
 from ricordo.text.dates import find_interval
-from ricordo.text.name_matching import runs_in
+from ricordo.text.names import runs_in
 from ricordo.text.secrets import redact
 
 DICE = random.Random(20)

@@ -34,7 +34,7 @@ from ricordo.model import (
 )
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
-from ricordo.text.slots import compare
+from ricordo.text.statement import compare
 from ricordo.trust import capped, least_of, trust_of
 
 Acquaint = Callable[..., Change]

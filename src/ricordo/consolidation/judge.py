@@ -16,6 +16,7 @@ from ricordo.consolidation.proposal import Proposal, ProposedEntity, ProposedFac
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text import index_terms, name_terms, question_terms, statement_line
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 _TYPES: Mapping[str, NodeType] = {
     "fact": "semantic",
@@ -29,7 +30,6 @@ _MOST_CHARS = 1_000
 _MOST_NAME_CHARS = 100
 _MOST_CAUSES = 50
 _MOST_SUMMARY_CHARS = 1_000
-_USER = frozenset(("user", "the user", "me", "i", "myself", "пользователь", "я"))
 
 _NOT_HANDED_OUT = "names evidence that was not handed out"
 _NO_EVIDENCE = "has no evidence"
@@ -39,12 +39,16 @@ _UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, _NOT_OF_EVIDENCE))
 CONCLUDED = 0.6
 """How sure what a model extracted is: said outright, or concluded. What a user states himself is 1."""
 
-_CAUSAL = re.compile(
-    r"\b(?:because|since|so that|so|therefore|due to|thanks to|that(?:'?s| is| was) why|as a result|caused?|led to|"
-    r"hence|owing to|"
-    r"потому|поэтому|из-за|так как|благодаря|вследствие|привел[оаи]?|оттого|в результате|чтобы)\b",
-    re.IGNORECASE,
-)
+
+@cached()
+def _user_words() -> frozenset[str]:
+    """Return the names under which a model speaks of the user."""
+    return all_languages().words(lambda each: each.sentences.user_words)
+
+
+@cached()
+def _causal(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.causal, r"\b(?:{})\b", flags=re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +224,7 @@ class _Court:
         name = " ".join(given.split())
         terms = name_terms(name)
         is_used = bool(terms) and self._names.issuperset(terms)
-        return name if is_used and len(name) <= _MOST_NAME_CHARS and name.casefold() not in _USER else ""
+        return name if is_used and len(name) <= _MOST_NAME_CHARS and name.casefold() not in _user_words() else ""
 
     def _about(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for each in names[:10] if (name := self._name(each))))
@@ -284,4 +288,4 @@ def objection(text: str, rules: Rules) -> str:
 
 def says_why(text: str) -> bool:
     """Whether a text says in words that one thing led to another."""
-    return _CAUSAL.search(text) is not None
+    return _causal(languages_of(text)).search(text) is not None

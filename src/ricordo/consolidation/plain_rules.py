@@ -1,8 +1,8 @@
-"""What is worth keeping of a message, by rule: what is said so plainly that it needs no model. Pure.
+"""Statements worth keeping that a rule can find: they are so plain that they need no model. Pure.
 
-English and Russian; of other languages nothing is learnt. Conservative, for junk is worse than a gap: what waits for a
-model stays an episode and is found all the same. A sentence is kept whole, as it was said. A question, a quotation, a
-guess or a wish teaches nothing, nor does small talk ("I love it", "I think so").
+The patterns are in the language files; a language without them teaches nothing. Conservative, for junk is worse than a
+gap: what waits for a model stays an episode and is found all the same. A sentence is kept whole, as it was said. A
+question, a quotation, a guess or a wish teaches nothing, nor does small talk ("I love it", "I think so").
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from ricordo.consolidation.pages import Page, own_words
 from ricordo.consolidation.proposal import MOST_ITEMS, Proposal, ProposedEntity, ProposedFact
 from ricordo.model import Category
-from ricordo.text.categories import infer_category
 from ricordo.text.dates import mentions_time
 from ricordo.text.entity_recognition import plainly_named
-from ricordo.text.plain_cues import CUES, DOUBTFUL, LEAD, TOLD, UNLIKELY, VAGUE, WILL, Kind
-from ricordo.text.spoken import MAX_CHARS, SENTENCE
+from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.sentences import infer_category, plain_sentences
 from ricordo.trust import trust_of
 
 _LEAST_WORDS, _MOST_WORDS = 3, 60
 _OPENING = 9
+
+Kind = Literal["fact", "preference", "opinion", "decision", "commitment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +36,18 @@ class Plain:
 
 
 def plainly_said(text: str) -> tuple[Plain, ...]:
-    """The statements of a message that are worth keeping, in order, each once.
+    """Return the statements of a message that are worth keeping, in order, each once.
 
     >>> [(found.kind, found.text) for found in plainly_said("Well, I love hiking. Do you? I think so.")]
     [('preference', 'I love hiking')]
     """
-    found = (_statement(sentence) for sentence in _sentences(text[:MAX_CHARS]))
+    cues = _cues(languages_of(text))
+    found = (_statement(sentence, cues) for sentence in _sentences(text, cues))
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
 def proposed(page: Page) -> Proposal:
-    """What the people of a page say plainly, as a model would propose it: judged like any other proposal."""
+    """Return what the people of a page say plainly, as a model would propose it. It is judged like any proposal."""
     facts: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
         for said in plainly_said(node.content) if node.role == "user" else ():
@@ -63,7 +66,7 @@ def proposed(page: Page) -> Proposal:
 
 
 def _named(page: Page) -> list[ProposedEntity]:
-    """Who and what the people of a page name plainly. Of a page or a tool that somebody quotes nobody is made."""
+    """Return who and what the people of a page name plainly. Quoted pages and tools make no entities."""
     told = [
         (handle, own_words(node))
         for handle, node in page.episodes.items()
@@ -91,16 +94,56 @@ _KINDS: Mapping[Kind, str] = {
 _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowledge", "opinion": "knowledge"}
 
 
-def _statement(sentence: str) -> Plain | None:
-    if told := TOLD.match(sentence):
-        return _kept("fact", sentence[told.end() :])
-    said = LEAD.sub("", sentence)
-    if VAGUE.search(" ".join(said.split()[:_OPENING])):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cues:
+    """How some languages say what is worth keeping; see `PlainStatements` of the schema.
+
+    Attributes:
+        kinds: what a sentence says that begins so, the most telling first.
+    """
+
+    doubtful: re.Pattern[str]
+    vague: re.Pattern[str]
+    lead: re.Pattern[str]
+    remember: re.Pattern[str]
+    kinds: tuple[tuple[Kind, re.Pattern[str]], ...]
+    will: re.Pattern[str]
+    unlikely: re.Pattern[str]
+
+
+@cached()
+def _cues(languages: LanguageSet) -> _Cues:
+    please = "|".join(languages.in_order(lambda each: each.plain.please))
+    ignore_case = re.IGNORECASE
+    return _Cues(
+        doubtful=languages.pattern(lambda each: each.plain.doubtful, flags=ignore_case),
+        vague=languages.pattern(lambda each: each.plain.vague, flags=ignore_case),
+        lead=languages.pattern(lambda each: each.plain.leads, r"^(?:(?:{})[,:!—–-]*\s+)+", flags=ignore_case),
+        remember=languages.pattern(
+            lambda each: each.plain.remember, rf"^(?:(?:{please}),?\s+)?(?:{{}})", flags=ignore_case
+        ),
+        kinds=(
+            ("commitment", languages.pattern(lambda each: each.plain.commitment, flags=ignore_case)),
+            ("decision", languages.pattern(lambda each: each.plain.decision, flags=ignore_case)),
+            ("preference", languages.pattern(lambda each: each.plain.preference, flags=ignore_case)),
+            ("opinion", languages.pattern(lambda each: each.plain.opinion, flags=ignore_case)),
+            ("fact", languages.pattern(lambda each: each.plain.fact, flags=ignore_case)),
+        ),
+        will=languages.pattern(lambda each: each.plain.will, flags=ignore_case),
+        unlikely=languages.pattern(lambda each: each.plain.unlikely, flags=ignore_case),
+    )
+
+
+def _statement(sentence: str, cues: _Cues) -> Plain | None:
+    if asked := cues.remember.match(sentence):
+        return _kept("fact", sentence[asked.end() :])
+    said = cues.lead.sub("", sentence)
+    if cues.vague.search(" ".join(said.split()[:_OPENING])):
         return None
-    for kind, pattern in CUES:
+    for kind, pattern in cues.kinds:
         if pattern.search(said):
             return _kept(kind, said)
-    is_promise = WILL.match(said) is not None and mentions_time(said) and not UNLIKELY.search(said)
+    is_promise = cues.will.match(said) is not None and mentions_time(said) and not cues.unlikely.search(said)
     return _kept("commitment", said) if is_promise else None
 
 
@@ -114,8 +157,7 @@ def _kept(kind: Kind, said: str) -> Plain | None:
 _QUOTED = re.compile(r"^\s*[\"«“„>]|[\"“”„]")
 
 
-def _sentences(text: str) -> Iterator[str]:
-    for part in SENTENCE.finditer(text):
-        sentence = part.group().strip()
-        if not (sentence.endswith("?") or _QUOTED.search(sentence) or DOUBTFUL.search(sentence)):
+def _sentences(text: str, cues: _Cues) -> Iterator[str]:
+    for sentence in plain_sentences(text):
+        if not (sentence.endswith("?") or _QUOTED.search(sentence) or cues.doubtful.search(sentence)):
             yield sentence.rstrip(".!… ")

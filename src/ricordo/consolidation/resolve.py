@@ -13,7 +13,7 @@ from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
-from ricordo.text.slots import Verdict, compare
+from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
 
 _REPEATED = 1.0

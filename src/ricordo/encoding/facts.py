@@ -18,8 +18,8 @@ from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
-from ricordo.text.categories import infer_category
 from ricordo.text.names import folded_name
+from ricordo.text.sentences import infer_category
 from ricordo.trust import capped
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))

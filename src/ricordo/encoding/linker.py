@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ricordo.encoding.mentions import mentions
 from ricordo.storage import Snapshot
-from ricordo.text.name_matching import candidates
+from ricordo.text.names import candidates
 
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ricordo.encoding.speakers import is_owners_word
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.kinship import relations_in
-from ricordo.text.name_matching import MAX_CHARS, Known, meant, runs_in
+from ricordo.text.names import MAX_CHARS, Known, meant, runs_in
 
 
 def mentions(

@@ -10,8 +10,7 @@ from ricordo.encoding.entities import names_of, new_entity, sought
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Entity, NameMove, Scope
 from ricordo.storage import Snapshot
-from ricordo.text.name_matching import runs_in
-from ricordo.text.names import folded_name
+from ricordo.text.names import folded_name, runs_in
 
 
 def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) -> tuple[Change, Entity]:

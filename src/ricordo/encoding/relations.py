@@ -1,4 +1,4 @@
-"""What is said outright about people: "my wife is Sarah", "моя жена — Сара", "Anna lives in Paris". Pure.
+"""Relations to people that a text states outright: "my wife is Sarah", "моя жена — Сара". Pure.
 
 Conservative: a relation is learnt from a plain present statement of the owner's and from nothing else. A question,
 a negation, the past, a condition or a quotation teaches nothing, nor does a capitalised word that is no name.
@@ -7,84 +7,91 @@ a negation, the past, a condition or a quotation teaches nothing, nor does a cap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal
+from typing import NamedTuple
 
-from ricordo.text import function_words
+from ricordo.text.entity_recognition import folded_words
 from ricordo.text.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
-from ricordo.text.word_lists import words_of
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
+from ricordo.text.languages.schema import Endings
 
 MAX_CHARS = 5_000
-"""What is said outright is said in a few words; the rest of a document is not looked at."""
+"""Plain statements are short; the rest of a document is not read for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """Who somebody is to whoever speaks, and the sentence that says so."""
+    """A person's relation to the speaker, and the sentence that states it."""
 
     predicate: str
     name: str
     sentence: str
 
 
-Case = Literal["feminine", "masculine"]
-"""The gender of a name that may stand in the instrumental case."""
-
-_WORD = r"[^\W\d_a-zа-яё][^\W\d_]*(?:['’-][^\W\d_a-zа-яё][^\W\d_]*)*"
-_NAME = rf"(?P<name>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}})"
-_END = r"(?!['’]s\b)(?=\s*(?:$|[,;)!—–]|and\b|who\b|from\b|и\b|с\b|из\b))"
-_LEAD = (
-    r"^(?:(?:and|so|well|oh|ok|okay|yes|yeah|hi|hello|hey|btw|by the way|also|actually|fyi|"
-    r"remember(?:\s+that)?|note(?:\s+that)?|"
-    r"а|и|ну|да|привет|кстати|вообще|запомни|запомни,?\s+что|имей в виду)[,:!]?\s+)*"
-)
-_KIND_EN = r"(?:(?:dear|lovely|beloved|wonderful|older|elder|younger|little|big|twin|new)\s+)?"
-_KIND_RU = r"(?:(?:любим\w+|старш\w+|младш\w+|нов\w+)\s+)?"
-_MINE_EN = r"(?:my|(?:the\s+)?user['’]s)"
-_MINE_RU = r"(?:мой|моя|моё|мое)"
+_WORD = r"[^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*(?:['’-][^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*)*"
 
 
-@cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    what = f"(?P<what>{relation_pattern()})"
-    mine, mine_ru = rf"{_MINE_EN}\s+{_KIND_EN}{what}", rf"{_MINE_RU}\s+{_KIND_RU}{what}"
-    forms = (
-        rf"{_LEAD}{mine}\s+is\s+(?:called\s+|named\s+)?{_NAME}{_END}",
-        rf"{_LEAD}{mine}['’]s\s+name\s+is\s+{_NAME}{_END}",
-        rf"{_LEAD}{_NAME}\s+is\s+{mine}{_END}",
-        rf"{_LEAD}(?:this\s+is|meet)\s+{_NAME},\s+{mine}{_END}",
-        rf"{_LEAD}(?:this\s+is|meet)\s+{mine},?\s+{_NAME}{_END}",
-        rf"(?:{_LEAD}|(?<!\w)(?:with|for|to|from|about|by|of|and)\s+){mine}\s+{_NAME}(?!\w)",
-        rf"(?<!\w){mine},\s+{_NAME},",
-        rf"{_LEAD}{mine_ru}\s*(?:[—–:-]\s*)?(?:это\s+)?{_NAME}(?!\w)",
-        rf"{_LEAD}(?:мою|моего)\s+{_KIND_RU}{what}\s+зовут\s+{_NAME}{_END}",
-        rf"{_LEAD}{_NAME}\s*[—–,-]?\s*(?:это\s+)?{mine_ru}{_END}",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Forms:
+    """How some languages say who somebody is to the speaker; see `Relations` of the schema."""
+
+    patterns: tuple[re.Pattern[str], ...]
+    doubtful: re.Pattern[str]
+    label: re.Pattern[str]
+    abstract: re.Pattern[str]
+    titles: frozenset[str]
+    no_names: frozenset[str]
+    things: frozenset[str]
+
+
+@cached()
+def _forms(languages: LanguageSet) -> _Forms:
+    titles = languages.in_order(lambda each: each.names.titles)
+    doubt = languages.pattern(lambda each: each.relations.doubt, r"(?<!\w)(?:{})(?!\w)").pattern
+    endings = languages.pattern(lambda each: each.relations.doubt_endings, r"(?:{})\b").pattern
+    return _Forms(
+        patterns=tuple(_patterns(languages, "|".join(titles) or NEVER)),
+        doubtful=re.compile(f"{doubt}|{endings}", re.IGNORECASE),
+        label=languages.pattern(lambda each: each.relations.labels, r"\s*(?:{})\s*:", flags=re.IGNORECASE),
+        abstract=languages.pattern(lambda each: each.relations.abstract, r"(?:{})\Z"),
+        titles=frozenset(titles),
+        no_names=languages.words(lambda each: each.function_words)
+        | frozenset(map(fold_letters, languages.words(lambda each: each.names.not_names))),
+        things=folded_words(languages, lambda each: each.things),
     )
-    # Everything but the names is said in any case; a name has to be capitalised.
-    return tuple(re.compile(_any_case(form)) for form in forms)
 
 
-def _any_case(form: str) -> str:
-    before, name, after = form.partition(_NAME)
-    return f"(?i:{before}){name}(?i:{after})"
+def _patterns(languages: LanguageSet, titles: str) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of all languages. Everything but the names is said in any case; a name is capitalised."""
+    what = f"(?P<what>{relation_pattern(languages)})"
+    name = rf"(?P<name>(?:(?:{titles})\.?\s+)?{_WORD}(?:\s+{_WORD}){{0,2}})"
+    ends = "".join(rf"|{word}\b" for word in languages.in_order(lambda each: each.relations.name_ends))
+    end = rf"(?!['’]s\b)(?=\s*(?:$|[,;)!—–]{ends}))"
+    lead = rf"^(?:(?:{'|'.join(languages.in_order(lambda each: each.relations.leads)) or NEVER})[,:!]?\s+)*"
+    for language in languages:
+        kind = rf"(?:(?:{'|'.join(language.kinship.kinds) or NEVER})\s+)?"
+        mine = rf"(?:{'|'.join(language.relations.mine) or NEVER})\s+{kind}{what}"
+        for form in language.relations.forms:
+            before, _, after = form.partition("<NAME>")
+            filled = [
+                part.replace("<LEAD>", lead)
+                .replace("<MINE>", mine)
+                .replace("<KIND>", kind)
+                .replace("<WHAT>", what)
+                .replace("<END>", end)
+                for part in (before, after)
+            ]
+            yield re.compile(f"(?i:{filled[0]}){name}(?i:{filled[1]})")
 
 
 _SENTENCE = re.compile(r"[^.!?\n…]+(?:(?<=\b(?:Dr|Mr|Ms))\.[^.!?\n…]+|(?<=\bMrs)\.[^.!?\n…]+)*[.!?…]*")
 _QUOTED = re.compile(r"[\"«»“”„‟]|(?<!\w)['‘]|['’](?!\w)")
-_DOUBTFUL = re.compile(
-    r"(?<!\w)(?:not|never|no longer|was|were|if|would|could|might|maybe|perhaps|wish|imagine|suppose|pretend|unless|"
-    r"former|used to be|не|нет|уже не|была|был|было|бы|если|звали|кажется|может|наверное|допустим|представь)(?!\w)"
-    r"|n['’]t\b",
-    re.IGNORECASE,
-)
 _TRANSCRIPT = re.compile(r"\s*[^\s:]+(?:\s[^\s:]+)?:\s")
-_LABEL = re.compile(r"\s*(?:note|fyi|btw|remember|запомни|кстати)\s*:", re.IGNORECASE)
 
 
 def stated_relations(text: str) -> list[Stated]:
-    """Who is what to the speaker, as the text says outright; in order, without repeats.
+    """Return the relations that the text states outright, in order, without repeats.
 
     >>> [(found.predicate, found.name) for found in stated_relations("Hi, my wife is Sarah. Is my boss Tom?")]
     [('wife', 'Sarah')]
@@ -92,116 +99,108 @@ def stated_relations(text: str) -> list[Stated]:
     text = text[:MAX_CHARS]
     if not may_name_relation(text):
         return []
+    languages = languages_of(text)
     found: dict[tuple[str, str], Stated] = {}
-    for sentence in _sentences(text):
-        for stated in _stated_in(sentence):
+    for sentence in _sentences(text, _forms(languages)):
+        for stated in _stated_in(sentence, languages):
             found.setdefault((stated.predicate, stated.name), stated)
     return list(found.values())
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _sentences(text: str, forms: _Forms) -> Iterator[str]:
     for part in _SENTENCE.finditer(text):
         sentence = part.group().strip()
-        is_transcript = _TRANSCRIPT.match(sentence) and not _LABEL.match(sentence)
-        if not (sentence.endswith("?") or _QUOTED.search(sentence) or _DOUBTFUL.search(sentence) or is_transcript):
+        is_transcript = _TRANSCRIPT.match(sentence) and not forms.label.match(sentence)
+        is_doubtful = _QUOTED.search(sentence) or forms.doubtful.search(sentence)
+        if not (sentence.endswith("?") or is_doubtful or is_transcript):
             yield sentence.rstrip(".!… ")
 
 
-def _stated_in(sentence: str) -> Iterator[Stated]:
+def _stated_in(sentence: str, languages: LanguageSet) -> Iterator[Stated]:
     if not may_name_relation(sentence):
         return
-    for pattern in _patterns():
+    forms = _forms(languages)
+    for pattern in forms.patterns:
         for found in pattern.finditer(sentence):
             predicate = known_relation(found["what"])
-            name = _name(found["name"], case=_case(found.group()))
+            name = _name(found["name"], forms, cases=_cases(found.group(), languages))
             is_first = found.start("name") < found.start("what")
-            if predicate and predicate not in NOT_PEOPLE and name and not (is_first and _is_thing(name)):
+            if predicate and predicate not in NOT_PEOPLE and name and not (is_first and _is_thing(name, forms)):
                 yield Stated(predicate=predicate, name=name, sentence=sentence)
 
 
-def _case(said: str) -> Case | None:
-    """Whether a name may stand in the instrumental case ("зовут Сарой"), and of which gender."""
+class _Cases(NamedTuple):
+    """The endings of a case and the nominative's, and the ending that several names share."""
+
+    endings: Endings
+    unclear: str
+
+
+def _cases(said: str, languages: LanguageSet) -> _Cases | None:
+    """Return the endings of a name that may stand in the instrumental case ("зовут Сарой"), by its gender."""
     words = said.lower().split()
-    if "зовут" not in words:
-        return None
-    return "feminine" if "мою" in words else "masculine"
+    for language in languages:
+        relations, names = language.relations, language.names
+        if relations.instrumental_verb and relations.instrumental_verb in words:
+            if relations.feminine_sign in words:
+                return _Cases(names.feminine_instrumental, "")
+            return _Cases(names.masculine_instrumental, names.masculine_unclear)
+    return None
 
 
-def _name(written: str, *, case: Case | None) -> str | None:
-    """The name in capitalised words, up to the first of them that is none; None where nothing is left."""
+def _name(written: str, forms: _Forms, *, cases: _Cases | None) -> str | None:
+    """Return the name in capitalised words, up to the first that is none; None where nothing is left."""
     kept: list[str] = []
     for word in written.split():
         bare = word.rstrip(".")
-        if bare in ("Dr", "Mr", "Mrs", "Ms", "Prof") and not kept:
+        if bare in forms.titles and not kept:
             continue
-        if not _is_name(bare):
+        if not _is_name(bare, forms):
             break
         kept.append(bare)
     if not kept:
         return None
-    return _in_nominative(kept, case) if case else " ".join(kept)
+    return _in_nominative(kept, cases) if cases else " ".join(kept)
 
 
-def _is_name(word: str) -> bool:
+def _is_name(word: str, forms: _Forms) -> bool:
     lower = word.lower()
     is_shouted = len(word) > 1 and word.isupper()
-    known = function_words("en") | function_words("ru") | words_of("not_names")
-    return len(word) > 1 and not is_shouted and lower not in known and not lower.endswith("'s")
+    return len(word) > 1 and not is_shouted and lower not in forms.no_names and not lower.endswith("'s")
 
 
-# The instrumental case of a name by the end of its words. Masculine "ем" is left out: Игорем is of Игорь, Сергеем of
-# Сергей, Артем himself.
-_INSTRUMENTAL: Mapping[Case, tuple[tuple[str, str], ...]] = {
-    "feminine": (
-        (r"ией\Z", "ия"),
-        (r"ь[её]й\Z", "ья"),
-        (r"(?<=[жшчщц])ей\Z", "а"),
-        (r"ей\Z", "я"),
-        (r"ой\Z", "а"),
-        (r"овью\Z", "овь"),
-    ),
-    "masculine": (
-        (r"ь[её]й\Z", "ья"),
-        (r"ой\Z", "а"),
-        (r"(?<=ов)ым\Z|(?<=ев)ым\Z|(?<=ин)ым\Z", ""),
-        (r"(?<=[^аеёиоуыэюяьй]{2})ом\Z|(?<=[аеёиоуыэюя][^аеёиоуыэюяьй])ом\Z", ""),
-    ),
-}
-
-
-def _in_nominative(words: list[str], case: Case) -> str | None:
-    """ "Сарой" is Сара; of a form that several names share nothing is learnt."""
+def _in_nominative(words: list[str], cases: _Cases) -> str | None:
+    """Return the nominative: "Сарой" is Сара. Of a form that several names share nothing is learnt."""
     done = []
     for word in words:
-        if case == "masculine" and word.endswith("ем"):
+        if cases.unclear and word.endswith(cases.unclear):
             return None
-        changed = (re.sub(ending, other, word) for ending, other in _INSTRUMENTAL[case] if re.search(ending, word))
+        changed = (re.sub(ending, others[0], word) for ending, others in cases.endings if re.search(ending, word))
         done.append(next(changed, word))
     return " ".join(done)
 
 
-# What people say is their wife, boss or best friend, besides people. It stands first and is therefore capitalised.
-_ABSTRACT = re.compile(r"(?:ing|ness|tion|sion|ity|ment|ism|ость|ение|ание|изм)\Z")
-
-
-def _is_thing(name: str) -> bool:
+def _is_thing(name: str, forms: _Forms) -> bool:
+    """Return whether people say of this, too, that it is their boss or best friend: "Coffee is my best friend"."""
     first = name.split()[0].lower()
-    return first in words_of("things") or bool(_ABSTRACT.search(first))
+    return first in forms.things or bool(forms.abstract.search(first))
 
 
-# Whom a plain statement is about: a name at its very beginning with a verb behind it, and nothing possessive.
-_SUBJECT = re.compile(
-    rf"\s*(?P<first>{_WORD}(?:\s+{_WORD}){{0,2}})(?:\s+(?:and|и)\s+(?P<second>{_WORD}(?:\s+{_WORD}){{0,2}}))?\s+(?P<next>[^\W\d_][\w'’-]*)"
-)
+@cached()
+def _subject() -> re.Pattern[str]:
+    """Return the pattern of a name at the beginning of a statement with a verb behind it, and nothing possessive."""
+    joined = "|".join(all_languages().in_order(lambda each: each.entities.conjunctions)) or NEVER
+    name = rf"{_WORD}(?:\s+{_WORD}){{0,2}}"
+    return re.compile(rf"\s*(?P<first>{name})(?:\s+(?:{joined})\s+(?P<second>{name}))?\s+(?P<next>[^\W\d_][\w'’-]*)")
 
 
 def plain_subjects(text: str) -> tuple[str, ...]:
-    """The names a statement begins with, as candidates: whoever is not known by exactly that name is not meant.
+    """Return the names a statement begins with, as candidates: only an exact, known name counts.
 
     >>> plain_subjects("Anna lives in Paris"), plain_subjects("Anna's sister lives in Rome")
     (('Anna',), ())
     """
-    found = _SUBJECT.match(text[:200])
+    found = _subject().match(text[:200])
     if found is None or found["next"][0].isupper():
         return ()
     return tuple(name for name in (found["first"], found["second"]) if name)

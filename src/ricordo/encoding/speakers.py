@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ricordo.model import Origin, Role
 from ricordo.text import same_name_key
+from ricordo.text.languages import all_languages, cached
 from ricordo.trust import trust_of
-
-_SELF = frozenset(("me", "user", "i", "human", "я", "owner"))
 
 
 def is_persons_word(role: Role | None, origin: Origin) -> bool:
@@ -22,6 +21,12 @@ def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, ow
     """
     if not owner or not is_persons_word(role, origin):
         return False
-    if speaker is None or speaker.casefold() in _SELF:
+    if speaker is None or speaker.casefold() in _self_words():
         return True
     return same_name_key(speaker) == same_name_key(owner) != ""
+
+
+@cached()
+def _self_words() -> frozenset[str]:
+    """Return how a transcript names the owner of a memory: me, user."""
+    return all_languages().words(lambda each: each.sentences.speakers)

@@ -23,7 +23,7 @@ from ricordo.storage import Snapshot, Store
 from ricordo.storage import values as values_
 from ricordo.storage.database import fulltext
 from ricordo.text.kinship import stems_of
-from ricordo.text.name_matching import candidates
+from ricordo.text.names import candidates
 
 _log = logging.getLogger("ricordo.backlog")
 

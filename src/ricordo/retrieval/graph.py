@@ -14,7 +14,7 @@ import numpy as np
 
 from ricordo.text import index_terms
 from ricordo.text.kinship import relations_in, stems_of
-from ricordo.text.name_matching import meant, runs_in
+from ricordo.text.names import meant, runs_in
 
 if TYPE_CHECKING:
     from ricordo.model import Scope

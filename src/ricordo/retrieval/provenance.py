@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo.model import Hit
-from ricordo.text.injection.hidden import INVISIBLE
+from ricordo.text.injection import INVISIBLE
 from ricordo.trust import is_untrusted, label
 
 

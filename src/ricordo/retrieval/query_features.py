@@ -13,84 +13,48 @@ from ricordo.retrieval.candidates import Lookup, inverse_frequency
 from ricordo.retrieval.pool import Pool
 from ricordo.text import index_terms, question_terms
 from ricordo.text.features import speaks_of_themselves
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 _QUESTION_CHARACTERS = 2_000
 
-# Words that ask to be told something and say nothing of what: what is left then is the name alone.
-_ASKING = frozenset(
-    term
-    for word in (
-        "know",
-        "tell",
-        "everything",
-        "anything",
-        "something",
-        "all",
-        "remember",
-        "remind",
-        "say",
-        "said",
-        "describe",
-        "note",
-        "noted",
-        "information",
-        "info",
-        "please",
-        "mind",
-        "keep",
-        "need",
-        "talk",
-        "explain",
-        "give",
-        "list",
-        "знать",
-        "знаешь",
-        "знаем",
-        "известно",
-        "рассказать",
-        "расскажи",
-        "рассказывай",
-        "помнить",
-        "помнишь",
-        "помним",
-        "напомни",
-        "напомнить",
-        "все",
-        "всё",
-        "скажи",
-        "говорили",
-        "пожалуйста",
-        "информация",
-    )
-    for term in index_terms(word)
-)
 
-_PARTS = re.compile(r"[,;:?!]|\b(?:and|or|but|и|или|а|но)\b", re.I)
+@cached()
+def _asking() -> frozenset[str]:
+    """Return words that ask to be told something and say nothing of what: what is left then is the name alone."""
+    words = all_languages().words(lambda each: each.questions.asking)
+    return frozenset(term for word in words for term in index_terms(word))
 
-_SAID_OF_ANYTHING = re.compile(
-    r"\b(?:tell|give|show|remind|help|teach|let|explain to|write|send|read|sing|recommend|suggest|excuse|forgive|thank|"
-    r"save)d? (?:me|us)\b|\b(?:how (?:do|can|could|should|would)|(?:what|which|where|when|who|why)(?: \w+)? "
-    r"(?:can|could|should|would)) (?:i|we)\b|\b(?:расскажи|подскажи|скажи|дай|напиши|напомни|объясни|покажи|помоги|"
-    r"посоветуй|спой|ответь|переведи|пришли)(?:те)? (?:мне|нам)\b",
-    re.I,
-)
+
+@cached()
+def _parts(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what joins the parts of a question."""
+    joined_by = languages.pattern(lambda each: each.questions.parts_joined_by, r"\b(?:{})\b").pattern
+    return re.compile(rf"[,;:?!]|{joined_by}", re.IGNORECASE)
+
+
+@cached()
+def _of_anything(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what is said of anything: "tell me"."""
+    return languages.pattern(lambda each: each.questions.of_anything, flags=re.IGNORECASE)
 
 
 def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
     """Which words of a question say what is asked for, bool[words]: not whom it is about, nor that one wants to know.
     Pieces only the embedder knows are left out: they may be halves of a name.
     """
-    return np.array([word in terms and word not in names and word not in _ASKING for word in words], np.bool_)
+    asking = _asking()
+    return np.array([word in terms and word not in names and word not in asking for word in words], np.bool_)
 
 
 def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
     """Which of the words that are asked for stand in each part of a question, where they stand in several: "the car and
     its tyres" is answered by what says something of either.
     """
-    texts = _PARTS.split(question[:_QUESTION_CHARACTERS])
+    question = question[:_QUESTION_CHARACTERS]
+    texts = _parts(languages_of(question)).split(question)
     terms = [frozenset(index_terms(text)) for text in texts] if len(texts) > 1 else []
     places = [np.array([place for place, word in enumerate(asked) if word in part], np.intp) for part in terms]
     found = [each for each in places if len(each)]
@@ -99,7 +63,8 @@ def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
 
 def asks_of_themselves(question: str) -> bool:
     """Whether a question is about whoever asks it: "tell me" and "how do I" are said of anything."""
-    return speaks_of_themselves(_SAID_OF_ANYTHING.sub(" ", question[:_QUESTION_CHARACTERS]))
+    question = question[:_QUESTION_CHARACTERS]
+    return speaks_of_themselves(_of_anything(languages_of(question)).sub(" ", question))
 
 
 class Asked(NamedTuple):

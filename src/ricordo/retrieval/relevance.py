@@ -184,7 +184,7 @@ def _known_share(look: Lookup, words: Sequence[str], idf: Floats, names: frozens
 
 
 # A capital letter within a sentence. At its beginning it means nothing.
-_CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-zа-яё][\w'’-]+")
+_CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-z\u0430-\u044f\u0451][\w'’-]+")
 
 
 def _capitals(text: str) -> frozenset[str]:

@@ -22,6 +22,7 @@ from ricordo.retrieval.pool import Pool, terms_of
 from ricordo.storage.database.vectors.keys import runs_of
 from ricordo.text import index_terms
 from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
+from ricordo.text.languages import LanguageSet, cached, languages_of
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -119,25 +120,22 @@ def own_experience(pool: Pool, plan: Plan) -> Floats | None:
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
     """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
-    question = plan.query.text.lower()
-    for asked, trait in ((_WHEN, TIME), (_HOW_MANY, NUMBER), (_WHO_WHERE, NAME)):
+    text = plan.query.text
+    question = text.lower()
+    for asked, feature in _kinds_of_answer(languages_of(text)):
         if asked.search(question):
-            return _holds(pool, trait)
+            return _holds(pool, feature)
     return None
 
 
-# Patterns are looked for in lower case.
-_WHEN = re.compile(
-    r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how long ago|"
-    r"когда|как давно|с каких пор|во сколько|как(?:ого|ое|ому) числ[аоу]|"
-    r"в как(?:ой|ом|ое) (?:день|году|месяце|время))\b"
-)
-_HOW_MANY = re.compile(r"\b(?:how (?:many|much|long|old|often|far|tall|big)|скольк\w+|как (?:долго|часто|далеко))\b")
-# "Кем" before to work, to be or to become asks what somebody does, not who.
-_WHO_WHERE = re.compile(
-    r"\b(?:who|whom|whose|where|which (?:city|country|place|person)|кто|кого|кому|ком|чей|чь[яеёию]\w*|где|куда|"
-    r"откуда|кем(?!\s+(?:\w+\s+)?(?:работа|быть|был|буд|ста[лнт]))|как(?:ой|ом) (?:город|стране|месте)\w*)\b"
-)
+@cached()
+def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """Return the patterns of what asks for a time, a number, a name; they are looked for in lower case."""
+    return (
+        (languages.pattern(lambda each: each.questions.a_time, r"\b(?:{})\b"), TIME),
+        (languages.pattern(lambda each: each.questions.a_number, r"\b(?:{})\b"), NUMBER),
+        (languages.pattern(lambda each: each.questions.a_name, r"\b(?:{})\b"), NAME),
+    )
 
 
 def date(pool: Pool, plan: Plan) -> Floats | None:
@@ -271,12 +269,15 @@ def _median(values: NDArray[np.floating[Any]]) -> float:
 
 def asks_for_a_list(text: str) -> bool:
     """Whether several things are asked for: a plural after what or which, kinds, types, all, both."""
-    return _LIST.search(text.lower()) is not None or bool(index_terms(text)[:1] == ["list"])
+    languages = languages_of(text)
+    return _lists(languages).search(text.lower()) is not None or index_terms(text)[:1] in _list_verbs(languages)
 
 
-_LIST = re.compile(
-    r"\b(?:what|which)\s+(?:\w+\s+){0,2}?\w+(?<!s)s\b(?<!\b(?:is|us))(?<!\b(?:was|his|has|its))(?<!\b(?:does|this))"
-    r"|\bwhat (?:has|have) \w+"
-    r"|\b(?:kinds?|types?|all|both|каки(?:е|х|ми|м)|все(?! же\b| равно| ещ[её])|всех|всеми|оба|обе|обоих|обеих"
-    r"|вид(?:ы|ов)|перечисл\w+)\b"
-)
+@cached()
+def _lists(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.questions.lists)
+
+
+@cached()
+def _list_verbs(languages: LanguageSet) -> tuple[list[str], ...]:
+    return tuple([verb] for verb in languages.in_order(lambda each: each.questions.list_verbs))

@@ -1,8 +1,9 @@
-"""From text to index terms. The same function serves what is stored and what is asked, so they always meet.
+"""From text to index terms. The same function serves stored text and questions, so that their terms meet.
 
-A word is folded (compatibility form, case, accents of Latin and Greek) and stemmed by the Snowball algorithm
-of its script. The language of a Latin word is not guessed: one stemmer for all Latin words is a little
-rough on French, and the same on both sides. Chinese, Japanese and Korean have no spaces and are cut into pairs.
+A word is folded (compatibility form, case, accents of Latin and Greek) and stemmed by the algorithm of its script's
+default language. A text in another language has the stems of that language as well: a question in any language meets
+it by the first kind of term, one in its own language by both. Chinese, Japanese and Korean are cut into pairs of
+characters.
 """
 
 from __future__ import annotations
@@ -10,12 +11,20 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 import Stemmer
 
-from ricordo.text.word_cache import ByWord
+from ricordo.text.languages import (
+    ByWord,
+    LanguageSet,
+    all_languages,
+    any_of,
+    cached,
+    default_language,
+    fold_letters,
+    languages_of,
+)
 
 MAX_WORD_CHARS = 64
 """A longer run of letters is a key, a hash or a data URL: it is cut, so that it cannot bloat the index."""
@@ -30,16 +39,8 @@ _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1
 _POSSESSIVE = re.compile(r"['’ʼ]s?\Z|['’ʼ]s(?=['’ʼ])")
 _APOSTROPHES = re.compile(r"['’ʼ]")
 
-_STEMMERS = {
-    "LATIN": "english",
-    "CYRILLIC": "russian",
-    "GREEK": "greek",
-    "ARABIC": "arabic",
-    "ARMENIAN": "armenian",
-    "DEVANAGARI": "hindi",
-    "TAMIL": "tamil",
-}
-_UNEVEN_NAMES = {"павел": "павл", "лев": "льв", "льва": "льв", "льву": "льв", "львом": "льв"}
+# Scripts without a language file; a file's own stemmer goes first.
+_STEMMERS = {"GREEK": "greek", "ARABIC": "arabic", "ARMENIAN": "armenian", "DEVANAGARI": "hindi", "TAMIL": "tamil"}
 _local = threading.local()
 
 
@@ -59,16 +60,20 @@ def raw_words(text: str) -> list[str]:
     return found
 
 
-def index_terms(text: str, words: list[str] | None = None) -> list[str]:
-    """The terms of `text` in order, repeats included. Any string is accepted; unpaired surrogates are dropped.
+def index_terms(text: str, words: list[str] | None = None, *, languages: LanguageSet | None = None) -> list[str]:
+    """Return the terms of a text in order, repeats included. Unpaired surrogates are dropped.
 
     Args:
         words: its `raw_words`, where they are known already.
+        languages: those it is read in; otherwise `languages_of` finds them.
 
     >>> index_terms("Sarah's peanuts, Ёлки")
     ['sarah', 'peanut', 'елк']
     """
     words = raw_words(text) if words is None else words
+    algorithms = _further_stemmers(languages_of(text) if languages is None else languages)
+    if algorithms:
+        return [term for word in words for term in _terms_by_language(word, algorithms)]
     if text.isascii():
         return list(map(_TERMS.__getitem__, words))
     terms: list[str] = []
@@ -78,6 +83,29 @@ def index_terms(text: str, words: list[str] | None = None) -> list[str]:
         else:
             terms.extend(_foreign_terms(word))
     return terms
+
+
+@cached()
+def _further_stemmers(languages: LanguageSet) -> tuple[tuple[str, str], ...]:
+    """The script and algorithm of each language that is not the default of its script."""
+    return tuple(
+        (language.script, language.stemmer)
+        for language in languages
+        if language.stemmer and default_language(language.script) is not language
+    )
+
+
+@cached(maxsize=16_384)
+def _terms_by_language(word: str, algorithms: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """A word's terms by its script, and its stem in each further language where that is another one."""
+    terms = [_TERMS[word]] if word.isascii() else _foreign_terms(word)
+    if len(terms) != 1 or word.isdigit():
+        return tuple(terms)
+    script = _script(word) or "LATIN"
+    bare = unicodedata.normalize("NFKC", word[:MAX_WORD_CHARS]).casefold()
+    # Snowball's algorithms know the accents of their language; the stem is folded as all terms are.
+    stems = (_without_accents(_stem(each, bare), script) for of, each in algorithms if of == script)
+    return tuple(dict.fromkeys([*terms, *filter(None, stems)]))
 
 
 def _foreign_terms(word: str) -> list[str]:
@@ -102,9 +130,15 @@ def _term(word: str) -> str:
     word = _POSSESSIVE.sub("", word[:MAX_WORD_CHARS])
     word = _APOSTROPHES.sub("", word)
     if _ASCII.match(word):
-        return _stem("english", word) if not word.isdigit() else word
+        return _stem(_stemmer("LATIN"), word) if not word.isdigit() else word
     script = _script(word)
-    return _stem(_STEMMERS.get(script, ""), _without_accents(word, script))
+    return _stem(_stemmer(script), _without_accents(word, script))
+
+
+@cached()
+def _stemmer(script: str) -> str:
+    language = default_language(script)
+    return language.stemmer if language else _STEMMERS.get(script, "")
 
 
 _TERMS = ByWord(_term)
@@ -119,11 +153,9 @@ def _script(word: str) -> str:
 
 
 def _without_accents(word: str, script: str) -> str:
-    """Accents are optional in Latin and Greek spelling; in Cyrillic only ё is (й is a letter of its own)."""
-    if script == "CYRILLIC":
-        return word.replace("ё", "е")
+    """Accents are optional in Latin and Greek spelling; elsewhere only letters that a language file folds are."""
     if script not in ("LATIN", "GREEK"):
-        return word
+        return fold_letters(word)
     bare = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
     return bare.replace("ß", "ss").replace("ø", "o").replace("ł", "l").replace("æ", "ae")
 
@@ -161,10 +193,18 @@ def name_terms(text: str) -> list[str]:
 
 
 def _name_stem(stem: str) -> str:
-    """The stemmer leaves Андрея and Андрей apart, and knows nothing of the vowel that comes and goes in Павел."""
-    if len(stem) > 3 and stem.endswith("е"):
+    """Return what the stemmer should have: it leaves Андрея and Андрей apart, and Павел and Павла."""
+    uneven, endings = _name_stems()
+    if len(stem) > 3 and endings and stem.endswith(endings):
         return stem[:-1]
-    return _UNEVEN_NAMES.get(stem, stem)
+    return uneven.get(stem, stem)
+
+
+@cached()
+def _name_stems() -> tuple[dict[str, str], tuple[str, ...]]:
+    languages = all_languages()
+    endings = tuple(each.names.stem_ending for each in languages if each.names.stem_ending)
+    return languages.mapping(lambda each: each.names.uneven_stems), endings
 
 
 class Token(NamedTuple):
@@ -201,7 +241,7 @@ def name_tokens(text: str) -> list[Token]:
     return tokens
 
 
-@lru_cache(maxsize=16_384)
+@cached(maxsize=16_384)
 def fold_word(word: str) -> str:
     """One lower-case word without its accents, possessive ending and apostrophes."""
     bare = _APOSTROPHES.sub("", _POSSESSIVE.sub("", word[:MAX_WORD_CHARS]))
@@ -211,7 +251,63 @@ def fold_word(word: str) -> str:
     return _without_accents(bare, _script(bare))
 
 
-@lru_cache(maxsize=4_096)
+@cached(maxsize=4_096)
 def name_key(name: str) -> str:
     """A name folded to one string: what aliases are looked up by."""
     return " ".join(name_terms(name))
+
+
+# ---- questions
+
+MAX_TERMS = 64
+"""A longer question is a document; its rarest words decide, and a full-text query of 1,000 terms takes seconds."""
+
+MAX_QUESTION_CHARS = 20_000
+_LANGUAGE_CHARS = 2_000
+
+_URL = re.compile(r"(?:https?|ftp)://\S+|www\.\S+", re.IGNORECASE)
+_RUN = re.compile(r"[^\W_]+")
+
+
+def question_terms(text: str) -> list[str]:
+    """Return the distinct index terms of a question without function words, in order, at most `MAX_TERMS`.
+
+    URLs and single characters are dropped. A question of nothing but function words ("who am I?") keeps them:
+    an answer from common words beats none.
+    """
+    text = _URL.sub(" ", text[:MAX_QUESTION_CHARS])
+    ignored = function_terms(_language_of_function_words(text))
+    terms = [term for term in dict.fromkeys(index_terms(text)) if len(term) > 1 or not term.isascii()]
+    content = [term for term in terms if term not in ignored]
+    return (content or terms)[:MAX_TERMS]
+
+
+def _language_of_function_words(text: str) -> str:
+    """Return the code of the language whose function words a text uses most, the default one in doubt.
+
+    Enough to choose a list, and for nothing else: `languages_of` weighs more.
+    """
+    words = {word.lower() for word in _RUN.findall(text[:_LANGUAGE_CHARS])}
+    scripts = {_script(word) for word in words if not word.isascii()} - {"", "LATIN"}
+    for language in all_languages():
+        if language.script in scripts:
+            return language.code
+    latin = [language.code for language in all_languages() if language.script == "LATIN"]
+    return max(latin, key=lambda code: len(words & function_words(code)), default="")
+
+
+@cached()
+def function_words(code: str) -> frozenset[str]:
+    """Return the function words of a language as they are written.
+
+    They are closed classes only: articles, pronouns, prepositions, auxiliaries, question words. The lists on the
+    registry hold "fire", "computer" and "bill": words that a memory is asked about.
+    """
+    return any_of((code,)).words(lambda each: each.function_words)
+
+
+@cached()
+def function_terms(code: str) -> frozenset[str]:
+    """Return the function words of a language as the index knows them."""
+    languages = any_of((code,))
+    return frozenset(term for word in function_words(code) for term in index_terms(word, languages=languages))

@@ -1,47 +1,298 @@
 """Who and what a message names, with the kind of it, by rule: as far as the words beside the name say so. Pure.
 
-English and Russian. A name of which nothing says what it is, or of which two things are said, is nobody: "Paris said"
-may be of a person, a town or a government. What waits for a model stays a message and is found all the same.
+The words are in the language files. A name of which nothing says what it is, or of which two things are said, is left
+out: "Paris said" may be of a person, a town or a government. What waits for a model stays a message and is found all
+the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
-from ricordo.text import function_words, index_terms
-from ricordo.text.entity_cues import (
-    CERTAIN,
-    CUES,
-    HINTS,
-    IN_PLACE,
-    NAMES_LIKE_VERBS,
-    NO_SINGLE,
-    SETTLES,
-    UNREAL,
-    VERB_FIRST,
+from ricordo.text.analyzer import index_terms
+from ricordo.text.kinship import NOT_PEOPLE, relation_words
+from ricordo.text.languages import (
+    NEVER,
+    Language,
+    LanguageSet,
+    bases_of,
+    cached,
+    fold_letters,
+    is_ordinary,
+    languages_of,
 )
-from ricordo.text.kinship import NOT_PEOPLE
-from ricordo.text.kinship import words_of as kinship_words
-from ricordo.text.names import folded_name, looks_nominative, nominatives
-from ricordo.text.spoken import MAX_CHARS, SENTENCE
-from ricordo.text.word_lists import is_deed, is_ordinary, words_of
+from ricordo.text.languages.schema import Endings, Entities
+from ricordo.text.names import folded_name, is_inflected, looks_nominative, nominatives
+from ricordo.text.sentences import plain_sentences
+
+CERTAIN, SETTLES, HINTS = 4, 2, 1
+"""How surely a cue says what a name is. What is said of one kind alone settles it; of the others two are needed."""
 
 _SIDE_CHARS = 100
 _MOST_WORDS = 5
 
+Between = Literal["blank", "verb", "possessive", "comma", "comma or blank"]
+
+_BETWEEN: Mapping[Between, str] = {
+    "blank": r"\s+",
+    "possessive": r"['’]s\s+",
+    "comma": r",\s+",
+    "comma or blank": r",?\s+",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CueKind:
+    """What a name is, by what stands beside it. The patterns are `entities.cues` of the language files.
+
+    Attributes:
+        name: the cue's key in the language files.
+        between: what stands between a name and the cue behind it; None where the cue stands before the name.
+        needs: how many words the name must have.
+        is_plain: a name with cases is in the nominative behind it.
+    """
+
+    name: str
+    type: EntityType
+    between: Between | None = None
+    weight: int = SETTLES
+    needs: int = 1
+    is_plain: bool = False
+
+
+def _before(type: EntityType, name: str, *, weight: int = SETTLES, needs: int = 1, is_plain: bool = False) -> _CueKind:
+    return _CueKind(name=name, type=type, weight=weight, needs=needs, is_plain=is_plain)
+
+
+def _behind(
+    type: EntityType, name: str, *, weight: int = SETTLES, needs: int = 1, between: Between = "blank"
+) -> _CueKind:
+    return _CueKind(name=name, type=type, weight=weight, needs=needs, between=between)
+
+
+_CUES = (
+    _behind("person", "person_deeds", between="verb"),
+    _behind("person", "person_may_do", between="verb", weight=HINTS),
+    _behind("person", "person_belongings", between="possessive"),
+    _behind("person", "person_owner", between="possessive", weight=HINTS, needs=2),
+    _behind("person", "person_and_me"),
+    _before("person", "person_with", weight=HINTS, needs=2),
+    _behind("person", "person_past", between="verb", weight=HINTS, needs=2),
+    _before("person", "person_words_of"),
+    _behind("person", "person_who", between="comma", weight=HINTS),
+    _before("person", "person_met"),
+    _before("person", "person_received", needs=2),
+    _before("person", "person_titles", is_plain=True),
+    _before("organization", "organization_work"),
+    _before("organization", "organization_kind", is_plain=True),
+    _behind("organization", "organization_has", between="possessive"),
+    _behind("organization", "organization_suffix", between="comma or blank"),
+    _behind("organization", "organization_does"),
+    _behind("project", "project_kind"),
+    _behind("project", "project_thing", needs=2),
+    _before("project", "project_called"),
+    _before("project", "project_called_plain", is_plain=True),
+    _before("project", "project_thing_before", needs=2),
+    _before("place", "place_at"),
+    _before("place", "place_near"),
+    _before("place", "place_kind", is_plain=True),
+    _behind("place", "place_suffix"),
+)
+
+
+class _Cue(NamedTuple):
+    """A cue in some languages."""
+
+    kind: _CueKind
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CueWords:
+    """The words of some languages by which names and their kinds are told; see `Entities` of the schema."""
+
+    languages: LanguageSet
+    cues: tuple[_Cue, ...]
+    in_place: re.Pattern[str]
+    unreal: re.Pattern[str]
+    verb_first: re.Pattern[str]
+    names_like_verbs: frozenset[str]
+    no_single: re.Pattern[str]
+    doing: re.Pattern[str]
+    pronoun: re.Pattern[str]
+    beside: re.Pattern[str]
+    apposed: re.Pattern[str]
+    run: re.Pattern[str]
+    preposition: re.Pattern[str]
+    instrumental_preposition: re.Pattern[str]
+    instrumental: Endings
+    locative: Endings
+    function_words: frozenset[str]
+    inflected_function_words: frozenset[str]
+    not_names: frozenset[str]
+    role_stops: frozenset[str]
+    of: frozenset[str]
+    two_word_bodies: frozenset[str]
+    acting: frozenset[str]
+    adverbs: frozenset[str]
+    bodies: frozenset[str]
+    common: frozenset[str]
+    heads: frozenset[str]
+    openings: frozenset[str]
+    place_beginnings: frozenset[str]
+    places: frozenset[str]
+    role_words: frozenset[str]
+    roles: frozenset[str]
+    role_stems: frozenset[str]
+    things: frozenset[str]
+    kinship: frozenset[str]
+
+    def is_ordinary(self, word: str) -> bool:
+        """Return whether a folded word is an ordinary word of a language, and no name by itself."""
+        return any(is_ordinary(word, language) for language in self.languages)
+
+    def is_deed(self, word: str) -> bool:
+        """Return whether a folded word tells what hardly anybody does but people: "whistled", "нарисовала"."""
+        return any(is_deed(word, language) for language in self.languages)
+
+    def is_no_name(self, word: str) -> bool:
+        return word in self.not_names or word in self.function_words
+
+
+@cached(maxsize=16_384)
+def is_deed(word: str, language: Language) -> bool:
+    """Return whether a folded word is a form of a verb of what hardly anybody does but people."""
+    deeds, forms = _deeds(language)
+    entities = language.entities
+    if any(base in deeds for base in bases_of(word, forms)) or word in entities.past_deeds:
+        return True
+    stem = re.sub("|".join(entities.past_suffix) or NEVER, "", word)
+    return stem != word and stem in deeds
+
+
+@cached()
+def _deeds(language: Language) -> tuple[frozenset[str], Endings]:
+    entities = language.entities
+    forms = tuple(each for each in entities.word_forms if each[0] in entities.deed_forms)
+    return frozenset(map(fold_letters, entities.deeds)), forms
+
+
+def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
+    """Return a list of words of some languages, folded: "roles", "places", "things"."""
+    return frozenset(map(fold_letters, languages.words(lambda each: of(each.entities))))
+
+
+def _short(text: str, past_endings: str) -> str:
+    """Return a pattern of each of some short ones: _ is a blank, ~ the endings of a past."""
+    return "|".join(text.split()).replace("_", r"\s+").replace("~", past_endings)
+
+
+def _cues(languages: LanguageSet) -> Iterator[_Cue]:
+    adverbs = "|".join(languages.in_order(lambda each: each.entities.adverbs_between)) or NEVER
+    between = {**_BETWEEN, "verb": rf"(?:(?:\s+(?i:{adverbs})|['’]s)(?=\s)){{0,3}}\s+"}
+    for kind in _CUES:
+        texts = [
+            _short(text, each.entities.past_endings)
+            for each in languages
+            if (text := each.entities.cues.get(kind.name, ""))
+        ]
+        if texts and kind.between:
+            yield _Cue(kind, re.compile(rf"{between[kind.between]}(?i:{'|'.join(texts)})(?!\w)"))
+        elif texts:
+            yield _Cue(kind, re.compile(rf"(?:^|(?<=[\s(—–-]))(?i:{'|'.join(texts)})\s+[\"«“„]?\Z"))
+    yield from _unnamed_cues(languages)
+
+
+def _unnamed_cues(languages: LanguageSet) -> Iterator[_Cue]:
+    """Yield the cues whose patterns are of letter case: a list of names, and whom or where somebody is from."""
+    listed = _CueKind(name="person_listed", type="person", weight=HINTS, needs=2)
+    yield _Cue(listed, re.compile(r"[a-z\u0430-\u044f\u0451]{4,},\s+\Z"))
+    of_body = languages.in_order(lambda each: each.entities.cues.get("person_of_body", "").split())
+    bodies = "|".join(sorted(folded_words(languages, lambda each: each.bodies)))
+    if of_body and bodies:
+        kind = _behind("person", "person_of_body", needs=2)
+        words = "|".join(of_body)
+        yield _Cue(kind, re.compile(rf"\s+(?:{words})\s+(?:the\s+)?(?:[A-Z]\w+\s+){{1,4}}(?i:{bodies})(?!\w)"))
+    origins = [text for each in languages if (text := each.entities.cues.get("person_from", ""))]
+    if origins:
+        kind = _behind("person", "person_from", needs=2, weight=HINTS)
+        yield _Cue(kind, re.compile(rf"\s+(?:{'|'.join(origins)})"))
+
+
+_WORD = r"(?<!\w)[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W_]*(?:[-’'](?!s\b)[^\W_]+)*"
+_PARTICLE = r"\s+(?:van|von|de|da|del|di|bin)\s+(?:der\s+|den\s+|la\s+)?"
+
+
+def _run(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of a run of capitalised words."""
+    bodies = languages.in_order(lambda each: each.entities.bodies_with_of)
+    of_body = rf"(?:{'|'.join(bodies) or NEVER})\s+of\s+(?:the\s+)?{_WORD}(?:\s+{_WORD})*"
+    return re.compile(rf"{of_body}|{_WORD}(?:{_PARTICLE}{_WORD}|\s+{_WORD})*")
+
+
+@cached()
+def _known(languages: LanguageSet) -> _CueWords:
+    def folded(of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
+        return folded_words(languages, of)
+
+    def after_blank(of: Callable[[Language], Sequence[str]]) -> re.Pattern[str]:
+        return languages.pattern(of, r"(?:^|\s)(?:{})\s+\Z", flags=re.IGNORECASE)
+
+    people = {word for word, name in relation_words(languages).items() if name not in NOT_PEOPLE}
+    roles = folded(lambda each: each.roles) | people
+    other = "|".join(languages.in_order(lambda each: each.entities.other)) or NEVER
+    return _CueWords(
+        languages=languages,
+        cues=tuple(_cues(languages)),
+        in_place=languages.pattern(lambda each: each.entities.in_place, r"(?:^|\W)(?i:{})\s+\Z"),
+        unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
+        verb_first=languages.pattern(lambda each: each.entities.verb_first, r"(?:{})\Z"),
+        names_like_verbs=folded(lambda each: each.names_like_verbs),
+        no_single=languages.pattern(lambda each: each.entities.no_single, r"(?:{})\Z"),
+        doing=languages.pattern(lambda each: each.entities.doing),
+        pronoun=languages.pattern(lambda each: each.entities.pronouns, r"[,;:—–-]\s(?:[\w'’ ]{0,60}\s)?(?:{})\b"),
+        beside=languages.pattern(
+            lambda each: each.entities.conjunctions, rf"\s+(?:{{}})\s+{_WORD}(?:\s+{_WORD})?\s+([^\W\d_]+)"
+        ),
+        apposed=re.compile(rf"\s*(?:,|\(|—|–)\s*(?:(?:{other})\s\w+\s[—–-]\s)?([^,.;:()—–]{{2,60}})"),
+        run=_run(languages),
+        preposition=after_blank(lambda each: each.names.preposition),
+        instrumental_preposition=after_blank(lambda each: each.names.instrumental_preposition),
+        instrumental=languages.endings(lambda each: each.names.instrumental),
+        locative=languages.endings(lambda each: each.names.locative),
+        function_words=languages.words(lambda each: each.function_words),
+        inflected_function_words=languages.words(lambda each: each.function_words if each.letters.inflected else ()),
+        not_names=frozenset(map(fold_letters, languages.words(lambda each: each.names.not_names))),
+        role_stops=languages.words(lambda each: each.entities.role_stops),
+        of=languages.words(lambda each: each.entities.of),
+        two_word_bodies=languages.words(lambda each: each.entities.two_word_bodies),
+        acting=folded(lambda each: each.acting),
+        adverbs=folded(lambda each: each.adverbs),
+        bodies=folded(lambda each: each.bodies),
+        common=folded(lambda each: each.common),
+        heads=folded(lambda each: each.heads),
+        openings=folded(lambda each: each.openings),
+        place_beginnings=folded(lambda each: each.place_beginnings),
+        places=folded(lambda each: each.places),
+        role_words=folded(lambda each: each.roles),
+        roles=roles,
+        role_stems=frozenset(term for word in roles if not word.isascii() for term in index_terms(word)),
+        things=folded(lambda each: each.things),
+        kinship=frozenset(relation_words(languages)),
+    )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """Somebody or something by the name that was used, a Russian one in the nominative.
+    """A person or thing by the name that was used; a name with cases is in the nominative.
 
     Attributes:
-        texts: which of the messages name it, by their places.
+        texts: the positions of the messages that name it.
     """
 
     name: str
@@ -53,7 +304,7 @@ class _Sighting(NamedTuple):
     """A name where it stands.
 
     `is_bold` where a sentence begins there, so that its capital letter says nothing. `case` is what is known of its
-    form: "plain" is the name itself; "subject" a Russian one, which is the name itself if a verb is behind it; "other"
+    form: "plain" is the name itself; "subject" one with cases, which is the name itself if a verb is behind it; "other"
     one behind a preposition.
     """
 
@@ -64,12 +315,12 @@ class _Sighting(NamedTuple):
     case: str
 
 
-class _Said(NamedTuple):
+class _Evidence(NamedTuple):
     """That a name is of a kind: how surely, and by which cue."""
 
     type: EntityType
     weight: int
-    cue: int
+    cue: str
 
 
 def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
@@ -79,16 +330,17 @@ def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
     """
     seen: dict[str, list[tuple[int, _Sighting]]] = defaultdict(list)
+    known = _known(_languages_of(texts))
     for place, text in enumerate(texts):
-        for sighting in _sightings(text[:MAX_CHARS]):
+        for sighting in _sightings(text, known):
             seen[folded_name(sighting.name)].append((place, sighting))
     found: dict[str, EntityType] = {}
     for key, each in seen.items():
         words = key.split()
-        is_plain = len(words) > 1 and all(is_ordinary(word) for word in words)
-        kind = _kind({said for _, sighting in each for said in _said_of(sighting)}, is_ordinary=is_plain)
-        is_name = any(not sighting.is_bold for _, sighting in each) or _may_be_name(key, texts)
-        if kind and is_name and not (kind != "place" and _known_place(each[0][1].name)):
+        is_plain = len(words) > 1 and all(known.is_ordinary(word) for word in words)
+        kind = _kind({said for _, sighting in each for said in _said_of(sighting, known)}, is_ordinary=is_plain)
+        is_name = any(not sighting.is_bold for _, sighting in each) or _may_be_name(key, texts, known)
+        if kind and is_name and not (kind != "place" and _known_place(each[0][1].name, known)):
             found[key] = kind
     return tuple(
         Named(name=seen[key][0][1].name, type=kind, texts=tuple(dict.fromkeys(place for place, _ in seen[key])))
@@ -97,7 +349,15 @@ def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
     )
 
 
-def _kind(said: Collection[_Said], *, is_ordinary: bool) -> EntityType | None:
+def _languages_of(texts: Sequence[str]) -> LanguageSet:
+    """Return the languages of all of some texts: a name may stand in several."""
+    found = languages_of(texts[0] if texts else "")
+    for text in texts:
+        found = found.union(languages_of(text))
+    return found
+
+
+def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | None:
     """What the cues agree on: at least twice as surely as on anything else. Ordinary words in capitals, such as
     a heading or a project has them, are a person's name only where two cues settle it.
     """
@@ -113,10 +373,10 @@ def _kind(said: Collection[_Said], *, is_ordinary: bool) -> EntityType | None:
     return ranked[0] if len(ranked) == 1 or sums[ranked[0]] >= 2 * sums[ranked[1]] else None
 
 
-def _may_be_name(key: str, texts: Sequence[str]) -> bool:
-    """Whether what only begins sentences is a name all the same: no plural, and no word that is used as one, too."""
+def _may_be_name(key: str, texts: Sequence[str], known: _CueWords) -> bool:
+    """Return whether what only begins sentences is a name: no plural, and nowhere in lower case."""
     first = key.split()[0]
-    return not NO_SINGLE.search(first) and not any(re.search(rf"\b{re.escape(first)}\b", text) for text in texts)
+    return not known.no_single.search(first) and not any(re.search(rf"\b{re.escape(first)}\b", text) for text in texts)
 
 
 def _is_part(key: str, found: Mapping[str, EntityType]) -> bool:
@@ -127,224 +387,180 @@ def _is_part(key: str, found: Mapping[str, EntityType]) -> bool:
     )
 
 
-_WORD = r"(?<!\w)[A-ZÀ-ÖØ-ÞА-ЯЁ][^\W_]*(?:[-’'](?!s\b)[^\W_]+)*"
-_BODY_OF = r"(?:University|Institute|Bank|Museum|Ministry|College|Academy|School|Department|Church|Society|Council)"
-_RUN = re.compile(
-    rf"{_BODY_OF}\s+of\s+(?:the\s+)?{_WORD}(?:\s+{_WORD})*"
-    rf"|{_WORD}(?:\s+(?:van|von|de|da|del|di|bin)\s+(?:der\s+|den\s+|la\s+)?{_WORD}|\s+{_WORD})*"
-)
 _QUOTE = re.compile(r"[\"“”„«»]")
 _QUOTED_NAME = re.compile(rf"(?<=\w )[\"“„«]({_WORD}(?:\s+[^\W_]+){{0,3}})[\"”“»]")
 
 
-def _sightings(text: str) -> Iterator[_Sighting]:
-    for part in SENTENCE.finditer(text):
-        sentence = part.group().strip()
+def _sightings(text: str, known: _CueWords) -> Iterator[_Sighting]:
+    for sentence in plain_sentences(text):
         bare = _QUOTED_NAME.sub("", sentence)
-        if sentence.endswith("?") or _QUOTE.search(bare) or UNREAL.search(sentence):
+        if sentence.endswith("?") or _QUOTE.search(bare) or known.unreal.search(sentence):
             continue
-        for found in _RUN.finditer(sentence):
-            if sighting := _sighting(sentence, found):
+        for found in known.run.finditer(sentence):
+            if sighting := _sighting(sentence, found, known):
                 yield sighting
 
 
-def _sighting(sentence: str, found: re.Match[str]) -> _Sighting | None:
-    """The name in a run of capitalised words, without what only leads up to it."""
+def _sighting(sentence: str, found: re.Match[str], known: _CueWords) -> _Sighting | None:
+    """Return the name in a run of capitalised words, without what only leads up to it."""
     parts = list(re.finditer(r"\S+", found.group()))
     is_bold = _begins(sentence[: found.start()])
-    while parts and _leads_up([part.group() for part in parts], is_bold=is_bold):
+    while parts and _leads_up([part.group() for part in parts], known, is_bold=is_bold):
         parts, is_bold = parts[1:], False
-    while parts and _is_no_name(folded_name(parts[-1].group())):
+    while parts and known.is_no_name(folded_name(parts[-1].group())):
         parts = parts[:-1]
     words = [part.group() for part in parts]
-    if not words or len(words) > _MOST_WORDS or not _can_be_name(words):
+    if not words or len(words) > _MOST_WORDS or not _can_be_name(words, known):
         return None
     start, end = found.start() + parts[0].start(), found.start() + parts[-1].end()
     before, behind = sentence[max(0, start - _SIDE_CHARS) : start], sentence[end : end + _SIDE_CHARS]
-    name, case = _nominative(words, before, behind)
+    name, case = _nominative(words, before, known)
     return _Sighting(name, before, behind, is_bold, case) if name else None
-
-
-def _is_no_name(word: str) -> bool:
-    return word in words_of("not_names") or word in function_words("en") or word in function_words("ru")
 
 
 def _begins(before: str) -> bool:
     return before.strip(" *-–—•>\t") == "" or before.rstrip()[-1] in ":;("
 
 
-def _leads_up(words: Sequence[str], *, is_bold: bool) -> bool:
-    """Whether the first of capitalised words belongs to what is before the name."""
+def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
+    """Return whether the first of capitalised words belongs to what is before the name."""
     first, rest = folded_name(words[0]), words[1:]
-    if first in words_of("roles") or (_is_no_name(first) and first not in words_of("not_names")):
+    if first in known.role_words or (known.is_no_name(first) and first not in known.not_names):
         return True
-    if rest and first in words_of("not_names"):
-        return folded_name(words[-1]) not in words_of("bodies")
+    if rest and first in known.not_names:
+        return folded_name(words[-1]) not in known.bodies
     if not (is_bold and rest):
         return False
     is_mixed = not words[0].isascii() and rest[0].isascii()
-    is_verb = VERB_FIRST.match(first) is not None and first not in NAMES_LIKE_VERBS
-    return is_mixed or is_verb or first in words_of("openings") or first in words_of("acting")
+    is_verb = known.verb_first.match(first) is not None and first not in known.names_like_verbs
+    return is_mixed or is_verb or first in known.openings or first in known.acting
 
 
-def _can_be_name(words: Sequence[str]) -> bool:
+def _can_be_name(words: Sequence[str], known: _CueWords) -> bool:
     """Letters and more than initials; no day or nation, nobody's mother, nothing that everybody knows by that name."""
     if len(words) > 1:
         return not all(word.isupper() for word in words)
     word = folded_name(words[0])
     if len(word) < 2 or words[0].isupper() or any(char.isdigit() for char in word):
         return False
-    no_names = (words_of("not_names"), words_of("acting"), words_of("openings"), words_of("roles"), words_of("things"))
-    return word not in kinship_words() and not any(word in each for each in no_names)
+    no_names = (known.not_names, known.acting, known.openings, known.role_words, known.things)
+    return word not in known.kinship and not any(word in each for each in no_names)
 
 
-_CYRILLIC = re.compile(r"[а-яё]", re.IGNORECASE)
-_WITH = re.compile(r"(?:^|\s)(?:с|со|между|над|и|мы с)\s+\Z", re.IGNORECASE)
-_PREPOSITION = re.compile(
-    r"(?:^|\s)(?:с|со|в|во|на|из|к|ко|у|о|об|от|до|для|без|про|по|за|над|под|через|около|возле|из-за)\s+\Z",
-    re.IGNORECASE,
-)
-_INSTRUMENTAL = (
-    (r"ией\Z", "ия"),
-    (r"(?<=[жшчщц])ей\Z", "а"),
-    (r"(?<=[^аеёиоуыэюяьй])ей\Z", "я"),
-    (r"(?<=[^аеёиоуыэюяьй])ой\Z", "а"),
-    (r"(?<=[оеи][вн])ым\Z", ""),
-    (r"(?<=[^аеёиоуыэюяьй])ом\Z", ""),
-)
-_IN_TOWN = ((r"(?<=ск)е\Z", ""), (r"(?<=град)е\Z", ""), (r"(?<=бург)е\Z", ""), (r"(?<=город)е\Z", ""))
-
-
-def _nominative(words: Sequence[str], before: str, behind: str) -> tuple[str, str]:
-    """The name itself, and what is known of its form; "" where that cannot be told."""
+def _nominative(words: Sequence[str], before: str, known: _CueWords) -> tuple[str, str]:
+    """Return the name itself and what is known of its form; "" where that cannot be told."""
     name = " ".join(words)
     if before.endswith(tuple('"“„«')):
         return name, "plain"
-    if not _CYRILLIC.search(name):
+    if not is_inflected(name.lower()):
         return name, "plain"
-    if place := _known_place(name):
+    if place := _known_place(name, known):
         return place, "plain"
-    if not _PREPOSITION.search(before):
+    if not known.preposition.search(before):
         return name, "subject"
-    if _WITH.search(before):
-        turned = [_turned(word, _INSTRUMENTAL) for word in words]
-        return (" ".join(turned), "plain") if all(turned) else ("", "")
-    turned = [_turned(word, _IN_TOWN) for word in words]
+    is_instrumental = known.instrumental_preposition.search(before) is not None
+    turned = [_turned(word, known.instrumental if is_instrumental else known.locative) for word in words]
     return (" ".join(turned), "plain") if all(turned) else ("", "")
 
 
-def _turned(word: str, endings: Sequence[tuple[str, str]]) -> str:
-    return next((re.sub(old, new, word) for old, new in endings if re.search(old, word)), "")
+def _turned(word: str, endings: Endings) -> str:
+    return next((re.sub(old, new[0], word) for old, new in endings if re.search(old, word)), "")
 
 
-def _known_place(name: str) -> str:
-    """A place that everybody knows, in the nominative; "" for another name."""
+def _known_place(name: str, known: _CueWords) -> str:
+    """Return a place that everybody knows, in the nominative; "" for another name."""
     if " " in name:
         return ""
-    found = next((form for form in nominatives(folded_name(name)) if form in words_of("places")), "")
+    found = next((form for form in nominatives(folded_name(name)) if form in known.places), "")
     return found and (name if folded_name(name) == found else found.capitalize())
 
 
-def _said_of(seen: _Sighting) -> Iterator[_Said]:
+def _said_of(seen: _Sighting, known: _CueWords) -> Iterator[_Evidence]:
     words = [folded_name(word) for word in seen.name.split()]
-    for place, cue in enumerate(CUES):
-        if len(words) < cue.needs or (seen.case == "subject" and cue.side == "before" and not cue.is_plain):
+    for kind, pattern in known.cues:
+        if len(words) < kind.needs or (seen.case == "subject" and kind.between is None and not kind.is_plain):
             continue
         if seen.case == "subject" and not all(looks_nominative(word) for word in words):
             continue
-        is_said = cue.pattern.match(seen.behind) if cue.side == "behind" else cue.pattern.search(seen.before)
-        if is_said:
-            yield _Said(cue.type, cue.weight, place)
-    yield from _said_by_shape(seen, words)
-    if _is_work(words) and not seen.is_bold:
-        yield _Said("project", SETTLES, -9)
-    elif _is_body(words):
-        yield _Said("organization", CERTAIN, -1)
-    elif seen.case == "plain" or not _PREPOSITION.search(seen.before):
-        yield from _said_by_role(seen)
-    if _known_place(seen.name):
-        yield _Said("place", SETTLES if IN_PLACE.search(seen.before) else HINTS, -2)
+        if pattern.match(seen.behind) if kind.between else pattern.search(seen.before):
+            yield _Evidence(kind.type, kind.weight, kind.name)
+    yield from _said_by_shape(seen, words, known)
+    if _is_work(words, known) and not seen.is_bold:
+        yield _Evidence("project", SETTLES, "its shape")
+    elif _is_body(words, known):
+        yield _Evidence("organization", CERTAIN, "its shape")
+    elif seen.case == "plain" or not known.preposition.search(seen.before):
+        yield from _said_by_role(seen, known)
+    if _known_place(seen.name, known):
+        yield _Evidence("place", SETTLES if known.in_place.search(seen.before) else HINTS, "a known place")
 
 
 _VERB = re.compile(r"\s+([^\W\d_]+)(?:\s+([^\W\d_]+))?(?:\s+([^\W\d_]+))?")
-_DOING = re.compile(r"\s+(?:is|was|has been|had been|started|kept|keeps)\b|['’]s\s")
-_PRONOUN = re.compile(r"[,;:—–-]\s(?:[\w'’ ]{0,60}\s)?(?:she|he|her|his|him)\b")
-_BESIDE = re.compile(rf"\s+(?:and|и)\s+{_WORD}(?:\s+{_WORD})?\s+([^\W\d_]+)")
-"""The verb of two: "Mira and Tom Alder discussed"."""
 
 
-def _said_by_shape(seen: _Sighting, words: Sequence[str]) -> Iterator[_Said]:
+def _said_by_shape(seen: _Sighting, words: Sequence[str], known: _CueWords) -> Iterator[_Evidence]:
     """By what people do, and by words that are nothing but names."""
     if verbs := _VERB.match(seen.behind):
-        first = next((word for word in verbs.groups() if word and folded_name(word) not in words_of("adverbs")), "")
-        is_doing = not first.endswith("ing") or _DOING.match(seen.behind) is not None
-        if is_deed(folded_name(first)) and is_doing and seen.case != "other":
-            yield _Said("person", SETTLES, -5)
-        if _PRONOUN.search(seen.behind):
-            yield _Said("person", HINTS, -8)
-    beside = _BESIDE.match(seen.behind)
-    if beside and is_deed(folded_name(beside[1])) and seen.case != "other":
-        yield _Said("person", SETTLES, -5)
-    if words[0] in words_of("place_beginnings"):
-        yield _Said("place", HINTS, -6)
-    elif len(words) > 1 and not any(is_ordinary(word) or word in words_of("not_names") for word in words):
-        yield _Said("person", HINTS, -7)
+        first = next((word for word in verbs.groups() if word and folded_name(word) not in known.adverbs), "")
+        is_doing = not first.endswith("ing") or known.doing.match(seen.behind) is not None
+        if known.is_deed(folded_name(first)) and is_doing and seen.case != "other":
+            yield _Evidence("person", SETTLES, "a deed")
+        if known.pronoun.search(seen.behind):
+            yield _Evidence("person", HINTS, "a pronoun")
+    beside = known.beside.match(seen.behind)
+    if beside and known.is_deed(folded_name(beside[1])) and seen.case != "other":
+        yield _Evidence("person", SETTLES, "a deed")
+    if words[0] in known.place_beginnings:
+        yield _Evidence("place", HINTS, "its first word")
+    elif len(words) > 1 and not any(known.is_ordinary(word) or word in known.not_names for word in words):
+        yield _Evidence("person", HINTS, "no ordinary word")
 
 
-def _is_work(words: Sequence[str]) -> bool:
-    """Whether a name is of what people work on: "Dialogue Engine", "Type Systems", but not "Brightwater Systems"."""
-    is_either = words[-1] in words_of("bodies") and not all(is_ordinary(word) for word in words)
-    return len(words) > 1 and words[-1] in words_of("heads") and not is_either
+def _is_work(words: Sequence[str], known: _CueWords) -> bool:
+    """Return whether a name is of what people work on: "Type Systems", but not "Brightwater Systems"."""
+    is_either = words[-1] in known.bodies and not all(known.is_ordinary(word) for word in words)
+    return len(words) > 1 and words[-1] in known.heads and not is_either
 
 
-def _is_body(words: Sequence[str]) -> bool:
+def _is_body(words: Sequence[str], known: _CueWords) -> bool:
     if len(words) < 2:
         return False
-    is_park = words[-1] in ("garden", "gardens") and words[-2] in ("botanic", "botanical", "community")
-    is_common = len(words) == 2 and words[0] in words_of("common")
-    return "of" in words[1:2] or is_park or (words[-1] in words_of("bodies") and not is_common)
+    is_common = len(words) == 2 and words[0] in known.common
+    is_whole = words[1] in known.of or " ".join(words[-2:]) in known.two_word_bodies
+    return is_whole or (words[-1] in known.bodies and not is_common)
 
 
-_APPOSED = re.compile(r"\s*(?:,|\(|—|–)\s*(?:(?:different|другой|другая)\s\w+\s[—–-]\s)?([^,.;:()—–]{2,60})")
 _LAST_WORDS = re.compile(r"((?:[\w’'-]+\s+){0,2}[\w’'-]+),?\s+\Z")
 
 
-def _said_by_role(seen: _Sighting) -> Iterator[_Said]:
-    """ "Mira, our gardener", "our gardener Mira", "наш садовник Мира"."""
-    apposed = _APPOSED.match(seen.behind)
+def _said_by_role(seen: _Sighting, known: _CueWords) -> Iterator[_Evidence]:
+    """Yield what "Mira, our gardener", "our gardener Mira" and "наш садовник Мира" say."""
+    apposed = known.apposed.match(seen.behind)
     is_filler = seen.is_bold and " " not in seen.name  # "Yeah, a friend of mine"
-    if apposed and not is_filler and _has_role(apposed[1].split()[:6]):
-        yield _Said("person", SETTLES, -3)
+    if apposed and not is_filler and _has_role(apposed[1].split()[:6], known):
+        yield _Evidence("person", SETTLES, "a role behind")
     leading = _LAST_WORDS.search(seen.before)
-    if leading and _has_role(_phrase_end(leading[1])):
-        yield _Said("person", SETTLES, -4)
+    if leading and _has_role(_phrase_end(leading[1], known), known):
+        yield _Evidence("person", SETTLES, "a role before")
 
 
-def _phrase_end(words: str) -> Sequence[str]:
-    """The last words before a name that belong together: in English the last, in Russian what follows a preposition."""
+def _phrase_end(words: str, known: _CueWords) -> Sequence[str]:
+    """Return the last words before a name that belong together: the last one; in a language with cases those behind the
+    last function word.
+    """
     last = words.split()
     if last[-1].isascii():
         return last[-1:]
-    cut = [place + 1 for place, word in enumerate(last) if folded_name(word) in function_words("ru")]
+    cut = [place + 1 for place, word in enumerate(last) if folded_name(word) in known.inflected_function_words]
     return [word for word in last[max(cut, default=0) :] if not word.isascii()]
 
 
-@cache
-def _role_stems() -> frozenset[str]:
-    return frozenset(term for word in _roles() if not word.isascii() for term in index_terms(word))
-
-
-@cache
-def _roles() -> frozenset[str]:
-    return words_of("roles") | {word for word, relation in kinship_words().items() if relation not in NOT_PEOPLE}
-
-
-def _has_role(words: Sequence[str]) -> bool:
+def _has_role(words: Sequence[str], known: _CueWords) -> bool:
     for word in words:
-        if word.lower() in ("who", "and", "of", "from", "at", "in", "for", "with", "to", "is", "was"):
+        if word.lower() in known.role_stops:
             return False
-        if word.isascii() and folded_name(word) in _roles():
+        if word.isascii() and folded_name(word) in known.roles:
             return True
-        if not word.isascii() and not _role_stems().isdisjoint(index_terms(word)):
+        if not word.isascii() and not known.role_stems.isdisjoint(index_terms(word)):
             return True
     return False

@@ -1,69 +1,70 @@
-"""Names as people write them: the same name in another script, another romanisation, or another case.
+"""Names: whether two written forms are one name, and which known names a text holds.
 
-Nothing here decides that two people are one. `likeness` says how surely a written form is a known name; a looser
-likeness is only asked for where a stricter one finds nobody.
+A name may be in another script, another romanisation or another case. Nothing here decides that two people are one.
+`likeness` says how surely a written form is a known name; a looser likeness only counts where a stricter one finds
+nobody. To find names in a text, every run of up to four words is looked up among the folded names: Latin names match
+as whole words, names with cases in any case, and a capitalised word also in another script or spelling.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from anyascii import anyascii
 
-from ricordo.text.analyzer import fold_word, name_key, raw_words
+from ricordo.text.analyzer import fold_word, name_key, name_tokens, raw_words
+from ricordo.text.kinship import relation_named
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, languages_of
+from ricordo.text.languages.schema import Endings
 
 Likeness = Literal["same", "form", "sound"]
 """The same letters; an inflected form of it; another spelling of it, perhaps in another script."""
 
-_CYRILLIC = re.compile(r"[а-яё]")
-_VOWELS = "аеёиоуыэюя"
 
-# Endings of a Russian case, and what the nominative may end in instead; what stands before them stays. Closed classes:
-# the declensions of first names, surnames and patronymics. "Alexandra" is not taken for a form of "Alexander" where
-# she is known herself: the same letters always come first.
-_DECLENSION: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("иями", ("ия",)),
-    ("ией", ("ия",)),
-    ("иею", ("ия",)),
-    ("ию", ("ия", "ий")),
-    ("ии", ("ия", "ий")),
-    ("ием", ("ий",)),
-    ("ия", ("ий",)),
-    ("ьей", ("ья",)),
-    ("ьёй", ("ья",)),
-    ("ью", ("ья", "ь")),
-    ("ье", ("ья",)),
-    ("ьи", ("ья",)),
-    ("ого", ("ий", "ый", "ой")),
-    ("его", ("ий",)),
-    ("ому", ("ий", "ый", "ой")),
-    ("ему", ("ий",)),
-    ("ой", ("а", "ая")),
-    ("ою", ("а",)),
-    ("ую", ("ая",)),
-    ("ей", ("я", "а")),
-    ("ею", ("я", "а")),
-    ("ёй", ("я",)),
-    ("ым", ("ий", "ый", "")),
-    ("им", ("ий",)),
-    ("ом", ("", "ий", "ый")),
-    ("ем", ("ь", "й", "")),
-    ("ы", ("а",)),
-    ("и", ("а", "я", "ь")),
-    ("у", ("а", "")),
-    ("ю", ("я", "й", "ь")),
-    ("е", ("а", "я", "", "й", "ь")),
-    ("а", ("",)),
-    ("я", ("й", "ь")),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cases:
+    """How names of a language with cases change. `letters` finds a letter of it in a folded word."""
 
-# A vowel that flees: Павел, Павла. The consonants around it, in the nominative and in the other cases.
-_FLEEING = {"павл": "павел", "льв": "лев", "петк": "петёк"}
-# Likewise before the suffix of pets and diminutives: Пушок, Пушка; Орешек, Орешка; Огонёк, Огонька.
-_FLEEING_SUFFIX = re.compile(r"(?<=[бвгджзклмнпрстфхцчшщ])ь?к\Z")
-_OF_MEN = frozenset(("а", "у", "ом", "е", "и"))
+    letters: re.Pattern[str]
+    endings: Endings
+    vowels: str
+    fleeing: Mapping[str, str]
+    fleeing_suffix: re.Pattern[str]
+    fleeing_forms: tuple[str, ...]
+    fleeing_endings: frozenset[str]
+    oblique: re.Pattern[str]
+
+
+@cached()
+def _cases() -> tuple[_Cases, ...]:
+    return tuple(
+        _Cases(
+            letters=re.compile(f"[{each.letters.inflected}]"),
+            endings=each.names.declension,
+            vowels=each.names.vowels,
+            fleeing=each.names.fleeing_stems,
+            fleeing_suffix=re.compile(each.names.fleeing_suffix or NEVER),
+            fleeing_forms=each.names.fleeing_forms,
+            fleeing_endings=frozenset(each.names.fleeing_endings),
+            oblique=re.compile("|".join(each.names.oblique) or NEVER),
+        )
+        for each in all_languages()
+        if each.letters.inflected
+    )
+
+
+@cached(maxsize=16_384)
+def _cases_of(word: str) -> _Cases | None:
+    """Return the cases of a folded word, by its letters; None where its language has none."""
+    return next((cases for cases in _cases() if cases.letters.search(word)), None)
+
+
+def is_inflected(text: str) -> bool:
+    """Return whether a folded text has letters of a language whose names have cases."""
+    return _cases_of(text) is not None
 
 
 def name_words(text: str) -> list[str]:
@@ -76,72 +77,73 @@ def folded_name(name: str) -> str:
     return " ".join(name_words(name))
 
 
-@lru_cache(maxsize=16_384)
+@cached(maxsize=16_384)
 def nominatives(word: str) -> tuple[str, ...]:
-    """What a folded Russian word could be a case of; itself first. Other scripts have only themselves here.
+    """Return what a folded word could be a case of; itself first, and alone in a language without cases.
 
     >>> nominatives("сарой")
     ('сарой', 'сара', 'сарая')
     """
-    if not _CYRILLIC.search(word):
+    cases = _cases_of(word)
+    if cases is None:
         return (word,)
     found = [word]
-    for ending, endings in _DECLENSION:
+    for ending, endings in cases.endings:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= 2:
-            bare = _FLEEING.get(stem)
-            found += [stem + other for other in endings if other or stem[-1] not in _VOWELS + "ьй"]
+            bare = cases.fleeing.get(stem)
+            found += [stem + other for other in endings if other or stem[-1] not in cases.vowels]
             found += [bare] if bare else []
-            if ending in _OF_MEN and (shorter := _FLEEING_SUFFIX.sub("", stem)) != stem:
-                found += [shorter + "ок", shorter + "ек"]
+            if ending in cases.fleeing_endings and (shorter := cases.fleeing_suffix.sub("", stem)) != stem:
+                found += [shorter + form for form in cases.fleeing_forms]
     return tuple(dict.fromkeys(fold_word(form) for form in found))
 
 
 def looks_nominative(word: str) -> bool:
-    """Whether a folded word may well be a name's own form: a consonant, й, а, я at its end, or no Cyrillic."""
-    return not _CYRILLIC.search(word) or not re.search(r"(?:[ыуюеи]|ой|ом|ем|ым)\Z", word)
+    """Return whether a folded word may well be a name's own form."""
+    cases = _cases_of(word)
+    return cases is None or not cases.oblique.search(word)
 
 
 def likeness(written: str, known: str) -> Likeness | None:
-    """How a written name is like a known one; None where it is not."""
+    """Return how a written name is like a known one; None where it is not."""
     mine, theirs = name_words(written), name_words(known)
     if mine == theirs:
         return "same"
     if len(mine) == len(theirs) and all(name in nominatives(word) for word, name in zip(mine, theirs, strict=True)):
         return "form"
-    if any(_CYRILLIC.search(word) is None and not word.isascii() for word in mine) and name_key(written) == name_key(
-        known
-    ):
+    is_other_script = any(not word.isascii() and not is_inflected(word) for word in mine)
+    if is_other_script and name_key(written) == name_key(known):
         return "form"
     sounds = sound_keys(written)
     return "sound" if sounds and same_name_key(known) in sounds else None
 
 
 def look_up_keys(written: str) -> tuple[str, ...]:
-    """The keys under which a known name may lie that somebody wrote like this: its own, and its nominative's."""
+    """Return the keys under which the name may be known: its own and its nominative's."""
     words = name_words(written)
     forms = nominatives(words[0]) if len(words) == 1 else ()
     return tuple(dict.fromkeys(name_key(form) for form in (written, *forms) if name_key(form)))
 
 
 MIN_SOUND_CHARS = 3
-"""Two letters are too little to know a name by its sound."""
+"""Two letters are too few to recognise a name by its sound."""
 
 
 def sound_keys(written: str) -> tuple[str, ...]:
-    """The sounds of a written name and of what it may be a case of; none where they are too short to tell."""
+    """Return the sounds of a written name and of its nominatives; none where they are too short to tell names apart."""
     words = name_words(written)
     forms = nominatives(words[0]) if len(words) == 1 else (written,)
     keys = dict.fromkeys(same_name_key(form) for form in forms)
     return tuple(key for key in keys if len(key) >= MIN_SOUND_CHARS)
 
 
-@lru_cache(maxsize=16_384)
+@cached(maxsize=16_384)
 def same_name_key(name: str) -> str:
-    """What a name sounds like, roughly, in Latin letters: equal for one name in several scripts and romanisations.
+    """Return a name's rough sound in Latin letters, equal for one name in several scripts and romanisations.
 
     For looking a name up where no exact one is known, never for deciding that two known people are one. Empty where
-    the name has no letters. Scripts that leave vowels out (Hebrew, Arabic) meet only themselves.
+    the name has no letters. Scripts that leave vowels out (Hebrew, Arabic) match only themselves.
 
     >>> same_name_key("Йонас") == same_name_key("Jonas"), same_name_key("Юлия") == same_name_key("Julia")
     (True, True)
@@ -153,7 +155,7 @@ def _sound(word: str) -> str:
     if not word.isascii():
         word = anyascii(_GREEK.sub(_greek_pair, word)).lower()
     word = re.sub(r"[^a-z0-9]", "", word)
-    for pattern, replacement in _RULES:
+    for pattern, replacement in _ROMANISATIONS:
         word = pattern.sub(replacement, word)
     return word
 
@@ -178,8 +180,8 @@ def _greek_pair(found: re.Match[str]) -> str:
     return _GREEK_PAIRS[found.group()]
 
 
-# In this order. Each line is a spelling that differs between romanisations of one name, with such a name.
-_RULES = tuple(
+# Applied in this order. Each line is a spelling that differs between romanisations, with an example.
+_ROMANISATIONS = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"tsch|tch", "ch"),  # Tschaikowski
@@ -207,3 +209,115 @@ _RULES = tuple(
         (r"(.)\1+", r"\1"),  # Dmitriy
     )
 )
+
+
+# ---- names within a text
+
+MAX_NAME_WORDS = 4
+# Names stand at the beginning of long documents; a 10 MB text must not be cut into forty million runs.
+MAX_CHARS = 20_000
+
+
+class Run(NamedTuple):
+    """Some words in a row that could be a name: the key they are looked up by, and as they are written.
+
+    `follows` is whether the run stands within a sentence, so that its capital letter means something.
+    """
+
+    key: str
+    written: str
+    is_capital: bool
+    follows: bool
+
+    def look_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return its keys and its sounds; a capitalised run has those of its nominatives, too."""
+        if not self.is_capital:
+            return (self.key,), ()
+        if " " in self.key or not is_inflected(self.key):
+            return (self.key,), sound_keys(self.written)
+        return (self.key, *look_up_keys(self.written)), sound_keys(self.written)
+
+
+class Bearer(NamedTuple):
+    """A name and the entity that has it.
+
+    Mentions link to the `entity` that has the name, so that none change when it is merged into another or split off
+    again. Whether a name is clear is judged by `whole`, the entity it is merged into now.
+    """
+
+    name: str
+    entity: int
+    whole: int
+
+
+Known = Mapping[str, Sequence[Bearer]]
+"""A folded name, or a sound, to the entities that have it."""
+
+
+@cached(maxsize=1_024)
+def runs_in(text: str) -> tuple[Run, ...]:
+    """Return every distinct run of one to four words: what could be a name."""
+    tokens = name_tokens(text[:MAX_CHARS])
+    found: list[Run] = []
+    for start, first in enumerate(tokens):
+        key, written, is_capital = first.term, first.written, first.is_capital
+        found.append(Run(key, written, is_capital, first.follows))
+        for token in tokens[start + 1 : start + MAX_NAME_WORDS]:
+            key, written = f"{key} {token.term}", f"{written} {token.written}"
+            is_capital = is_capital and token.is_capital
+            found.append(Run(key, written, is_capital, first.follows))
+    return tuple(dict.fromkeys(found))
+
+
+def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return all keys and all sounds of several texts, for one look-up."""
+    keys: dict[str, None] = {}
+    sounds: dict[str, None] = {}
+    for run in {run for text in texts for run in runs_in(text)}:
+        its_keys, its_sounds = run.look_up()
+        keys.update(dict.fromkeys(its_keys))
+        sounds.update(dict.fromkeys(its_sounds))
+    return list(keys), list(sounds)
+
+
+def meant(run: Run, known: Known, text: str) -> list[int]:
+    """Return the entities a run names: all with exactly this name, else the one it is a case or a spelling of."""
+    if not run.is_capital and run.key not in known:  # most of them, by far
+        return []
+    if relation_named(run.written):  # "my wife" depends on who speaks, not on the letters
+        return []
+    likely: dict[str, set[Bearer]] = {}
+    keys, sounds = run.look_up()
+    for key in (*keys, *sounds):
+        for bearer in known.get(key, ()):
+            if like := _likeness(run, key, bearer.name):
+                likely.setdefault(like, set()).add(bearer)
+    if "same" in likely:
+        return sorted({bearer.entity for bearer in likely["same"]}) if is_name_here(run.key, text) else []
+    for like in ("form", "sound"):
+        if like in likely:
+            is_clear = len({bearer.whole for bearer in likely[like]}) == 1
+            return sorted({bearer.entity for bearer in likely[like]}) if is_clear else []
+    return []
+
+
+def _likeness(run: Run, key: str, alias: str) -> str | None:
+    if key == run.key and not is_inflected(key):
+        return "same"  # as a whole: Latin keys are not stemmed, and CJK ones are pairs that a word does not show
+    like = likeness(run.written, alias)
+    is_bold = like == "sound" and not run.follows and run.written.isascii() == alias.isascii()
+    return None if is_bold else like
+
+
+def is_name_here(name: str, text: str) -> bool:
+    """Return whether a folded name can be one in this text: a function word only where it is capitalised."""
+    if name not in _ambiguous(languages_of(text)):
+        return True
+    return re.search(rf"(?<!^)(?<![.!?] )\b{re.escape(name.capitalize())}\b", text[:MAX_CHARS]) is not None
+
+
+@cached()
+def _ambiguous(languages: LanguageSet) -> frozenset[str]:
+    """Return the words that may be names. Names with cases are compared as stems, which are no function words."""
+    uninflected = languages.words(lambda each: () if each.letters.inflected else each.function_words)
+    return uninflected | languages.words(lambda each: each.names.also_words)

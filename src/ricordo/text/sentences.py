@@ -1,31 +1,23 @@
-"""A text as sentences, and a sentence as the words that say what it says. Pure."""
+"""A text as sentences, the words that say what a sentence says, and the category of a plain statement. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
-from ricordo.text.analyzer import index_terms
-from ricordo.text.query_terms import function_terms
+from ricordo.model import Category
+from ricordo.text.analyzer import function_terms, index_terms
+from ricordo.text.languages import LanguageSet, all_languages, cached, default_languages, languages_of
 
 MAX_CHARS = 200_000
-"""What is longer is a book; it is looked at from its beginning."""
+"""A longer text is a book; only its beginning is read."""
+
+MAX_PLAIN_CHARS = 5_000
+"""Plain statements stand at the beginning; the rest of a document is not read for them."""
 
 # A full stop inside a number or an address ends no sentence.
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…;]+(?=\s|$)|[。！？]+|(?=\n)|$)")
-
-# What merely leads up to what is said.
-_LEAD = re.compile(
-    r"\s*(?:(?:by the way|btw|fyi|also|actually|well|so|oh|ok|okay|yes|yeah|hi|hello|hey|and|but|note(?: that)?|"
-    r"remember(?: that)?|please|кстати|между прочим|вообще|да|ну|а|и|но|привет|запомни(?:,? что)?|имей в виду)"
-    r"\b[,:!]?\s+)+",
-    re.IGNORECASE,
-)
-
-# How a fact speaks of whoever says "I".
-_SELVES = "user users пользователь пользователя"
 
 
 class Sentence(NamedTuple):
@@ -37,7 +29,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a text, in order. One without a word that says anything is left out."""
+    """Yield the sentences of a text in order, without those in which no word says anything."""
     for found in _SENTENCE.finditer(text[:MAX_CHARS]):
         words = telling_words(found.group())
         if words:
@@ -45,16 +37,64 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def telling_words(text: str) -> frozenset[str]:
-    """The folded and stemmed words of a sentence without function words: letter case, order, punctuation and who speaks
-    ("I", "the user") tell no two apart.
+    """Return the folded and stemmed words of a sentence without function words.
+
+    Letter case, order, punctuation and who speaks ("I", "the user") make no difference.
 
     >>> sorted(telling_words("I am allergic to peanuts!")) == sorted(telling_words("User: allergic to the peanut"))
     True
     """
-    terms = frozenset(index_terms(_LEAD.sub("", text)))
-    return terms - _silent() or terms
+    languages = languages_of(text)
+    lead = _lead(languages).match(text)
+    terms = frozenset(index_terms(text[lead.end() :] if lead else text))
+    return terms - _silent(languages.union(default_languages())) or terms
 
 
-@cache
-def _silent() -> frozenset[str]:
-    return function_terms("en") | function_terms("ru") | frozenset(index_terms(_SELVES))
+@cached()
+def _lead(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what merely leads up to what is said."""
+    return languages.pattern(lambda each: each.sentences.leads, r"\s*(?:(?:{})\b[,:!]?\s+)+", flags=re.IGNORECASE)
+
+
+@cached()
+def _silent(languages: LanguageSet) -> frozenset[str]:
+    selves = languages.words(lambda each: each.sentences.self_words)
+    function_words = frozenset(term for language in languages for term in function_terms(language.code))
+    return function_words | frozenset(term for word in selves for term in index_terms(word))
+
+
+def plain_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of the beginning of a text; the full stop of an abbreviation or a number ends none."""
+    for found in _plain_sentence().finditer(text[:MAX_PLAIN_CHARS]):
+        yield found.group().strip()
+
+
+@cached()
+def _plain_sentence() -> re.Pattern[str]:
+    by_length: dict[int, list[str]] = {}
+    for abbreviation in all_languages().in_order(lambda each: each.sentences.abbreviations):
+        by_length.setdefault(len(abbreviation), []).append(re.escape(abbreviation))
+    # A look-behind has one length.
+    behind = "".join(rf"|(?<=\b(?:{'|'.join(words)}))\." for words in by_length.values())
+    return re.compile(rf"(?:[^.!?\n…]|\.(?=\w)|(?<=\b[A-Z\u0410-\u042f])\.{behind})+[.!?…]*")
+
+
+def infer_category(content: str) -> Category:
+    """Return the category of a plain statement, which decides how long it lives: the first rule that fits, from the
+    most to the least specific; `knowledge` when none does.
+    """
+    start = content[:1_000]
+    return next((category for category, rule in _categories(languages_of(start)) if rule.search(start)), "knowledge")
+
+
+@cached()
+def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]], ...]:
+    return tuple((name, _category(languages, name)) for name in _BY_RULE)
+
+
+# From the most to the least specific.
+_BY_RULE: tuple[Category, ...] = ("task", "preference", "relationship", "event", "context", "identity")
+
+
+def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)

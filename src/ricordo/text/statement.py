@@ -1,51 +1,66 @@
-"""A sentence as a statement: its words without what changes nothing, in an order in which alike ones stand together.
+"""A sentence as a statement, and whether a new fact gives another value for the slot that an older one fills. Pure.
 
-The line of a statement is what the store sorts facts by: those that share a beginning ("anna lives in ...") are
-neighbours, so that the few a new fact could replace are found by one look at an index.
+The line of a statement is what a store sorts facts by: those that share a beginning ("anna lives in ...") are
+neighbours, so that the few facts a new one could replace are found by one look at an index.
+
+Two statements are aligned: what they share at the beginning and the end is their frame, what differs is the value.
+Only a frame that ends in something one can have but one of ("lives in", "the capital of ... is") lets the new value
+replace the old. The words that say so are in the language files; in a language without them a statement is only ever
+the same as another, or not.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Literal
+
+from ricordo.text.languages import LanguageSet, cached, fold_letters, languages_of
 
 MAX_STATEMENT_CHARS = 400
-"""What is longer tells a story rather than one fact; only its beginning is looked at."""
+"""A longer text tells a story rather than one fact; only its beginning is read."""
 
-# Words with what joins them, a minus before a number, dashes that stand for a verb, and every sign that tells
-# something: "C++" is not "C", nor is one picture another. What only divides (a comma, quotes, brackets) tells nothing.
+# Words with what joins them, a minus before a number, dashes that stand for a verb, and every sign with a meaning:
+# "C++" is not "C", nor is one picture another. Signs that only divide (a comma, quotes, brackets) have none.
 _DIVIDES = re.escape(".,!;:'\"«»“”„()[]…—–-。、「」『』・")
 _TOKEN = re.compile(
     r"(?:(?<!\S)-(?=\d))?[^\W_]+(?:[-./:@'_][^\W_]+)*|[—–]|(?<=\s)-(?=\s)|:(?=\s)"
     rf"|[^\w\s{_DIVIDES}]|_"
 )
 _APOSTROPHE = re.compile("[’ʼ]")
+_DASHES = frozenset(("—", "–", "-", ":"))
+_MOST_VALUE_WORDS_FIRST = 5
 
-_FILLERS = frozenset(
-    ("now", "currently", "presently", "actually", "already", "теперь", "сейчас", "ныне", "нынче", "уже")
-)
-ARTICLES = frozenset(("a", "an", "the"))
-_SPELLINGS = {"favorite": "favourite", "color": "colour", "center": "centre"}
-DASHES = frozenset(("—", "–", "-", ":"))
-_SILENT = ARTICLES | DASHES
 
-# "John Reed is the head of Acme" says what "the head of Acme is John Reed" says, and is read as that.
-_HELD_BY_ONE = (
-    "capital|ceo|cto|cfo|president|prime minister|director|head|mayor|king|queen|owner|chair|chairman|chairwoman|"
-    "chairperson|captain|coach|leader|manager|author|founder|chief executive officer"
-)
-_VALUE_FIRST = re.compile(rf"(?P<is>is|was) (?:the )?(?:current |new )?(?:{_HELD_BY_ONE}) of ")
-_VALUE_FIRST_RU = re.compile(r"(?P<is>[—–-]) (?:столица|директор|президент|глава|мэр|владелец|капитан) ")
-_MOST_VALUE_WORDS = 5
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """The words of some languages that a statement is read by."""
+
+    fillers: frozenset[str]
+    silent: frozenset[str]
+    spellings: dict[str, str]
+    value_first: tuple[re.Pattern[str], ...]
+    not_a_value: frozenset[str]
+
+
+@cached()
+def _reading(languages: LanguageSet) -> _Reading:
+    return _Reading(
+        fillers=languages.words(lambda each: each.statements.fillers),
+        silent=languages.words(lambda each: each.statements.articles) | _DASHES,
+        spellings=languages.mapping(lambda each: each.statements.spellings),
+        value_first=tuple(map(re.compile, languages.in_order(lambda each: each.statements.value_first))),
+        not_a_value=languages.words(lambda each: each.statements.not_a_value),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """The tokens of a sentence as written, and the same folded; `words` runs parallel to `tokens`.
 
-    The line is what equal statements share: articles, punctuation and letter case tell none apart.
+    Equal statements share the line: articles, punctuation and letter case make no difference.
     """
 
     tokens: tuple[str, ...]
@@ -53,51 +68,479 @@ class Statement:
     line: str
 
 
-@lru_cache(maxsize=4_096)
+@cached(maxsize=4_096)
 def statement(text: str) -> Statement:
-    """What a sentence says, fillers left out, the value of a role held by one put last.
+    """Read a sentence: fillers are left out, and the value of a role held by one is put last.
 
     >>> statement("Lena Holm is now the CEO of Acme.").line
     'ceo of acme is lena holm'
     """
+    reading = _reading(languages_of(text))
     begun = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text[:MAX_STATEMENT_CHARS]))
-    found = [(token, _folded(token)) for token in _TOKEN.findall(begun)]
-    tokens = [token for token, word in found if word not in _FILLERS]
-    words = [word for _, word in found if word not in _FILLERS]
-    if start := _value_first(words):
+    found = [(token, _folded(token, reading.spellings)) for token in _TOKEN.findall(begun)]
+    tokens = [token for token, word in found if word not in reading.fillers]
+    words = [word for _, word in found if word not in reading.fillers]
+    if start := _value_first(words, reading):
         verb, rest = tokens[start], tokens[start + 1 :]
         tokens = [*rest, verb, *tokens[:start]]
-        words = [_folded(token) for token in tokens]
-    line = " ".join([word for word in words if word not in _SILENT])
+        words = [_folded(token, reading.spellings) for token in tokens]
+    line = " ".join([word for word in words if word not in reading.silent])
     return Statement(tokens=tuple(tokens), words=tuple(words), line=line)
 
 
-@lru_cache(maxsize=65_536)
-def _folded(token: str) -> str:
-    """Letter case and the dots of ё tell no two words apart; other accents do."""
-    word = token.casefold().replace("ё", "е")
-    return _SPELLINGS.get(word, word)
+def _folded(token: str, spellings: dict[str, str]) -> str:
+    """Fold letter case and letters that are written either way; other accents tell words apart."""
+    word = fold_letters(token.casefold())
+    return spellings.get(word, word)
 
 
-def _value_first(words: list[str]) -> int:
-    """Where the verb of "<value> is the <role> of <something>" stands, or 0."""
-    if "of" not in words and DASHES.isdisjoint(words):
-        return 0
+def _value_first(words: list[str], reading: _Reading) -> int:
+    """Return where the verb of "<value> is the <role> of <something>" stands, or 0."""
     text = " ".join(words)
-    for pattern in (_VALUE_FIRST, _VALUE_FIRST_RU):
+    for pattern in reading.value_first:
         for found in pattern.finditer(text):
             place = text[: found.start()].count(" ")
             is_whole_word = found.start() > 0 and text[found.start() - 1] == " "
-            if is_whole_word and place <= _MOST_VALUE_WORDS and not _has_verb(words[:place]):
+            if is_whole_word and place <= _MOST_VALUE_WORDS_FIRST and reading.not_a_value.isdisjoint(words[:place]):
                 return place
     return 0
 
 
-def _has_verb(words: list[str]) -> bool:
-    """Whether something before the verb makes it another sentence than "<value> is the <role> of"."""
-    return not {"is", "was", "says", "thinks", "that", "if", "who", "not"}.isdisjoint(words)
-
-
 def statement_line(text: str) -> str:
-    """The line a text is sorted by."""
+    """Return the line that a text is sorted by."""
     return statement(text).line
+
+
+# ---- the words of a slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signs:
+    """Words, and phrases or beginnings of words: any of them makes a statement what the set is named after."""
+
+    words: frozenset[str]
+    phrases: tuple[str, ...]
+
+    def in_(self, words: Sequence[str], text: str) -> bool:
+        """Return whether folded words hold one; `text` is the same words with a blank before and after each."""
+        return not self.words.isdisjoint(words) or any(phrase in text for phrase in self.phrases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SlotWords:
+    """The words and patterns of some languages by which slots and values are told; see `Statements` of the schema."""
+
+    also: _Signs
+    unsure: _Signs
+    past: _Signs
+    unsure_as_written: frozenset[str]
+    negations: frozenset[str]
+    negated_endings: tuple[str, ...]
+    copulas: frozenset[str]
+    definite_copulas: frozenset[str]
+    articles: frozenset[str]
+    determiners: frozenset[str]
+    prepositions: frozenset[str]
+    of: frozenset[str]
+    possessive_endings: tuple[str, ...]
+    strict: re.Pattern[str]
+    usual: re.Pattern[str]
+    typed: re.Pattern[str]
+    definite: re.Pattern[str]
+    favourite: re.Pattern[str]
+    several: re.Pattern[str]
+    shared: re.Pattern[str]
+    indefinite: frozenset[str]
+    measure: re.Pattern[str]
+    age: re.Pattern[str]
+    compared: frozenset[str]
+    plain_verbs: frozenset[str]
+    verb: re.Pattern[str]
+    past_verbs: frozenset[str]
+    past_verb: re.Pattern[str]
+    participle: re.Pattern[str]
+    auxiliaries: frozenset[str]
+    dates: frozenset[str]
+    date_beginnings: tuple[str, ...]
+    countries: frozenset[str]
+    country_beginnings: tuple[str, ...]
+
+    def is_past_event(self, word: str, before: str) -> bool:
+        """Return whether a word tells of something that happened; "was founded" tells of a state."""
+        if word in self.past_verbs or self.past_verb.match(word):
+            return True
+        return before not in self.auxiliaries and self.participle.match(word) is not None
+
+    def is_verb(self, word: str, before: str) -> bool:
+        """Return whether a word is likely the verb of its sentence: not "parents" in "my parents"."""
+        if word in self.copulas or word in self.plain_verbs or self.is_past_event(word, before):
+            return True
+        if not before or before in self.determiners or before.endswith(self.possessive_endings):
+            return False
+        return self.verb.match(word) is not None
+
+    def is_date(self, words: Sequence[str]) -> bool:
+        """Return whether folded words are a day, a month or a season, with or without numbers."""
+        is_named = any(word in self.dates or word.startswith(self.date_beginnings) for word in words)
+        return is_named and (len(words) == 1 or _has_digit(words))
+
+    def is_country(self, words: Sequence[str]) -> bool:
+        """Return whether folded words name a country or a part of the world: "Italy" is no other place than "Rome"."""
+        return any(word in self.countries or word.startswith(self.country_beginnings) for word in words)
+
+
+_ONE_WORD = r"\b(?:{})\b"
+
+
+@cached()
+def _slot_words(languages: LanguageSet) -> _SlotWords:
+    heads = "|".join(languages.in_order(lambda each: each.statements.place_heads))
+    before_value = rf"(?:^| )(?:{{}})(?:{heads})?$"
+    copulas = languages.words(lambda each: each.statements.copulas) | _DASHES
+    return _SlotWords(
+        also=_Signs(
+            words=languages.words(lambda each: each.statements.also),
+            phrases=languages.in_order(lambda each: each.statements.also_phrases),
+        ),
+        unsure=_Signs(
+            words=languages.words(lambda each: each.statements.unsure),
+            phrases=languages.in_order(lambda each: each.statements.unsure_phrases),
+        ),
+        past=_Signs(
+            words=languages.words(lambda each: each.statements.past),
+            phrases=languages.in_order(lambda each: each.statements.past_phrases),
+        ),
+        unsure_as_written=languages.words(lambda each: each.statements.unsure_as_written),
+        negations=languages.words(lambda each: each.statements.negations),
+        negated_endings=languages.in_order(lambda each: each.statements.negated_endings),
+        copulas=copulas,
+        definite_copulas=languages.words(lambda each: each.statements.definite_copulas),
+        articles=languages.words(lambda each: each.statements.articles),
+        determiners=languages.words(lambda each: each.statements.determiners),
+        prepositions=languages.words(lambda each: each.statements.prepositions),
+        of=languages.words(lambda each: each.statements.of),
+        possessive_endings=languages.in_order(lambda each: each.statements.possessive_endings),
+        strict=languages.pattern(lambda each: each.statements.strict, before_value),
+        usual=languages.pattern(lambda each: each.statements.usual, before_value),
+        typed=languages.pattern(lambda each: each.statements.typed),
+        definite=languages.pattern(lambda each: each.statements.definite),
+        favourite=languages.pattern(lambda each: each.statements.favourite, _ONE_WORD),
+        several=languages.pattern(lambda each: each.statements.several, _ONE_WORD),
+        shared=languages.pattern(lambda each: each.statements.shared, _ONE_WORD),
+        indefinite=languages.words(lambda each: each.statements.indefinite),
+        measure=languages.pattern(lambda each: each.statements.measures, r"^(?:{})\b"),
+        age=languages.pattern(lambda each: each.statements.ages, r"^\d+ (?:{})$"),
+        compared=languages.words(lambda each: each.statements.compared),
+        plain_verbs=languages.words(lambda each: each.statements.plain_verbs),
+        verb=languages.pattern(lambda each: each.statements.verb),
+        past_verbs=languages.words(lambda each: each.statements.past_verbs),
+        past_verb=languages.pattern(lambda each: each.statements.past_verb),
+        participle=languages.pattern(lambda each: each.statements.participle),
+        auxiliaries=copulas | languages.words(lambda each: each.statements.auxiliaries),
+        dates=languages.words(lambda each: each.statements.dates),
+        date_beginnings=languages.in_order(lambda each: each.statements.date_beginnings),
+        countries=languages.words(lambda each: each.statements.countries),
+        country_beginnings=languages.in_order(lambda each: each.statements.country_beginnings),
+    )
+
+
+# ---- frames
+
+# Values may share their first words: Ubuntu 22.04 and Ubuntu 24.04, New York and New Jersey.
+_SHARED_VALUE_WORDS = (1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What a frame asks for.
+
+    Attributes:
+        is_strict: one can have only one of it ("lives in").
+        is_usual: one has one of it, mostly ("works at").
+        is_typed: the kind of the value is named ("plays the position of").
+        is_choice: a favourite or a kind of something, so that plain words are a value, too.
+        has_slot: it names one thing and asks what it is ("the capital of France is").
+        is_shared: that thing may be two ("the author of Emma is").
+        is_indefinite: it is about one of many ("a cat is called").
+        is_several: it is usual to have several of it.
+        has_verb: the verb is part of it; otherwise two different things are said of one subject.
+        is_event: it tells of something that happened.
+        has_copula: it says what something is, with a word before that.
+    """
+
+    size: int
+    is_strict: bool
+    is_usual: bool
+    is_typed: bool
+    is_choice: bool
+    has_slot: bool
+    is_shared: bool
+    is_indefinite: bool
+    is_several: bool
+    has_verb: bool
+    is_event: bool
+    has_copula: bool
+
+
+@cached(maxsize=8_192)
+def frame_of(words: tuple[str, ...], tokens: tuple[str, ...], languages: LanguageSet) -> Frame:
+    """Read a frame. Cached: a new fact shares one with most of its neighbours.
+
+    Args:
+        words: folded, at least one.
+        tokens: the same as written.
+    """
+    known = _slot_words(languages)
+    text = " ".join(words)
+    readings = _readings(words, tokens, known)
+    slot = next((head for reading in readings if (head := _slot(reading, known))), "")
+    pairs = list(zip(("", *words), words, strict=False))
+    return Frame(
+        size=len(words),
+        is_strict=any(known.strict.search(reading) for reading in readings),
+        is_usual=any(known.usual.search(reading) for reading in readings),
+        is_typed=known.typed.search(text) is not None,
+        is_choice=known.favourite.search(text) is not None,
+        has_slot=slot != "",
+        is_shared=known.shared.search(slot) is not None,
+        is_indefinite=words[0] in known.indefinite,
+        is_several=known.several.search(slot or text) is not None,
+        has_verb=any(known.is_verb(word, before) for before, word in pairs),
+        is_event=any(known.is_past_event(word, before) for before, word in pairs),
+        has_copula=not known.copulas.isdisjoint(words[1:]),
+    )
+
+
+def _readings(words: tuple[str, ...], tokens: tuple[str, ...], known: _SlotWords) -> list[str]:
+    """Return the frame, and without the articles, names and numbers at its end, with which both values may begin."""
+    found = [" ".join(words)]
+    if words[-1] in known.articles:
+        found.append(" ".join(words[:-1]))
+    for count in _SHARED_VALUE_WORDS:
+        may_be_value = all(token[0].isupper() or token[0].isdigit() for token in tokens[-count:])
+        if len(words) - count >= 2 and may_be_value:
+            found.append(" ".join(words[:-count]))
+    return found
+
+
+def _slot(frame: str, known: _SlotWords) -> str:
+    """Return the one thing that a frame asks for: "the capital" of `the capital of France is`, "dog" of `my dog is`; ""
+    where there is none.
+    """
+    *rest, last = frame.split(" ")
+    is_definite = last in _DASHES or (last in known.definite_copulas and known.definite.search(frame) is not None)
+    if not is_definite or len(rest) < 2:
+        return ""
+    if place := next((place for place, word in enumerate(rest) if place and word in known.of), 0):
+        return " ".join(rest[:place])
+    # Before a verb the thing stands last ("Anna's old friend"), before a dash first ("друг Анны") or last.
+    return " ".join(rest) if last in _DASHES else rest[-1]
+
+
+# ---- another value for a slot
+
+Verdict = Literal["same", "replaced", "conflict", "several"]
+"""What an older fact is to a new one: the same statement, replaced by it, in conflict with it (another value for a slot
+that mostly holds one), or one of several values that may all hold.
+"""
+
+_MOST_VALUE_WORDS = 8
+_MOST_WORDS = 60
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+Kind = Literal["number", "date", "country", "name", "words"]
+"""How a value looks: a number (an address, a code), a date, a country, another name, or plain words."""
+
+_LOOKS: dict[Kind, str] = {"number": "number", "date": "date", "country": "name", "name": "name", "words": "words"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Value:
+    """What one of two statements says in the place where they differ."""
+
+    words: tuple[str, ...]
+    kind: Kind
+    units: frozenset[str]
+    known: _SlotWords
+
+    @property
+    def first(self) -> str:
+        """Its first word that is no article."""
+        return next((word for word in self.words if word not in self.known.articles), "")
+
+    @property
+    def is_qualified(self) -> bool:
+        """Whether it says where, when or for whom it holds: another value may then hold elsewhere."""
+        return not (self.known.prepositions - self.known.of).isdisjoint(self.words[1:])
+
+    def is_like(self, other: _Value) -> bool:
+        """Return whether both can be values of one slot by their looks; numbers only where they count the same."""
+        return _LOOKS[self.kind] == _LOOKS[other.kind] and (self.kind != "number" or self.units == other.units)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Aligned:
+    """Two aligned statements: what they share before and after the values, and the values."""
+
+    known: _SlotWords
+    frame: Frame
+    tail: tuple[str, ...]
+    old: _Value
+    new: _Value
+    are_ages: bool
+
+
+def compare(old: str, new: str) -> Verdict | None:
+    """Return what an older fact is to a new one, or None where they are unrelated. Pure."""
+    first, second = statement(old), statement(new)
+    if first.line == second.line:
+        return "same" if first.line and _is_whole(old, new) else None
+    if first.words[:1] != second.words[:1] or max(len(first.words), len(second.words)) > _MOST_WORDS:
+        return None
+    before, now = _tone(old), _tone(new)
+    if _is_reserved(before, now):
+        return None
+    aligned = _align(first, second, languages_of(old).union(languages_of(new)))
+    if aligned is None or not _are_two_values(aligned):
+        return None
+    return _weighed(aligned, is_denied=before.is_denied)
+
+
+def _is_whole(old: str, new: str) -> bool:
+    """Return whether all of two texts was compared: of long ones only the beginning is."""
+    return max(len(old), len(new)) <= MAX_STATEMENT_CHARS or old == new
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tone:
+    """How a statement is said: not outright; as one among others or of the past; as a denial."""
+
+    is_unsure: bool
+    is_beside: bool
+    is_denied: bool
+
+
+@cached(maxsize=4_096)
+def _tone(text: str) -> _Tone:
+    said, known = statement(text), _slot_words(languages_of(text))
+    words = f" {' '.join(said.words)} "
+    return _Tone(
+        is_unsure=known.unsure.in_(said.words, words) or not known.unsure_as_written.isdisjoint(said.tokens),
+        is_beside=known.also.in_(said.words, words) or known.past.in_(said.words, words),
+        is_denied=not known.negations.isdisjoint(said.words)
+        or any(f"{end} " in words for end in known.negated_endings),
+    )
+
+
+def _is_reserved(old: _Tone, new: _Tone) -> bool:
+    """Return whether either is not said outright, the new one not of now, or only one of them is a denial."""
+    return old.is_unsure or new.is_unsure or new.is_beside or old.is_denied != new.is_denied
+
+
+def _align(old: Statement, new: Statement, languages: LanguageSet) -> _Aligned | None:
+    """Align two statements; None where too little is shared or one value is missing or long."""
+    known = _slot_words(languages)
+    shorter = min(len(old.words), len(new.words))
+    start = next((n for n in range(shorter) if old.words[n] != new.words[n]), shorter)
+    end = next((n for n in range(shorter - start) if old.words[-1 - n] != new.words[-1 - n]), shorter - start)
+    are_ages = all(known.age.match(" ".join(each.words[start : start + 3])) for each in (old, new))
+    if are_ages:
+        end = 0
+    sizes = [len(each.words) - start - end for each in (old, new)]
+    if start == 0 or not 0 < min(sizes) <= max(sizes) <= _MOST_VALUE_WORDS or (start + end < 2 and not are_ages):
+        return None
+    return _Aligned(
+        known=known,
+        frame=frame_of(old.words[:start], old.tokens[:start], languages),
+        tail=old.words[len(old.words) - end :],
+        old=_value(old, start, end, known),
+        new=_value(new, start, end, known),
+        are_ages=are_ages,
+    )
+
+
+def _value(said: Statement, start: int, end: int, known: _SlotWords) -> _Value:
+    tokens = said.tokens[start : len(said.tokens) - end]
+    words = said.words[start : len(said.words) - end]
+    return _Value(words=words, kind=_kind(words, tokens, known), units=frozenset(_units(tokens)), known=known)
+
+
+def _kind(words: tuple[str, ...], tokens: tuple[str, ...], known: _SlotWords) -> Kind:
+    if known.is_date(words):
+        return "date"
+    is_address = not {"@", "/", "_"}.isdisjoint(tokens[0])
+    if is_address or _has_digit(tokens[:1]) or any(token[0].isdigit() for token in tokens):
+        return "number"
+    first = next((token for token in tokens if token.lower() not in known.articles), tokens[0])
+    if not first[0].isupper():
+        return "words"
+    return "country" if known.is_country(words) else "name"
+
+
+def _has_digit(words: Iterable[str]) -> bool:
+    return any(char.isdigit() for word in words for char in word)
+
+
+def _units(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The plain words of a value: of a number they say what is counted."""
+    return tuple(token for token in tokens if token.islower() and token.isalpha())
+
+
+def _are_two_values(aligned: _Aligned) -> bool:
+    """Return whether what differs can be two values of one slot: not two subjects, nor one value made more exact."""
+    old, new, known = set(aligned.old.words), set(aligned.new.words), aligned.known
+    if old <= new or new <= old:
+        return False
+    if not known.copulas.isdisjoint(old | new) or any(word.endswith(known.possessive_endings) for word in old | new):
+        return False  # the verb, or an owner, is inside: the subjects differ
+    if aligned.old.first in known.prepositions or aligned.new.first in known.prepositions:
+        return False  # another preposition, another relation
+    if not known.compared.isdisjoint(old | new):
+        return False
+    if (aligned.old.kind == "number") != (aligned.new.kind == "number") and not aligned.frame.is_typed:
+        return False
+    return not any(_YEAR.fullmatch(word) for word in new) or _has_digit(aligned.old.words)
+
+
+def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
+    """How strongly the frame asks for one value."""
+    frame = aligned.frame
+    if (len(aligned.tail) > 2 and not frame.is_strict) or not aligned.known.copulas.isdisjoint(aligned.tail):
+        return None
+    if is_denied:
+        return "several" if frame.has_verb else None
+    alike = aligned.are_ages or frame.is_typed or frame.is_choice or aligned.old.is_like(aligned.new)
+    is_place_in_place = "country" in (aligned.old.kind, aligned.new.kind) and aligned.old.kind != aligned.new.kind
+    if frame.is_strict and is_place_in_place and not frame.is_typed:
+        return "several"
+    if alike and (frame.is_strict or _is_measure(aligned)) and not frame.is_indefinite:
+        is_open = frame.is_several or aligned.old.is_qualified or aligned.new.is_qualified
+        return "conflict" if is_open else "replaced"
+    if alike and frame.has_slot and not frame.is_several:
+        is_telling = frame.is_choice or aligned.old.kind != "words"
+        is_open = frame.is_shared or aligned.old.is_qualified or aligned.new.is_qualified
+        return "replaced" if is_telling and not is_open else "conflict"
+    if alike and not frame.has_slot and (frame.is_typed or frame.is_usual or _is_state(aligned)):
+        return "conflict"
+    return "several" if frame.has_verb else None
+
+
+def _is_measure(aligned: _Aligned) -> bool:
+    """An age, a weight, a height: it changes. What was run or slept is another each time."""
+    if aligned.are_ages:
+        return True
+    frame = aligned.frame
+    is_number = (
+        aligned.old.kind == aligned.new.kind == "number"
+        and aligned.known.measure.match(" ".join(aligned.tail)) is not None
+    )
+    return is_number and frame.size <= 2 and frame.has_verb and not frame.is_event
+
+
+def _is_state(aligned: _Aligned) -> bool:
+    """`is famous for`: what is told with a copula and a word after it, of one thing as a rule."""
+    frame = aligned.frame
+    if frame.is_several or frame.is_event or not frame.has_copula:
+        return False
+    return aligned.new.kind in ("number", "date") or (aligned.new.kind in ("name", "country") and frame.size > 2)

@@ -21,68 +21,54 @@ from ricordo.portability.records import Known, Parsed, Person, Reader, entity_ty
 from ricordo.portability.sources import Material
 from ricordo.text import name_key
 from ricordo.text.kinship import known_relation
+from ricordo.text.languages import LanguageSet, all_languages, cached
 
 NAME = "markdown"
 
 _SUFFIXES = (".md", ".markdown", ".mdown")
-_NAMELESS = frozenset(
-    (
-        "memory",
-        "memories",
-        "notes",
-        "note",
-        "long term memory",
-        "log",
-        "daily log",
-        "journal",
-        "misc",
-        "other",
-        "general",
-        "facts",
-        "important",
-        "everything else",
-        "index",
-        "память",
-        "заметки",
-        "факты",
-        "разное",
-    )
-)
-_PEOPLE = frozenset(
-    (
-        "people",
-        "contacts",
-        "family",
-        "friends",
-        "colleagues",
-        "team",
-        "relationships",
-        "persons",
-        "about people",
-        "люди",
-        "семья",
-        "друзья",
-        "контакты",
-        "коллеги",
-        "things",
-    )
-)
-_SELF = frozenset(("me", "user", "the user", "myself", "owner", "human", "you", "я", "пользователь", "обо мне"))
-_KINDS: tuple[tuple[Category, frozenset[str]], ...] = (
-    ("preference", frozenset(("preference", "preferences", "likes", "dislikes", "предпочтения"))),
-    ("identity", frozenset(("identity", "profile", "about me", "about the user", "user", "who i am", "обо мне"))),
-    ("relationship", frozenset(("relationship", "relationships", "отношения"))),
-    ("knowledge", frozenset(("knowledge", "facts", "decisions", "lessons", "lessons learned", "знания"))),
-    ("reflection", frozenset(("reflection", "reflections", "insights"))),
-    ("summary", frozenset(("summary", "summaries"))),
-    ("context", frozenset(("context", "current", "now", "active", "контекст"))),
-    ("event", frozenset(("event", "events", "timeline", "события"))),
-    ("task", frozenset(("task", "tasks", "todo", "todos", "to do", "open tasks", "задачи", "дела"))),
-    ("observation", frozenset(("observation", "observations", "наблюдения"))),
-)
-_ABOUT = re.compile(r"(?:about|о|об|про)\s+(?P<name>.+)\Z", re.IGNORECASE)
 _RELATED = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<relation>[^()]+)\)|[-–—:,]\s*(?P<after>[^()]+))?\Z")
 _MOST_TAG = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Headings:
+    """The headings of notes in every language, in lower case; see `Headings` of the language files' schema."""
+
+    nameless: frozenset[str]
+    people: frozenset[str]
+    self: frozenset[str]
+    about: re.Pattern[str]
+    categories: tuple[tuple[Category, frozenset[str]], ...]
+
+
+_CATEGORIES: tuple[Category, ...] = (
+    "preference",
+    "identity",
+    "relationship",
+    "knowledge",
+    "reflection",
+    "summary",
+    "context",
+    "event",
+    "task",
+    "observation",
+)
+
+
+@cached()
+def _headings() -> _Headings:
+    languages = all_languages()
+    return _Headings(
+        nameless=languages.words(lambda each: each.headings.nameless),
+        people=languages.words(lambda each: each.headings.people),
+        self=languages.words(lambda each: each.headings.self),
+        about=languages.pattern(lambda each: each.headings.about, r"(?:{})\s+(?P<name>.+)\Z", flags=re.IGNORECASE),
+        categories=tuple((category, _over(languages, category)) for category in _CATEGORIES),
+    )
+
+
+def _over(languages: LanguageSet, category: Category) -> frozenset[str]:
+    return languages.words(lambda each: each.headings.categories.get(category, ()))
 
 
 def fits(material: Material) -> bool:
@@ -145,7 +131,7 @@ class _Reading:
         """A file's name may hold a date, and that of a folder of people the name of one."""
         path = PurePosixPath(name)
         place = _Place(at=date_in(path.stem))
-        if path.parent.name.lower() in _PEOPLE:
+        if path.parent.name.lower() in _headings().people:
             return replace(place, is_people=True)
         return place
 
@@ -156,13 +142,14 @@ class _Reading:
         if at is not None:
             return replace(above, at=at)
         key = " ".join(heading.text.lower().removesuffix(".md").split()).strip(" :.")
-        kind = next((category for category, words in _KINDS if key in words), None)
-        if key in _PEOPLE:
+        known = _headings()
+        kind = next((category for category, words in known.categories if key in words), None)
+        if key in known.people:
             return replace(above, is_people=True, category=kind or above.category)
         if kind is not None:
             return replace(above, category=kind)
-        if key in _NAMELESS or (heading.level == 1 and not above.is_people and above.about == ()):
-            return above if key in _NAMELESS else replace(above, tags=(*above.tags, *_tag(heading.text)))
+        if key in known.nameless or (heading.level == 1 and not above.is_people and above.about == ()):
+            return above if key in known.nameless else replace(above, tags=(*above.tags, *_tag(heading.text)))
         if name := self._person(heading.text, above, where):
             return replace(above, about=(name,), is_people=False)
         return replace(above, tags=tuple(dict.fromkeys((*above.tags, *_tag(heading.text)))))
@@ -181,11 +168,11 @@ class _Reading:
 
     def _person(self, text: str, above: _Place, where: str) -> str | None:
         """Whom a heading names: under "People", "Sarah (wife)" and the like; anywhere, "About Sarah"."""
-        asked = _ABOUT.match(text)
+        asked = _headings().about.match(text)
         if not asked and not above.is_people:
             return None
         found = _RELATED.match(asked["name"] if asked else text)
-        if found is None or not name_key(found["name"]) or found["name"].lower() in _SELF:
+        if found is None or not name_key(found["name"]) or found["name"].lower() in _headings().self:
             return None
         said = found["relation"] or found["after"]
         relation = known_relation(said.lower().removeprefix("my ").strip()) if said else None
@@ -236,4 +223,4 @@ class _Reading:
 
 def _tag(text: str) -> tuple[str, ...]:
     tag = " ".join(text.split()).strip(" :#").lower()[:_MOST_TAG]
-    return (tag,) if tag and tag not in _NAMELESS else ()
+    return (tag,) if tag and tag not in _headings().nameless else ()

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ricordo.model import Scope
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Kinds, Near, Step, Usage
-from ricordo.text.name_matching import Bearer, Known, candidates
+from ricordo.text.names import Bearer, Known, candidates
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
 REINFORCED_TOGETHER_MS = 60_000

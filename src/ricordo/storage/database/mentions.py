@@ -11,7 +11,7 @@ from ricordo.storage.database.rows import Row
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text import index_terms
-from ricordo.text.name_matching import Bearer
+from ricordo.text.names import Bearer
 
 _MARK = "aliases linked through commit"
 

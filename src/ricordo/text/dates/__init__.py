@@ -1,8 +1,24 @@
-"""Time as people write it. Pure: "now" and the zone are passed in."""
+"""Time as people write it: filters, questions, how long to keep something, and how an instant is shown.
 
-from ricordo.text.dates.expiry import parse_expiry, stated_expiry
-from ricordo.text.dates.vocabulary import mentions_time
-from ricordo.text.dates.when import Interval, Times, find_interval, format_times, parse_instant
+Pure: "now" and the zone are passed in. Instants are Unix milliseconds UTC; spans are half-open. The calendar is the
+user's: weeks begin on Monday, seasons are the northern ones, and a date without a year is the last one that has come,
+or the next one when the sentence speaks of the future.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from ricordo.errors import InvalidError
+from ricordo.text.dates.calendar import UNITS, Days, Precision, around, one_day, shift, whole_month, whole_year
+from ricordo.text.dates.grammar import find_days, mentions_time, tokenize
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
 __all__ = [
     "Interval",
@@ -14,3 +30,505 @@ __all__ = [
     "parse_instant",
     "stated_expiry",
 ]
+
+# A question says when within its first words; a pasted page must not cost more than a question.
+_SCANNED_CHARS = 2_000
+_FILTER_CHARS = 200
+_SHOWN_CHARS = 80
+_EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
+_LATEST_MS = 253_402_300_799_999  # 9999-12-31
+_ACCEPTED = "a date (2026-03-01, 2026-03, 2026), an ISO 8601 time, or words such as yesterday, last_week, 3 days ago"
+
+# Too short or too common to be a date by themselves, whatever a parser makes of them.
+_MONTH_VERBS = frozenset(("may", "march", "mar"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The span a text names, half-open: `start <= instant < end`, Unix milliseconds UTC."""
+
+    start: int
+    end: int
+    text: str
+    precision: Precision
+
+
+class Times(NamedTuple):
+    """One instant in the four forms a reader may want."""
+
+    iso: str
+    local: str
+    zone: str
+    relative: str
+
+
+def parse_instant(
+    value: str | date | datetime, *, now: int, zone: str | ZoneInfo, field: str, end: bool = False
+) -> int:
+    """Return the instant a filter such as `after` or `before` means, as Unix milliseconds UTC.
+
+    Args:
+        value: an aware datetime, a date, ISO 8601 text (without an offset, in the user's zone), or a phrase
+            in English, Russian and other common languages: "last_month", "3 days ago", "в марте".
+        now: Unix milliseconds; what relative phrases count from.
+        zone: the user's time zone, by name or as such.
+        field: the name of the argument, for the message of an error.
+        end: for a value that spans time (a day, a month), give the first instant after it, not its first.
+
+    Raises:
+        InvalidError: a naive datetime, an unknown zone, or a value that names no time in the years 1 to 9999.
+    """
+    tz = _zone(zone)
+    try:
+        return _instant(value, now=now, zone=tz, field=field, end=end)
+    except (ValueError, OverflowError, OSError) as error:
+        raise _unreadable(value, field) from error
+
+
+def find_interval(text: str, *, now: int, zone: str | ZoneInfo) -> Interval | None:
+    """Return the span a question asks about ("what did I do last week"), or None: when in doubt, None.
+
+    Any language with a record, and ISO dates in all. What is open ("since Monday", "before 2022") ends with
+    `now` (or in the year 9999, if it starts after that) and begins in the year 1. Only the first 2,000
+    characters are read.
+
+    Raises:
+        InvalidError: an unknown zone.
+    """
+    tz = _zone(zone)
+    scanned = text[:_SCANNED_CHARS]
+    if not mentions_time(scanned):
+        return None
+    try:
+        found = find_days(scanned, today=local_time(now, tz).date())
+        if found is None:
+            return None
+        start, end = _bounds(found.days, now=now, zone=tz)
+    except (ValueError, OverflowError):  # 31 February, or past the calendar's end: no such time
+        return None
+    if start >= end:
+        return None
+    return Interval(start=start, end=end, text=scanned[found.start : found.end], precision=found.days.precision)
+
+
+def format_times(at_ms: int, *, now: int, zone: str | ZoneInfo) -> Times:
+    """Return an instant as RFC 3339 UTC, in the user's zone to the minute, that zone's name, and as "3 days ago".
+
+    Raises:
+        InvalidError: an unknown zone, or an instant outside the years 1 to 9999.
+    """
+    tz = _zone(zone)
+    try:
+        iso, local = _written(at_ms, tz)
+        there, here = local_time(at_ms, tz), _present(now, tz)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidError(f"{at_ms} is no instant in Unix milliseconds", hint="years 1 to 9999") from error
+    return Times(iso=iso, local=local, zone=tz.key, relative=_relative(there, here, elapsed_ms=now - at_ms))
+
+
+# The messages of one import often have one time.
+@lru_cache(maxsize=1_024)
+def _written(at_ms: int, zone: ZoneInfo) -> tuple[str, str]:
+    """Return an instant as RFC 3339 UTC, and in a zone to the minute."""
+    moment, there = datetime.fromtimestamp(at_ms // 1000, UTC), local_time(at_ms, zone)
+    iso = moment.isoformat(timespec="seconds")[:-_OFFSET] + "Z"
+    return iso, there.isoformat(sep=" ", timespec="minutes")[:_TO_THE_MINUTE]
+
+
+def _relative(there: datetime, here: datetime, *, elapsed_ms: int) -> str:
+    minutes = abs(elapsed_ms) // 60_000
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return _phrase(minutes, "minute", is_past=elapsed_ms > 0)
+    if minutes < 24 * 60:
+        return _phrase(minutes // 60, "hour", is_past=elapsed_ms > 0)
+    earlier, later = sorted((there.date(), here.date()))
+    days = max(1, (later - earlier).days)
+    months = (later.year - earlier.year) * 12 + later.month - earlier.month - (later.day < earlier.day)
+    for count, unit in ((months // 12, "year"), (months, "month"), (days // 7, "week")):
+        if count:
+            return _phrase(count, unit, is_past=elapsed_ms > 0)
+    return _phrase(days, "day", is_past=elapsed_ms > 0)
+
+
+def _phrase(count: int, unit: str, *, is_past: bool) -> str:
+    span = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{span} ago" if is_past else f"in {span}"
+
+
+def _instant(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str, end: bool) -> int:
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            hint = "give the datetime a zone, e.g. datetime(2026, 3, 1, tzinfo=UTC)"
+            raise InvalidError(f"{field}: a datetime without a time zone is ambiguous", hint=hint)
+        return instant_of(value)
+    named = one_day(value) if isinstance(value, date) else _read(value, now=now, zone=zone)
+    if isinstance(named, datetime):
+        return instant_of(named)
+    bounds = _bounds(named, now=now, zone=zone)
+    return bounds[1] if end else bounds[0]
+
+
+def _read(value: object, *, now: int, zone: ZoneInfo) -> Days | datetime:
+    if not isinstance(value, str) or len(value) > _FILTER_CHARS:
+        raise ValueError("not a time")
+    text = value.strip().replace("_", " ")
+    here = local_time(now, zone)
+    named = read_iso(value.strip(), zone) or _read_words(text, here=here)
+    if named is None:
+        named = _read_phrase(text, today=here)
+    if named is None:
+        raise ValueError("not a time")
+    return named
+
+
+def read_iso(text: str, zone: ZoneInfo) -> Days | datetime | None:
+    """Return an ISO 8601 year, month, day or time; None where it is none. Raises ValueError for one there is not."""
+    if re.fullmatch(r"[12]\d{3}", text, re.ASCII):
+        return whole_year(int(text))
+    if re.fullmatch(r"\d{4}-\d{2}", text, re.ASCII):
+        return whole_month(int(text[:4]), int(text[5:]))
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
+        return one_day(date.fromisoformat(text))
+    if re.match(r"\d{4}-?\d{2}-?\d{2}[Tt ]\d{2}", text, re.ASCII) is None:
+        return None
+    moment = datetime.fromisoformat(text.upper())
+    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+
+
+def _read_words(text: str, *, here: datetime) -> Days | datetime | None:
+    """Read a filter in each language until one knows it."""
+    return next((found for each in _one_by_one() if (found := _read_words_in(each, text, here=here))), None)
+
+
+@cached()
+def _one_by_one() -> tuple[LanguageSet, ...]:
+    """The default languages together, then every other one: a phrase is too short to tell its language by."""
+    defaults = default_languages()
+    return (defaults, *(any_of((each.code,)) for each in all_languages() if each not in defaults))
+
+
+def _read_words_in(languages: LanguageSet, text: str, *, here: datetime) -> Days | datetime | None:
+    lowered = text.lower()
+    if lowered in languages.words(lambda each: each.dates.now):
+        return here
+    for pattern in _clock_patterns(languages):
+        if match := pattern.fullmatch(lowered):
+            count = int(match["count"]) if match["count"] and match["count"].isdecimal() else 1
+            return here.astimezone(UTC) - (timedelta(minutes=count) if match["minutes"] else timedelta(hours=count))
+    if lowered in _MONTH_VERBS or lowered.isdecimal():
+        return None
+    if (day := _days_ago(text, here.date(), languages)) is not None:
+        return day
+    return _named(text, here.date(), languages)
+
+
+@cached()
+def _clock_patterns(languages: LanguageSet) -> tuple[re.Pattern[str], ...]:
+    return tuple(map(re.compile, languages.in_order(lambda each: each.dates.clock_ago)))
+
+
+def _named(text: str, today: date, languages: LanguageSet, *, ahead: bool = False) -> Days | None:
+    for prefix in ("", "in ", "on "):  # "March 2025", "Monday": the preposition a question would have
+        if found := find_days(prefix + text, today=today, whole=True, ahead=ahead, languages=languages):
+            return found.days
+    return None
+
+
+def _days_ago(text: str, today: date, languages: LanguageSet) -> Days | None:
+    """Read "2 weeks ago": in a filter it is that day a fortnight back; in a question, the week around it."""
+    tokens = [token for token in tokenize(text, languages) if token.kind not in "ho"]
+    kinds = "".join(token.kind for token in tokens)
+    if kinds.startswith("A"):
+        kinds, tokens = f"{kinds[1:]}a", [*tokens[1:], tokens[0]]
+    match kinds:
+        case "Ua" | "Ga":
+            return one_day(shift(today, -1, UNITS[tokens[0].value]))
+        case "DUa" | "DZa" | "DGa" | "NUa" | "NZa" | "NGa" | "KUa" | "KZa" | "KGa":
+            return one_day(shift(today, -tokens[0].value, UNITS[tokens[1].value]))
+    return None
+
+
+def _bounds(days: Days, *, now: int, zone: ZoneInfo) -> tuple[int, int]:
+    start = _EARLIEST_MS if days.start is None else midnight(days.start, zone)
+    if days.end is not None:
+        return start, midnight(days.end, zone)
+    return start, now + 1 if start <= now else _LATEST_MS
+
+
+def midnight(day: date, zone: ZoneInfo) -> int:
+    """Return the first instant of a day, Unix milliseconds."""
+    # Where a clock change skips midnight, this is the first instant of the day.
+    return instant_of(datetime(day.year, day.month, day.day, tzinfo=zone))
+
+
+_OFFSET = len("+00:00")
+_TO_THE_MINUTE = len("2026-01-01 12:00")
+
+
+@lru_cache(maxsize=1_024)
+def local_time(at_ms: int, zone: ZoneInfo) -> datetime:
+    """Return an instant on the clock of a zone."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).astimezone(zone)
+
+
+_present = lru_cache(maxsize=16)(local_time)  # one answer has one present
+
+
+def instant_of(moment: datetime) -> int:
+    """Return the Unix milliseconds of an aware datetime. Raises OverflowError outside the years 1 to 9999."""
+    at_ms = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if not _EARLIEST_MS <= at_ms <= _LATEST_MS:
+        raise OverflowError("outside the years 1 to 9999")
+    return at_ms
+
+
+def _zone(zone: str | ZoneInfo) -> ZoneInfo:
+    if isinstance(zone, ZoneInfo):
+        return zone
+    try:
+        return ZoneInfo(zone)
+    except (ValueError, OSError, KeyError) as error:
+        hint = "use a name such as Europe/Berlin"
+        raise InvalidError(f"unknown time zone {_shown(zone)}", hint=hint) from error
+
+
+def _unreadable(value: object, field: str) -> InvalidError:
+    return InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=f"use {_ACCEPTED}")
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else type(value).__name__
+    short = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+    return ascii(short) if any(not char.isprintable() for char in short) else repr(short)
+
+
+# ---- how long to keep something
+
+# Where words leave it open, the later end is meant: a day too long harms nobody. Until a day is until it is over; until
+# something longer (March, next year) is until it begins. A date by itself is when it ends: its beginning.
+
+_ACCEPTED_EXPIRY = "say for 2 weeks, until Friday, in 3 days, or give a date (2026-07-01) or an ISO 8601 time"
+_EXPIRY_CHARS, _EXPIRY_WORDS = 200, 6
+_ISO = re.compile(r"\s*[0-9]{4}(?:-?[0-9]{2}|\s*\Z)")
+
+_SIDES = ("before", "after", "through", "until", "for", "in", "on")
+_LONG = re.compile(r"h?n?(?P<count>[DNK])o?(?P<unit>[UZG])|h?(?P<one>[UG])|hn(?P<next>[UG])")
+_WEEKEND = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expiries:
+    """How some languages say until when; see `Dates` of the schema."""
+
+    languages: LanguageSet
+    side: re.Pattern[str]
+    idioms: tuple[tuple[re.Pattern[str], str], ...]
+    clock: tuple[re.Pattern[str], ...]
+    short: re.Pattern[str]
+    short_units: dict[str, str]
+    end_of: tuple[re.Pattern[str], ...]
+
+
+@cached()
+def _expiries(languages: LanguageSet) -> _Expiries:
+    sides = [[words for each in languages if (words := each.dates.sides.get(name))] for name in _SIDES]
+    alternatives = [f"(?P<{name}>(?:{'|'.join(words)})\\b)" for name, words in zip(_SIDES, sides, strict=True) if words]
+    short_units = languages.mapping(lambda each: each.dates.short_units)
+    units = "|".join(map(re.escape, short_units)) or NEVER
+    idioms = languages.mapping(lambda each: each.dates.idioms)
+    return _Expiries(
+        languages=languages,
+        side=re.compile(rf"(?:{'|'.join(alternatives) or NEVER})?\s*(?P<rest>.*)", re.DOTALL),
+        idioms=tuple((re.compile(pattern), plain) for pattern, plain in idioms.items()),
+        clock=tuple(map(re.compile, languages.in_order(lambda each: each.dates.clock))),
+        short=re.compile(rf"(\d{{1,4}})\s*({units})\.?"),
+        short_units=short_units,
+        end_of=tuple(map(re.compile, languages.in_order(lambda each: each.dates.end_of))),
+    )
+
+
+@cached()
+def _reminder(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what asks to keep a text, with what follows as the group until."""
+    leads = "|".join([r"^|[.!?:;,(\[\n—–-]\s*", *languages.in_order(lambda each: each.dates.reminder_leads)])
+    openings = "|".join(languages.in_order(lambda each: each.dates.reminder_openings)) or NEVER
+    template = f"(?:{leads})(?:{openings})?(?:{{}})" + r"(?P<until>[^.,:;!?()\[\]\n—–]{1,80})"
+    return languages.pattern(lambda each: each.dates.reminders, template, flags=re.IGNORECASE)
+
+
+def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str) -> int:
+    """Return the instant until which something is to be kept, as Unix milliseconds UTC.
+
+    Args:
+        value: what `parse_instant` takes, or how long ("for 2 weeks", "3 hours"), or until when ("until Friday").
+        now: Unix milliseconds; what relative phrases count from.
+        zone: the user's.
+        field: the name of the argument, for the message of an error.
+
+    Raises:
+        InvalidError: it names no time, or one in the past.
+    """
+    if not isinstance(value, str) or len(value) > _EXPIRY_CHARS or _ISO.match(value):
+        return parse_instant(value, now=now, zone=zone, field=field)
+    try:
+        found = next(_expiry_in_any_language(value, now=now, zone=zone), None)
+        found = parse_instant(value, now=now, zone=zone, field=field) if found is None else found
+    except InvalidError as error:
+        raise InvalidError(error.message, hint=_ACCEPTED_EXPIRY) from error
+    except (ValueError, OverflowError) as error:
+        raise InvalidError(f"{field}: {value[:80]!r} is not a time I can read", hint=_ACCEPTED_EXPIRY) from error
+    if found <= now:
+        raise InvalidError(f"{field}: {value[:80]!r} is over already", hint=_ACCEPTED_EXPIRY)
+    return found
+
+
+def stated_expiry(text: str, *, now: int, zone: ZoneInfo) -> int | None:
+    """Return until when a text itself asks to be kept ("Remember for 2 weeks: ..."), or None: when in doubt, None.
+
+    Only where the text speaks of remembering or forgetting: a visa that is valid until March is worth keeping later.
+    """
+    languages = languages_of(text)
+    match = _reminder(languages).search(text[:_SCANNED_CHARS])
+    words = match["until"].split()[:_EXPIRY_WORDS] if match else []
+    for count in range(len(words), 0, -1):
+        try:
+            found = _read_expiry(" ".join(words[:count]), now=now, zone=zone, known=_expiries(languages))
+        except (ValueError, OverflowError):
+            continue
+        if found is not None and found > now:
+            return found
+    return None
+
+
+def _expiry_in_any_language(text: str, *, now: int, zone: ZoneInfo) -> Iterator[int]:
+    for languages in _one_by_one():
+        if (found := _read_expiry(text, now=now, zone=zone, known=_expiries(languages))) is not None:
+            yield found
+
+
+def _read_expiry(text: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
+    """Return None where this grammar does not know the phrase.
+
+    Raises:
+        ValueError, OverflowError: outside the calendar.
+    """
+    phrase = " ".join(text.replace("_", " ").lower().split()).strip(" .!")
+    for idiom, plain in known.idioms:
+        phrase = idiom.sub(plain, phrase)
+    match = known.side.fullmatch(phrase)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    side, rest = next((name for name in _SIDES if groups.get(name)), ""), match["rest"]
+    if side in ("", "for", "in") and (end := _after_a_while(rest, side, now=now, zone=zone, known=known)) is not None:
+        return end
+    return None if side == "for" else _at_a_time(rest, side, now=now, zone=zone, known=known)
+
+
+def _after_a_while(rest: str, side: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
+    """Return the instant so long from now: by the clock for hours, by the calendar for days and more."""
+    for pattern in known.clock:
+        if clock := pattern.fullmatch(rest):
+            count = _number(clock["count"] or "1", known.languages)
+            of_unit = timedelta(minutes=count) if clock["minutes"] else timedelta(hours=count)
+            return now + of_unit // timedelta(milliseconds=1)
+    here = local_time(now, zone)
+    if short := known.short.fullmatch(rest):
+        return _later(here, int(short[1]), int(known.short_units[short[2]]))
+    tokens = tokenize(rest, known.languages)
+    match = _LONG.fullmatch("".join(token.kind for token in tokens))
+    if match is None or (match["next"] and side != "for"):  # "next week" is a time, "for the next week" is how long
+        return None
+    name = next(name for name in ("unit", "one", "next") if match[name])
+    unit = tokens[match.start(name)].value
+    if unit == _WEEKEND:
+        return None
+    return _later(here, tokens[match.start("count")].value if match["count"] else 1, unit)
+
+
+def _number(text: str, languages: LanguageSet) -> int:
+    """Return a number of units: 3, a, two, a couple of. Raises ValueError for anything else."""
+    kinds = {token.kind: token.value for token in tokenize(text, languages) if token.kind not in "ho"}
+    if len(kinds) > 1 or not kinds.keys() <= set("DNK"):
+        raise ValueError(f"{text!r} is no number")
+    return next(iter(kinds.values()), 1)
+
+
+def _later(here: datetime, count: int, unit: int) -> int:
+    return instant_of(datetime.combine(shift(here.date(), count, UNITS[unit]), here.timetz()))
+
+
+def _at_a_time(rest: str, side: str, *, now: int, zone: ZoneInfo, known: _Expiries) -> int | None:
+    today = local_time(now, zone).date()
+    named = _end_of(rest, today, known) or read_iso(rest, zone) or _named(rest, today, known.languages, ahead=True)
+    if named is None:
+        return None
+    if isinstance(named, datetime):
+        return instant_of(named)
+    start = None if named.start is None else midnight(named.start, zone)
+    end = None if named.end is None else midnight(named.end, zone)
+    is_short = named.precision in ("day", "range")
+    lasts = side in ("through", "after") or (side == "until" and is_short)
+    first, other = (end, start) if lasts else (start, end)
+    return first if first is not None and first > now else other
+
+
+def _end_of(rest: str, today: date, known: _Expiries) -> Days | None:
+    match = next((found for pattern in known.end_of if (found := pattern.fullmatch(rest))), None)
+    if match is None:
+        return None
+    (unit,) = (token.value for token in tokenize(match["unit"], known.languages))
+    which = tokenize(match["which"] or "", known.languages)
+    name = UNITS[unit]
+    span = around(shift(today, 1 if which and which[0].kind == "n" else 0, name), name)
+    return Days(start=span.end, end=span.end, precision="range")
+
+
+# ---- other phrases, read by the library dateparser and believed only with care
+
+# dateparser finds a date in almost anything ("a" is the first of this year, "sun" is last Sunday), so a phrase must
+# look like one before, and say enough of a date after.
+# A closed list: trying all two hundred takes seconds on a text that is no date.
+_PHRASE_LANGUAGES = ("en", "ru", "uk", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "zh", "ja", "ko")
+_PHRASE_WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_PHRASE_CLOCK = re.compile(r"\d:\d\d|\d\s*[ap]m\b", re.IGNORECASE)
+_TOO_SHORT = re.compile("sun|mon|tue|wed|thu|fri|sat|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|march")
+_WHOLE_DATE = ({"month", "day"}, {"year", "month"})
+
+
+def _read_phrase(text: str, *, today: datetime) -> Days | datetime | None:
+    """Return the day, week, month or moment a short phrase names; None when it names none for certain.
+
+    Args:
+        text: at most a few hundred characters.
+        today: the user's present, with their zone.
+
+    Raises:
+        ValueError, OverflowError: outside the calendar.
+    """
+    if not _PHRASE_WORD.search(text) or _TOO_SHORT.fullmatch(text.strip(" .").lower()):
+        return None
+    # Imported here: it takes a tenth of a second, and only unusual phrases come this far.
+    from dateparser.date import DateDataParser  # type: ignore[import-untyped]
+
+    settings = {
+        "RELATIVE_BASE": today.replace(tzinfo=None),
+        "PREFER_DATES_FROM": "past",
+        "PREFER_DAY_OF_MONTH": "first",
+        "RETURN_TIME_AS_PERIOD": True,
+        # The timestamp and "no spaces" parsers read plain numbers as dates.
+        "PARSERS": ["relative-time", "absolute-time"],
+    }
+    found = DateDataParser(languages=list(_PHRASE_LANGUAGES), settings=settings).get_date_data(text)
+    moment: datetime | None = found.date_obj
+    if moment is None or not any(parts <= set(found.parts) for parts in _WHOLE_DATE):
+        return None
+    if found.period == "time":
+        return _with_zone(moment, today.tzinfo) if _PHRASE_CLOCK.search(text) else None
+    return around(moment.date(), found.period)
+
+
+def _with_zone(moment: datetime, zone: object) -> datetime:
+    return moment.replace(tzinfo=zone) if moment.tzinfo is None and isinstance(zone, ZoneInfo) else moment

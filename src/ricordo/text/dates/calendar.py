@@ -1,13 +1,20 @@
-"""Calendar arithmetic on whole local days. Pure: knows no zone, no clock and no language."""
+"""Calendar arithmetic on whole local days, and what a named time means today: the last March, the coming Friday.
+
+Pure: knows no zone, no clock and no language.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
+from typing import Literal, Self
 
 Unit = Literal["day", "week", "month", "year", "quarter", "weekend", "half_year"]
 Precision = Literal["instant", "day", "week", "month", "quarter", "season", "year", "range"]
+
+UNITS: tuple[Unit, ...] = ("day", "week", "month", "year", "quarter", "weekend", "half_year")
+"""Units by their number in the tables of the language files."""
 
 # A step of a unit is that many days or months.
 _DAYS: dict[Unit, int] = {"day": 1, "week": 7, "weekend": 7}
@@ -24,29 +31,29 @@ class Days:
 
 
 def one_day(day: date) -> Days:
-    """That day. Raises OverflowError on the last day of the calendar."""
+    """Return that day. Raises OverflowError on the last day of the calendar."""
     return Days(start=day, end=day + timedelta(days=1), precision="day")
 
 
 def whole_month(year: int, month: int) -> Days:
-    """That month. Raises ValueError outside the years 1 to 9999."""
+    """Return that month. Raises ValueError outside the years 1 to 9999."""
     start = date(year, month, 1)
     return Days(start=start, end=shift(start, 1, "month"), precision="month")
 
 
 def whole_year(year: int) -> Days:
-    """That year. Raises ValueError outside the years 1 to 9998."""
+    """Return that year. Raises ValueError outside the years 1 to 9998."""
     return Days(start=date(year, 1, 1), end=date(year + 1, 1, 1), precision="year")
 
 
 def season(year: int, first_month: int) -> Days:
-    """The three months from `first_month`; the winter of a year begins in the December before it."""
+    """Return the three months from `first_month`; the winter of a year begins in the December before it."""
     start = date(year - 1 if first_month == 12 else year, first_month, 1)
     return Days(start=start, end=shift(start, 3, "month"), precision="season")
 
 
 def third_of_month(month: Days, third: int) -> Days:
-    """Early (1, days 1-10), middle (2, days 11-20) or late (3, the rest) of a month."""
+    """Return the early (1, days 1-10), middle (2, days 11-20) or late (3, the rest) of a month."""
     if month.start is None or third not in (1, 2, 3):
         raise ValueError("a third of a month needs a month and 1, 2 or 3")
     start = month.start + timedelta(days=10 * (third - 1))
@@ -55,7 +62,7 @@ def third_of_month(month: Days, third: int) -> Days:
 
 
 def shift(day: date, steps: int, unit: Unit) -> date:
-    """`day` moved by `steps` units; a day the target month lacks becomes its last day.
+    """Return `day` moved by `steps` units; a day the target month lacks becomes its last day.
 
     Raises:
         ValueError, OverflowError: outside the years 1 to 9999.
@@ -68,7 +75,7 @@ def shift(day: date, steps: int, unit: Unit) -> date:
 
 
 def around(day: date, unit: Unit) -> Days:
-    """The calendar unit that `day` lies in: its ISO week (Monday first), month, year..."""
+    """Return the calendar unit that `day` lies in: its ISO week (Monday first), month, year..."""
     match unit:
         case "day":
             return one_day(day)
@@ -91,3 +98,242 @@ def _month_length(year: int, month: int) -> int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
+
+
+# ---- named times
+
+# February 29 is at most eight years away.
+_LEAP_GAP = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Today:
+    """The day a sentence is said, and whether it speaks of the future."""
+
+    date: date
+    is_ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The parts of a named time; None is what was not said. Numbers as in the tables of the language files."""
+
+    day: int | None = None
+    month: int | None = None
+    year: int | None = None
+    weekday: int | None = None
+    season: int | None = None
+    unit: int | None = None
+    count: int | None = None
+    third: int | None = None
+    which: int | None = None  # -1 last, 0 this, 1 next
+    relative_day: int | None = None
+    iso_day: int | None = None
+    iso_month: int | None = None
+    is_ago: bool = False
+
+    @classmethod
+    def of(cls, tokens: Sequence[tuple[str, int]]) -> Self:
+        """Return the point that some tokens name, each given by its kind and its number."""
+        said: dict[str, int] = {}
+        for kind, value in tokens:
+            said.setdefault(kind, value)
+        if "R" in said and ("b" in said or "e" in said):  # the day before yesterday
+            said = {"R": said["R"] * 2}
+        elif "b" in said or "e" in said:  # the week before last, the week after next
+            said = {"U": said["U"], "l" if "l" in said else "n": 2}
+        if "k" in said and "R" not in said:  # last night began yesterday
+            said = {"R": -1}
+        if "Y" in said:
+            said.pop("G", None)
+        return cls(
+            day=said.get("D"),
+            month=said.get("M", said.get("V")),
+            year=said.get("Y"),
+            weekday=said.get("W"),
+            season=said.get("S"),
+            unit=said.get("U", said.get("Z", said.get("G"))),
+            count=said.get("D", said.get("N", said.get("K"))),
+            third=said.get("E"),
+            which=_which(said),
+            relative_day=said.get("R"),
+            iso_day=said.get("I"),
+            iso_month=said.get("J"),
+            is_ago="a" in said or "A" in said,
+        )
+
+
+def _which(said: Mapping[str, int]) -> int | None:
+    return -said["l"] if "l" in said else said.get("t", said.get("n", said.get("L")))
+
+
+def resolve(point: Point, today: Today) -> Days | None:
+    """Return the days a point means, or None when it means none in particular.
+
+    Raises:
+        ValueError, OverflowError: outside the calendar, or a day its month does not have.
+    """
+    if point.iso_day is not None:
+        return one_day(date.fromordinal(point.iso_day))
+    if point.iso_month is not None:
+        return around(date.fromordinal(point.iso_month), "month")
+    if point.relative_day is not None:
+        return one_day(today.date + timedelta(days=point.relative_day))
+    if point.is_ago and point.unit is not None:
+        unit = UNITS[point.unit]
+        return around(shift(today.date, -(point.count or 1), unit), unit)
+    if point.month is not None:
+        return _month(point, point.month, today)
+    if point.season is not None:
+        return _season(point, point.season, today)
+    if point.year is not None:
+        return _year(point.year, point.third)
+    if point.weekday is not None:
+        return _weekday(point.weekday, point.which, today)
+    return _unit(point, today)
+
+
+def resolve_range(first: Point, last: Point, today: Today) -> Days | None:
+    """Return the days from one point to the other. Each supplies the month or year that the other leaves out."""
+    month = first.month or (last.month if first.day else None)
+    last_month = last.month or (first.month if last.day else None)
+    end = resolve(_with(last, last_month, last.year or first.year), today)
+    if end is None or end.start is None:
+        return None
+    is_dated = first.iso_day or first.iso_month or first.relative_day is not None
+    start = resolve(first if is_dated else _with(first, month, first.year or end.start.year), today)
+    if start is not None and start.start and start.start > end.start and not first.year and month:
+        start = resolve(_with(first, month, end.start.year - 1), today)
+    if start is None or start.start is None or start.start > end.start:
+        return None
+    return Days(start=start.start, end=end.end, precision="range")
+
+
+def resolve_rolling(count: Point | None, unit: Point, today: Today) -> Days | None:
+    """Return the past so many units, up to and with today."""
+    if unit.unit is None:
+        return None
+    if UNITS[unit.unit] == "weekend":
+        return around(shift(today.date, -1, "weekend"), "weekend") if count is None else None
+    start = shift(today.date, -((count.count if count else None) or 1), UNITS[unit.unit])
+    return Days(start=start, end=today.date + timedelta(days=1), precision="range")
+
+
+def resolve_through(count: Point | None, unit: Point, today: Today) -> Days | None:
+    """Return the day so many units from today."""
+    if unit.unit is None:
+        return None
+    return one_day(shift(today.date, (count.count if count else None) or 1, UNITS[unit.unit]))
+
+
+def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
+    """Return the unit or weekday that lies so many steps before (negative) or after some days."""
+    if days.start is None or days.end is None:
+        return None
+    if unit.weekday is not None:
+        return _weekday(unit.weekday, None, Today(date=days.start, is_ahead=steps > 0))
+    if unit.unit is None:
+        return None
+    name = UNITS[unit.unit]
+    if abs(steps) > 1 or name in ("day", "weekend"):
+        return around(shift(days.start, steps, name), name)
+    edge = days.start if steps < 0 else days.end
+    start, end = sorted((edge, shift(edge, steps, name)))
+    return Days(start=start, end=end, precision="range")
+
+
+def _with(point: Point, month: int | None, year: int | None) -> Point:
+    return Point(
+        day=point.day,
+        month=month,
+        year=year,
+        season=point.season,
+        relative_day=point.relative_day,
+        iso_day=point.iso_day,
+        iso_month=point.iso_month,
+    )
+
+
+def _month(point: Point, month: int, today: Today) -> Days | None:
+    def in_year(year: int) -> Days:
+        if point.day is not None:
+            return one_day(date(year, month, point.day))
+        whole = whole_month(year, month)
+        return third_of_month(whole, point.third) if point.third else whole
+
+    if point.year is not None:
+        return in_year(point.year)
+    if point.which is not None and point.unit is not None:  # in March of last year
+        return in_year(today.date.year + point.which) if UNITS[point.unit] == "year" else None
+    return _nearest(in_year, point.which, today)
+
+
+def _season(point: Point, first_month: int, today: Today) -> Days | None:
+    if point.year is not None:
+        return season(point.year, first_month)
+    if point.unit is not None:  # the summer of last year
+        return season(today.date.year + (point.which or 0), first_month) if UNITS[point.unit] == "year" else None
+    return _nearest(lambda year: season(year, first_month), point.which, today)
+
+
+def _year(year: int, third: int | None) -> Days:
+    if not third:
+        return whole_year(year)
+    start = date(year, 4 * third - 3, 1)
+    return Days(start=start, end=shift(start, 4, "month"), precision="range")
+
+
+def _nearest(in_year: Callable[[int], Days], which: int | None, today: Today) -> Days | None:
+    """Return the last year's time that is over, this year's, or the next to begin; unqualified, the last begun."""
+    year = today.date.year
+    if which == 0:
+        return in_year(year)
+    wants_future = today.is_ahead if which is None else which > 0
+    skipped = abs(which) - 1 if which else 0
+    steps = range(_LEAP_GAP + 1) if wants_future else range(1, -_LEAP_GAP - 1, -1)
+    for step in steps:
+        days = _try_year(in_year, year + step)
+        if days is None or not _is_on_side(days, which, today, wants_future=wants_future):
+            continue
+        if not skipped:
+            return days
+        skipped -= 1
+    return None
+
+
+def _is_on_side(days: Days, which: int | None, today: Today, *, wants_future: bool) -> bool:
+    if days.start is None or days.end is None:
+        return False
+    if wants_future:
+        return days.start > today.date if which else days.end > today.date
+    return days.end <= today.date if which else days.start <= today.date
+
+
+def _try_year(in_year: Callable[[int], Days], year: int) -> Days | None:
+    try:
+        return in_year(year)
+    except (ValueError, OverflowError):  # 29 February of a common year
+        return None
+
+
+def _weekday(weekday: int, which: int | None, today: Today) -> Days:
+    """Return the last such day before today, or the next after it; "this" is in this week, "next" in the next."""
+    monday = today.date - timedelta(days=today.date.weekday())
+    if which is not None and which >= 0:
+        return one_day(monday + timedelta(days=weekday + 7 * which))
+    if which is None and today.is_ahead:
+        return one_day(today.date + timedelta(days=(weekday - today.date.weekday() - 1) % 7 + 1))
+    back = (today.date.weekday() - weekday - 1) % 7 + 1
+    return one_day(today.date - timedelta(days=back + 7 * (abs(which or 1) - 1)))
+
+
+def _unit(point: Point, today: Today) -> Days | None:
+    if point.unit is None:
+        return None
+    unit = UNITS[point.unit]
+    if point.which is not None:
+        return around(shift(today.date, point.which, unit), unit)
+    weekend = around(today.date, "weekend")  # "at the weekend", unqualified
+    if weekend.start and weekend.start > today.date and not today.is_ahead:
+        return around(shift(today.date, -1, "weekend"), "weekend")
+    return weekend

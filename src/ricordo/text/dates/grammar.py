@@ -1,18 +1,31 @@
-"""Which words of a sentence name a time, and which days they mean. Pure; English and Russian.
+"""Which words of a sentence name a time, and which days they mean. Pure.
 
-The sentence becomes a line of kinds (see `time_words.py`) and the rules are regular expressions over that
-line, tried in order; the first that matches and that nothing around it contradicts wins. A false date is
-worse than none, so words that are also something else ("may", "march", "fall", "1984") need company to count.
+A sentence becomes a line of kinds, one letter for each word, by the tables of the languages it is read in. The rules
+are regular expressions over that line, tried in order; the first that matches and that nothing around it contradicts
+wins. All languages share the rules. A false date is worse than none, so words that are also something else ("may",
+"march", "fall", "1984") need company to count. The kinds:
+
+    M month    V month that is also another word (may, march)    W weekday    S season (value: first month)
+    U unit, singular  Z unit, plural only  G unit "year" in Russian     R day by distance from today
+    D number 1-31     N other number       K number word  Y year        I ISO day    J ISO month
+    l last  t this  n next  L last, this or next behind its unit (-1, 0, 1)  p past (rolling)
+    a ago  A ago before its unit  T through ("in a week's time")  E third of a month
+    i in   j on, over, for   s since   c Russian "s" (since, from, with)   f from   b before   u by, until
+    e after   w between   & and   - to   o of   h article   k part of a day   P possessive   H habit
+    B of a story   , comma   . end of a clause   " quotation mark   m word that can follow the verb "may"
+    y word that can follow a year   x any other word
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
-from ricordo.text.dates.calendar import Days
-from ricordo.text.dates.points import (
+from ricordo.text.dates.calendar import (
+    Days,
     Point,
     Today,
     resolve,
@@ -21,7 +34,164 @@ from ricordo.text.dates.points import (
     resolve_rolling,
     resolve_through,
 )
-from ricordo.text.dates.vocabulary import Token, looks_ahead, mentions_time, speaks_of_habits, tokenize
+from ricordo.text.languages import LanguageSet, cached, languages_of
+
+
+class Token(NamedTuple):  # not a dataclass: a sentence makes dozens, and these are made four times as fast
+    """One word or mark: its kind, its number (see the table), where it stands, and how it was written."""
+
+    kind: str
+    value: int
+    start: int
+    end: int
+    text: str
+    is_ordinal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The words of time of some languages.
+
+    Attributes:
+        words: to their kind and number.
+        anchors: no question asks about a time without one of these or figures; all others only qualify them.
+    """
+
+    words: dict[str, tuple[str, int]]
+    anchors: frozenset[str]
+    token: re.Pattern[str]
+    future: frozenset[str]
+    future_endings: tuple[str, ...]
+    past: frozenset[str]
+    present: frozenset[str]
+    planned: frozenset[str]
+    loose: frozenset[str]
+
+
+_ANCHORS = "MVWSUZGRk"
+
+# Digits that are part of something longer (a version, a price, an address, a file name) are one plain word.
+_TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|\S+@\S+)
+      | (?P<iso>(?<![\w/.-])\d{4}[-/]\d{2}[-/]\d{2}(?![\w/-]|\.\w))
+      | (?P<dotted>(?<![\w/.-])\d{1,2}\.\d{1,2}\.\d{4}(?![\w/-]|\.\w))
+      | (?P<month>(?<![\w/.-])\d{4}-\d{2}(?![\w/-]|\.\w))
+      | (?P<compound>[\w$€£₽#]*\d+(?:[.,:/_]\w+)+|[$€£₽#]\d+|\d+[%$€£₽])
+      | (?P<number>\d+)(?P<ordinal><ORDINALS>)?(?!\w)
+      <PHRASES>
+      | (?P<word>[^\W_]+(?:['’][^\W_]+)?)
+      | (?P<mark>[.,!?;:"'«»“”()\[\]\-–—\n])"""
+_MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()[]", ".") | dict.fromkeys("\"'«»“”", '"')
+
+
+@cached()
+def vocabulary(languages: LanguageSet) -> Vocabulary:
+    """Return the words of time of some languages; a word listed twice keeps its first meaning."""
+    words: dict[str, tuple[str, int]] = {}
+    phrases: dict[str, tuple[str, int]] = {}
+    for language in languages:
+        for line in language.dates.table.strip().splitlines():
+            kind, value, *forms = line.split()
+            for form in forms:
+                words.setdefault(form, (kind, int(value)))
+        for phrase, meaning in language.dates.phrases.items():
+            kind, value = meaning.split()
+            phrases.setdefault(phrase, (kind, int(value)))
+    ordinals = "|".join(languages.in_order(lambda each: each.dates.ordinals))
+    alternatives = "|".join(re.escape(each) for each in sorted(phrases, key=len, reverse=True))
+    pattern = _TOKEN.replace("<ORDINALS>", ordinals)
+    pattern = pattern.replace("<PHRASES>", rf"| (?P<phrase>\b(?i:{alternatives})\b)" if alternatives else "")
+    return Vocabulary(
+        words=words | phrases,
+        anchors=frozenset(word for word, (kind, _) in words.items() if kind in _ANCHORS),
+        token=re.compile(pattern, re.VERBOSE),
+        future=languages.words(lambda each: each.dates.future),
+        future_endings=languages.in_order(lambda each: each.dates.future_endings),
+        past=languages.words(lambda each: each.dates.past),
+        present=languages.words(lambda each: each.dates.present),
+        planned=languages.words(lambda each: each.dates.planned),
+        loose=languages.words(lambda each: each.dates.loose),
+    )
+
+
+# A year, a date from its year on, one up to its year; begins with a figure, so that the search can leap to it.
+_FIGURES = re.compile(r"\d(?:(?<=1)9\d\d|(?<=2)0\d\d|\d{3}[-/]\d\d|\.\d\d?\.\d{4})")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def mentions_time(text: str, *, languages: LanguageSet | None = None) -> bool:
+    """Return whether a time may be in the text: the cheap question asked before the grammar is."""
+    words = vocabulary(languages_of(text) if languages is None else languages)
+    return not words.anchors.isdisjoint(_WORD.findall(text.lower())) or holds_year(text)
+
+
+def holds_year(text: str) -> bool:
+    """Return whether figures of a text may be a year or a date."""
+    return _FIGURES.search(text) is not None
+
+
+def names_time(words: Iterable[str], languages: LanguageSet) -> bool:
+    """Return whether one of some words in lower case may name a time."""
+    return not vocabulary(languages).anchors.isdisjoint(words)
+
+
+def looks_ahead(tokens: list[Token], words: Vocabulary) -> bool:
+    """Return whether the sentence speaks of the future, so that "on Friday" is the coming one."""
+    said = {token.text.lower() for token in tokens}
+    ahead = not words.future.isdisjoint(said) or any(word.endswith(words.future_endings) for word in said)
+    return ahead and words.past.isdisjoint(said)
+
+
+def speaks_of_habits(tokens: list[Token], words: Vocabulary) -> bool:
+    """Return whether the sentence asks for what is done again and again: "what does she do at the weekend?"."""
+    said = {token.text.lower() for token in tokens}
+    return not words.present.isdisjoint(said) and words.past.isdisjoint(said) and words.future.isdisjoint(said)
+
+
+def tokenize(text: str, languages: LanguageSet) -> list[Token]:
+    """Return the words and marks of a text, in order. Never raises, whatever the text."""
+    words = vocabulary(languages)
+    return [_token(match, words) for match in words.token.finditer(text)]
+
+
+def _token(match: re.Match[str], words: Vocabulary) -> Token:
+    text, (start, end) = match[0], match.span()
+    if match.lastgroup in ("word", "phrase"):  # most of them
+        return Token(*words.words.get(text.lower().replace("’", "'"), ("x", 0)), start, end, text)
+    match match.lastgroup:
+        case "iso" | "dotted" | "month":
+            kind, value = _written_date(text, match.lastgroup)
+        case "number" | "ordinal":
+            kind, value = _number(match["number"], is_ordinal=match["ordinal"] is not None)
+        case "mark":
+            kind, value = _MARKS[text], 0
+        case _:
+            kind, value = "x", 0
+    return Token(kind, value, start, end, text, is_ordinal=match["ordinal"] is not None)
+
+
+def _number(digits: str, *, is_ordinal: bool) -> tuple[str, int]:
+    if len(digits) > 4 or not digits.isascii():
+        return "x", 0
+    value = int(digits)
+    if 1 <= value <= 31:
+        return "D", value
+    if len(digits) == 4 and 1900 <= value < 2100 and not is_ordinal:
+        return "Y", value
+    return ("N", value) if 0 < value < 1000 and not is_ordinal else ("x", 0)
+
+
+def _written_date(text: str, form: str) -> tuple[str, int]:
+    try:
+        numbers = [int(part) for part in re.split(r"[-/.]", text)]
+        if form == "month":
+            return "J", date(numbers[0], numbers[1], 1).toordinal()
+        year, month, day = numbers if form == "iso" else reversed(numbers)
+        return "I", date(year, month, day).toordinal()
+    except ValueError:
+        return "x", 0
+
+
+# ---- rules
 
 _MONTH, _YEAR, _WHICH = "[MV]", "YG?", "[ltn]"
 _DAY = rf"h?Do?h?{_MONTH}(?:[.,]?{_YEAR}|{_WHICH}G)?|{_MONTH}\.?h?D(?:,?{_YEAR})?"
@@ -31,8 +201,10 @@ _NAMED = "|".join(
         rf"(?:{_PART})?{_MONTH}[.,]?o?(?:{_YEAR}|h?{_WHICH}[UG])",  # May 2023, early March of last year
         rf"So?h?(?:{_YEAR}|{_WHICH}[UG])",  # summer of 2022
         rf"{_WHICH}(?:[UGWS]|{_MONTH})",  # last week, next Friday, this summer
+        rf"h?(?:[UGWS]|{_MONTH})L",  # the week last, as French and Spanish say it
         r"R|lk",  # today, last night
         r"h?[DNK]o?[UGZ]a|h?[UG]a",  # 3 days ago, a couple of weeks ago, a year ago
+        r"A(?:[DNK]o?[UGZ]|h?[UG])",  # vor 3 Tagen, il y a un mois
         rf"{_PART}(?:{_MONTH}|{_YEAR})",  # early March, the end of 2022
     )
 )
@@ -65,8 +237,6 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDoh&-]V|V[.,]?o?h?[DYltn&-]")
 # "From Monday to Friday" is a habit more often than a date.
 _HABIT = re.compile("W[-&]h?W")
-# An "ago" after one of these is not as long ago as it says.
-_LOOSE = frozenset(("half", "than", "over", "under", "полтора", "больше", "более", "меньше", "менее"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +249,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Match:
     """A match of a rule within its sentence."""
 
     rule: str
+    words: Vocabulary
     tokens: list[Token]
     kinds: str
     first: int
@@ -105,34 +276,42 @@ class _Place:
         return self.after is None or self.after.kind in '.,"&'
 
 
-def find_days(text: str, *, today: date, whole: bool = False, ahead: bool = False) -> Found | None:
-    """The first time a text names, or None. With `whole`, the text must be nothing but that time; with `ahead`, it is
-    one to come.
+def find_days(
+    text: str, *, today: date, whole: bool = False, ahead: bool = False, languages: LanguageSet | None = None
+) -> Found | None:
+    """Return the first time a text names, or None.
+
+    Args:
+        whole: the text must be nothing but that time.
+        ahead: the time is one to come.
+        languages: those the text is read in; otherwise `languages_of` finds them.
 
     Raises:
         ValueError, OverflowError: the time lies outside the years 1 to 9999.
     """
-    if not mentions_time(text):
+    languages = languages_of(text) if languages is None else languages
+    if not mentions_time(text, languages=languages):
         return None
-    tokens = tokenize(text)
+    words = vocabulary(languages)
+    tokens = tokenize(text, languages)
     kinds = "".join(token.kind for token in tokens)
     if _ANCHOR.search(kinds) is None or _HABIT.search(kinds):
         return None
-    now = Today(date=today, is_ahead=ahead or looks_ahead(tokens))
+    now = Today(date=today, is_ahead=ahead or looks_ahead(tokens, words))
     for rule, pattern in _RULES:
-        for match in pattern.finditer(kinds):
-            place = _Place(rule=rule, tokens=tokens, kinds=kinds, first=match.start(), last=match.end())
-            if (whole and place.matched != kinds.rstrip(".")) or not _is_safe(place):
+        for found in pattern.finditer(kinds):
+            match = _Match(rule=rule, words=words, tokens=tokens, kinds=kinds, first=found.start(), last=found.end())
+            if (whole and match.matched != kinds.rstrip(".")) or not _is_safe(match):
                 continue
-            if days := _days(rule, match, tokens, now):
-                return Found(days=days, start=tokens[place.first].start, end=tokens[place.last - 1].end)
+            if days := _days(rule, found, tokens, now):
+                return Found(days=days, start=tokens[match.first].start, end=tokens[match.last - 1].end)
     return None
 
 
 def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) -> Days | None:
     def part(name: str) -> Point:
         start, end = match.span(name)
-        return Point.of(tokens[start:end])
+        return Point.of([(token.kind, token.value) for token in tokens[start:end]])
 
     match rule:
         case "range":
@@ -161,83 +340,84 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
     return days
 
 
-def _is_safe(place: _Place) -> bool:
+def _is_safe(match: _Match) -> bool:
     return not (
-        _is_owned_or_habitual(place)
-        or _is_a_title(place)
-        or _is_loose(place)
-        or _is_a_verb_or_name(place)
-        or _is_a_count(place)
+        _is_owned_or_habitual(match)
+        or _is_a_title(match)
+        or _is_loose(match)
+        or _is_a_verb_or_name(match)
+        or _is_a_count(match)
     )
 
 
-def _is_owned_or_habitual(place: _Place) -> bool:
+def _is_owned_or_habitual(match: _Match) -> bool:
     """My last fall; usually on Friday; on Friday nights; the last week of something."""
-    before, after = place.before, place.after
-    if "H" in place.kinds and place.matched[-1] == "W" and place.matched[0] in "ij":
+    before, after = match.before, match.after
+    if "H" in match.kinds and match.matched[-1] == "W" and match.matched[0] in "ij":
         return True
-    if before and (before.kind == "H" or (before.kind == "P" and place.matched[0] in "ltnSV")):
+    if before and (before.kind == "H" or (before.kind == "P" and match.matched[0] in "ltnSV")):
         return True
-    return after is not None and (after.kind == "H" or (after.kind == "o" and place.matched[-1] in "UGZ"))
+    return after is not None and (after.kind == "H" or (after.kind == "o" and match.matched[-1] in "UGZ"))
 
 
-def _is_a_title(place: _Place) -> bool:
+def _is_a_title(match: _Match) -> bool:
     """A song called "Yesterday", USA Today; a character in 1984."""
-    before, after, tokens = place.before, place.after, place.tokens
+    before, after, tokens = match.before, match.after, match.tokens
     if before and after and before.kind == after.kind == '"':
         return True
-    word = tokens[place.first].text
-    if place.matched == "R" and word[0].isupper() and before and before.kind != ".":
+    word = tokens[match.first].text
+    if match.matched == "R" and word[0].isupper() and before and before.kind != ".":
         return not (word.isupper() and before.text.isupper())
-    return place.matched in ("iY", "bY", "uY", "eY", "sY") and "B" in place.kinds
+    return match.matched in ("iY", "bY", "uY", "eY", "sY") and "B" in match.kinds
 
 
-def _is_loose(place: _Place) -> bool:
+def _is_loose(match: _Match) -> bool:
     """More than a year ago; a day last, this or next (no calendar unit); a bare unit that is no weekend of its own."""
-    tokens = place.tokens[place.first : place.last]
-    if place.matched.endswith("a") and place.before and place.before.text.lower() in _LOOSE:
+    tokens = match.tokens[match.first : match.last]
+    is_ago = match.matched.endswith("a") or match.matched.startswith("A")
+    if is_ago and match.before and match.before.text.lower() in match.words.loose:
         return True
-    if place.rule == "on" and tokens[-1].kind == "U":
+    if match.rule == "on" and tokens[-1].kind == "U":
         # Plans for the weekend are not what was done at it.
-        is_ahead = tokens[0].text.lower() == "for" or tokens[-1].text.lower() == "выходные"
-        return tokens[-1].value != 5 or is_ahead or speaks_of_habits(place.tokens)
-    has_count = any(token.kind in "DNKTa" for token in tokens)
-    return not has_count and any(t.kind == "U" and t.value == 0 for t in tokens) and "R" not in place.matched
+        is_ahead = not match.words.planned.isdisjoint((tokens[0].text.lower(), tokens[-1].text.lower()))
+        return tokens[-1].value != 5 or is_ahead or speaks_of_habits(match.tokens, match.words)
+    has_count = any(token.kind in "DNKTaA" for token in tokens)
+    return not has_count and any(t.kind == "U" and t.value == 0 for t in tokens) and "R" not in match.matched
 
 
-def _is_a_verb_or_name(place: _Place) -> bool:
+def _is_a_verb_or_name(match: _Match) -> bool:
     """You may, they march, since June moved in: a month that nothing around it makes a month."""
-    matched, after = place.matched, place.after
-    if "Y" in matched or "G" in matched or not re.search(_MONTH, matched) or place.rule == "range":
+    matched, after = match.matched, match.after
+    if "Y" in matched or "G" in matched or not re.search(_MONTH, matched) or match.rule == "range":
         return False
     if matched[-1] in "MV" and matched[0] in "sbeu" and "D" not in matched:
-        return not place.ends_clause
+        return not match.ends_clause
     if "V" not in matched or re.match(rf"ih?(?:{_PART})?V", matched):
         return False
     if after is not None and after.kind == "m":
         return True
-    return not _is_written_as_month(place)
+    return not _is_written_as_month(match)
 
 
-def _is_written_as_month(place: _Place) -> bool:
-    before, tokens = place.before, place.tokens[place.first : place.last]
-    if "D" in place.matched and (place.rule != "point" or (before is not None and before.kind in "jsfi")):
+def _is_written_as_month(match: _Match) -> bool:
+    before, tokens = match.before, match.tokens[match.first : match.last]
+    if "D" in match.matched and (match.rule != "point" or (before is not None and before.kind in "jsfi")):
         return True
-    if place.matched.endswith("D"):  # "May 3 people come" begins a sentence as "May 3" would
-        return tokens[-1].is_ordinal or (place.ends_clause and before is not None and before.kind != ".")
+    if match.matched.endswith("D"):  # "May 3 people come" begins a sentence as "May 3" would
+        return tokens[-1].is_ordinal or (match.ends_clause and before is not None and before.kind != ".")
     month = next(token for token in tokens if token.kind == "V")
-    return place.ends_clause or month.text[0].isupper()
+    return match.ends_clause or month.text[0].isupper()
 
 
-def _is_a_count(place: _Place) -> bool:
+def _is_a_count(match: _Match) -> bool:
     """In 2000 steps; in June 12 people came."""
-    matched, after = place.matched, place.after
+    matched, after = match.matched, match.after
     if after is None:
         return False
     if matched[-1] == "Y" and not re.search("[MVSE]", matched):
         return after.kind in "xuhBDNKMVWUZm"
-    if place.rule == "point" and re.fullmatch("h?DV", matched):  # 5 May Street
-        return after.kind in "xm" and not (place.before and place.before.kind == "j")
-    if re.search(r"[MV]\.?D$", matched) and not place.tokens[place.last - 1].is_ordinal:
-        return after.kind in "xKNDUZ" and not (place.before and place.before.kind == "j")
+    if match.rule == "point" and re.fullmatch("h?DV", matched):  # 5 May Street
+        return after.kind in "xm" and not (match.before and match.before.kind == "j")
+    if re.search(r"[MV]\.?D$", matched) and not match.tokens[match.last - 1].is_ordinal:
+        return after.kind in "xKNDUZ" and not (match.before and match.before.kind == "j")
     return False

@@ -1,23 +1,302 @@
-"""Credentials said in words: `my password is hunter2`, `пароль от почты X1y2`, `api_key=...`, `the PIN is
-4821`.
+"""Credentials said in words: `my password is hunter2`, `пароль от почты X1y2`, `api_key=...`, `the PIN is 4821`.
 
-A key word is found, then the words after it are tried: what follows `:`, `=` or `is`, and, where no such
-sign stands there, what follows the key itself or `for the router`. Everything looks at a window of fixed
-length after the key, so the time is linear in the text whatever stands in it.
+A key word is found, then the words after it are tried: what follows `:`, `=` or `is`, and, where no such sign stands
+there, what follows the key itself or `for the router`. Everything looks at a window of fixed length after the key, so
+the time is linear in the text whatever stands in it. The decision weighs how the value is led to against how it looks:
+after `my password:` a plain word will do, after `password for` some words and no sign it must mix letters and digits,
+after `token is` it must look generated. The words are in `secrets.toml`.
 """
 
 import re
-from collections.abc import Iterator
-from itertools import islice
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import islice, pairwise
+from typing import Any, Literal
 
-from ricordo.text.secrets import words
-from ricordo.text.secrets.families import Family, Said, Sign
-from ricordo.text.secrets.values import EAST_ASIAN, MAX_VALUE, end_of_run
+
+@cache
+def table() -> dict[str, Any]:
+    """Return the contents of `secrets.toml`."""
+    return tomllib.loads((files("ricordo.text.secrets") / "secrets.toml").read_text(encoding="utf-8"))
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(table()["words"][name].split())
+
+
+def stems(name: str) -> tuple[str, ...]:
+    """Return the literals one of which occurs in every text that a pattern fits."""
+    return tuple(table()["words"][f"{name}_stems"].split())
+
+
+def _pattern(name: str) -> str:
+    found = table()["patterns"][name]
+    return found if isinstance(found, str) else "|".join(found)
+
+
+_OWNERS, _PREPOSITIONS, _ORDINARY = _words("owners"), _words("prepositions"), _words("ordinary")
+_ORDINARY_ENDINGS = tuple(_words("ordinary_endings"))
+
+# ---- values: is this piece of text a credential, or only something that stands where one could be? Each question looks
+# at a bounded piece (the callers cut at `MAX_VALUE`), so none can make the whole slow.
+
+# A key shows what it is in its first hundred characters; the rest of a longer one is only measured.
+MAX_VALUE = 96
+_RUN = re.compile(r"[^\s\"'`<>]*+")
+EAST_ASIAN = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
+
+_PLACEHOLDER = re.compile(
+    r"[<{\[(]|\$[\w{(]|%[({\w]+[%)}]|[x*•·●._\-–—…?#0]+$"  # <your key>, ${VAR}, {{ var }}, %VAR%, xxxx, ****
+    r"|.*(?:\.\.\.|…|\*{3}|•{3}|x{6}|your[-_ ]?|placeholder|redacted|example[-_])",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[a-z_][\w.]*(?:\(|\[[\"'\w])"  # input(), config["password"]
+    r"|[a-z_]\w*(?:\.[a-z_]\w*)+;?$"  # settings.DB_PASSWORD
+    r"|\w*(?:passw|_token|_key|secret)\w*$"  # password=db_password
+    r"|(?:str|string|bytes|int|integer|bool|boolean|any|object|varchar|text|char|optional|none|null"
+    r"|nil|undefined|true|false"
+    r"|await|self|this|value|user|input|env|required|optional)[;,)\[]?$|!ref\b|&\w",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"(?:https?|ftp|s?ftp|file|mailto):|www\.|~?/[\w.]+/|\.{1,2}/|~/|[a-z]:\\"
+    r"|[\w.+-]+@[\w-]+\.[\w.-]+$|[\w-]+\.(?:com|org|net|txt|md|"
+    r"py|json|toml|ya?ml|key|pem|env|ru|de|html?|pdf)$",
+    re.IGNORECASE,
+)
+_QUANTITY = re.compile(
+    r"[$€£]?[\d.,]+[$€£%]?$"  # an amount, and a plain number, which the caller judges
+    r"|\d{1,4}[./-]\d{1,2}(?:[./-]\d{1,4})?$|\d{1,2}:\d{2}|\d+[-–—]\d+$"  # dates, times, ranges
+    rf"|\d+(?:{_pattern('number_endings')})$",
+    re.IGNORECASE,
+)
+_SYMBOLS = frozenset("!@#$%^&*+?~|=\\_§€£")
+_RANDOM = re.compile(r"[A-Za-z0-9_\-+/=.~%:|]+$")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
+
+
+def end_of_run(text: str, start: int, end: int) -> int:
+    """Where the value at `text[start:end]` really ends, if its pattern stopped at `MAX_VALUE`; else `end`."""
+    run = _RUN.match(text, end) if end - start == MAX_VALUE else None
+    return run.end() if run else end
+
+
+def is_placeholder(value: str) -> bool:
+    """Stands for a credential in documentation or a template: `<YOUR_API_KEY>`, `${TOKEN}`, `sk-...`,
+    `xxxx`."""
+    return _PLACEHOLDER.match(value) is not None or len(set(value)) < 3
+
+
+def is_code(value: str) -> bool:
+    """An expression or a type rather than a value: `input()`, `settings.DB_PASSWORD`, `str`."""
+    # Nothing longer is a name; and the pattern may look twice at each character.
+    return len(value) <= 64 and _CODE.match(value) is not None
+
+
+def is_slug(value: str) -> bool:
+    """Words and short numbers joined by `-`, `_`, `.` or `/`, as in a file name; random keys mix inside a
+    piece."""
+    pieces = re.split(r"[-_./:]", value)
+    return all(
+        (p.isalpha() and (p.islower() or p.istitle() or p.isupper())) or (p.isdigit() and len(p) < 5) or not p
+        for p in pieces
+    )
+
+
+def is_strong(value: str) -> bool:
+    """Looks like a password wherever it stands: at least 4 long, and with a digit, a symbol or an inner
+    capital."""
+    if len(value) < 4 or _PLACE.match(value) or _QUANTITY.match(value):
+        return value.isdigit() and len(value) >= 4
+    has_digit = any(c.isdigit() for c in value)
+    has_symbol = not _SYMBOLS.isdisjoint(value)
+    has_hump = any(a.islower() and b.isupper() for a, b in pairwise(value))
+    return has_digit or has_symbol or has_hump or value.count("-") >= 3
+
+
+def is_plain_password(value: str) -> bool:
+    """A single word that may be a password if the sentence says so: letters only, and no adjective or
+    place."""
+    word = value.lower()
+    return (
+        len(word) >= 4
+        and word.replace("-", "").isalpha()
+        and word not in _ORDINARY
+        and not word.endswith(_ORDINARY_ENDINGS)
+    )
+
+
+def is_passphrase(value: str) -> bool:
+    """Two to eight words in quotes that do not begin like a remark ("too short", "not set")."""
+    words = value.lower().split()
+    return 2 <= len(words) <= 8 and words[0] not in _ORDINARY and all(w.isalnum() for w in words)
+
+
+def is_random(value: str, *, shortest: int) -> bool:
+    """Generated by a machine, as far as one can tell: long, of key characters, letters and digits well mixed.
+
+    Args: shortest: the least length that counts, in characters; 8 where the text says `api_key=`, 16 and
+    more elsewhere.
+    """
+    if (
+        len(value) < shortest
+        or not _RANDOM.match(value)
+        or is_slug(value)
+        or _PLACE.match(value)
+        or _QUANTITY.match(value)
+    ):
+        return False
+    if _UUID.match(value):
+        return True
+    changes = sum(_sort(a) != _sort(b) for a, b in pairwise(value))
+    has_digit = any(c.isdigit() for c in value)
+    if not has_digit:
+        return len(value) >= 20 and changes >= len(value) // 4
+    return changes >= max(2, len(value) // 8)
+
+
+def _sort(char: str) -> int:
+    """Digit, upper, lower or other: a change of it inside a word is rare in language and common in keys."""
+    return 0 if char.isdigit() else 1 if char.isupper() else 2 if char.isalpha() else 3
+
+
+# ---- families
+
+Sign = Literal["=", "is", "to", " "]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mention:
+    """A value and how the sentence leads to it.
+
+    `sign` is what stands before it: `=` for `:` and its like, `is` for a copula, `to` for one that is common
+    elsewhere, a space for nothing. `between` is the text from the key to the sign, `lead` up to 24
+    characters before the key. `is_bare_key`: the key word is `key`, and not `api key` or the like.
+    """
+
+    value: str
+    sign: Sign
+    is_quoted: bool
+    between: str
+    lead: str
+    is_bare_key: bool
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One sort of statement: the words that announce it, the shape of its value and the decision.
+
+    One of `starts` occurs in every text that holds a key. `may_be_quoted`: the value may
+    be anything between quotes, spaces included.
+    """
+
+    kind: str
+    keys: re.Pattern[str]
+    value: re.Pattern[str]
+    accepts: Callable[[_Mention], bool]
+    starts: tuple[str, ...]
+    may_be_quoted: bool
+
+
+_ENDS_CLAUSE = re.compile(rf"[\"'»”“’`*]*(?:\s*(?:$|[\n.,;:!?)—–|])|\s+(?:{_pattern('ends_clause')})\s)")
+_UNITS = re.compile(_pattern("units"))
+_PRODUCT = re.compile(rf"{_pattern('products')}$", re.IGNORECASE)
+_CAMEL_CASE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+$")
+
+
+def _accepts_password(said: _Mention) -> bool:
+    value = said.value
+    if is_placeholder(value) or EAST_ASIAN.search(value) or _UNITS.match(said.after):
+        return False
+    if said.sign in ("=", " ") and is_code(value):
+        return False
+    is_near = _is_target(said.between)
+    if said.is_quoted and " " in value:
+        return is_near and said.sign in ("=", "is") and is_passphrase(value)
+    if said.is_quoted and is_near:
+        return is_strong(value) or (is_plain_password(value) and _ENDS_CLAUSE.match(said.after) is not None)
+    if is_strong(value):
+        return is_near and _mixes(said) if said.sign == " " else is_near or not value.isdigit()
+    return is_near and said.sign in ("=", "is") and _is_plainly_said(said)
+
+
+def _is_plainly_said(said: _Mention) -> bool:
+    """`password: sunshine` and `my password is sunshine`, but not `a password is mandatory`."""
+    if not is_plain_password(said.value) or not _ENDS_CLAUSE.match(said.after):
+        return False
+    return said.sign == "=" or not _OWNERS.isdisjoint(said.lead.split()[-2:]) or bool(said.between.strip())
+
+
+def _mixes(said: _Mention) -> bool:
+    """With no sign between, only letters next to digits or symbols tell a password from the next word."""
+    if said.value.isdigit():
+        return len(said.value) >= 6
+    return not _PRODUCT.match(said.value) and not _CAMEL_CASE.match(said.value)
+
+
+def _accepts_key(said: _Mention) -> bool:
+    if said.is_bare_key and (said.sign != "=" or said.between.strip()):
+        return False
+    is_assigned = said.sign == "=" and _is_target(said.between)
+    shortest = 24 if said.is_bare_key else 8 if is_assigned else 16
+    return is_random(said.value, shortest=shortest) and not is_placeholder(said.value) and not is_code(said.value)
+
+
+def _accepts_digits(said: _Mention) -> bool:
+    if _UNITS.match(said.after):
+        return False
+    return _is_target(said.between) or said.sign != " "
+
+
+def _is_target(between: str) -> bool:
+    """Nothing between key and value, or whose it is: `for the NAS`, `от почты`."""
+    first, _, rest = between.strip(" \t*_\"'").partition(" ")
+    return not first or (first in _PREPOSITIONS and bool(rest.strip())) or first.startswith(("d'", "l'"))
+
+
+def _family(kind: str, name: str, value: str, accepts: Callable[[_Mention], bool]) -> Family:
+    return Family(
+        kind=kind,
+        starts=stems(name),
+        keys=re.compile(_pattern(f"{name}_keys")),
+        value=re.compile(value),
+        accepts=accepts,
+        may_be_quoted=value == _VALUE,
+    )
+
+
+_VALUE = rf"(?P<secret>\S{{3,{MAX_VALUE}}}+)"
+_KEY_VALUE = rf"(?:(?:basic|bearer|token|apikey|bot)\s+)?(?P<secret>[^\s\"'`<>,;&]{{8,{MAX_VALUE}}}+)"
+_NOT_LONGER = r"(?![\w]|[.,:/-]\d)"
+_DOOR_CODE = r"\d{1,2}(?:-\d{1,2}){2,3}|[#*]?\d{3,8}[#*]?" rf"|\d{{1,4}}[{_pattern('keypad')}]\d{{2,6}}[#*]?"
+
+WORD_FAMILIES = (
+    _family("password", "password", _VALUE, _accepts_password),
+    _family("api key", "api", _KEY_VALUE, _accepts_key),
+)
+DIGIT_FAMILIES = (
+    _family(
+        "one-time code",
+        "one_time",
+        rf"(?P<secret>g-\d{{6}}|\d{{3}}[ -]\d{{3}}|\d{{4,8}}){_NOT_LONGER}",
+        _accepts_digits,
+    ),
+    _family("card code", "card_code", rf"(?P<secret>\d{{3,4}}){_NOT_LONGER}", _accepts_digits),
+    _family("pin", "pin", rf"(?P<secret>\d{{4,8}}){_NOT_LONGER}", _accepts_digits),
+    _family("access code", "access_code", rf"(?P<secret>{_DOOR_CODE}){_NOT_LONGER}", _accepts_digits),
+)
+
+# ---- statements
 
 # Six words reach "the password that I use for the router is"; a longer way is rarely about the same thing.
 _WINDOW = 64
 _MARK = r"[\"'`*_”»)]{0,3}\s{0,3}(?P<mark>:=|=>|->|[:：=→]|[—–]|-(?=\s))\s{0,3}[*_]{0,2}\s{0,3}"
-_COPULA = rf"(?:\s{{1,3}}(?P<copula>{words.COPULAS})(?:\s{{0,2}}[:—–-])?|['’]s)\s{{1,3}}"
+_COPULA = rf"(?:\s{{1,3}}(?P<copula>{_pattern('copulas')})(?:\s{{0,2}}[:—–-])?|['’]s)\s{{1,3}}"
 _CJK = r"\s?(?:是|为|為|は|이|가|은|는)\s?[:：]?\s?"
 _SIGNS = re.compile(f"{_MARK}|{_COPULA}|{_CJK}")
 _NEW_SENTENCE = re.compile(r"[.!?;]\s|\n|[。！？]")
@@ -30,7 +309,7 @@ _BEFORE_EAST_ASIAN = re.compile(rf"([!-~]{{4,}})(?={EAST_ASIAN.pattern})")
 _OTHER_WORD = re.compile(r"[-/.&?]\w")
 _GAP = re.compile(r"[\"'*_]{0,2}[ \t]{1,3}")
 _PREPOSITION = re.compile(r"[dl]'|\w{1,12}")
-_KEY_HEADS = re.compile(words.KEY_HEADS)
+_KEY_HEADS = re.compile(_pattern("key_heads"))
 # Room for two words before the key.
 _LEAD = 24
 
@@ -73,7 +352,7 @@ def _places(lowered: str, start: int, end: int) -> Iterator[tuple[int, Sign, str
         return
     yield gap.end(), " ", ""
     preposition = _PREPOSITION.match(lowered, gap.end(), limit)
-    if preposition and preposition.group() in words.PREPOSITIONS:
+    if preposition and preposition.group() in _PREPOSITIONS:
         for space in islice(_GAP.finditer(lowered, preposition.end(), limit), 1, 5):
             yield space.end(), " ", lowered[start : space.start()]
 
@@ -90,7 +369,7 @@ def _judge(
     start, end = found.span("secret")
     value = _trim(text[start:end])
     lead = lowered[max(0, key.start() - _LEAD) : key.start()]
-    said = Said(
+    said = _Mention(
         value=value,
         sign=sign,
         is_quoted=is_quoted,

@@ -1,0 +1,379 @@
+"""Languages are data: one TOML file for each, one schema, and the choice of the languages a text is read in.
+
+Rules of language take a `LanguageSet`: they compile their patterns and tables once for each set. A text in the letters
+of a script is read in that script's default language unless its words are evidence of another one. See
+`docs/decisions/0015-languages-are-data.md`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from zlib import crc32
+
+from ricordo.text.languages.schema import Endings, Language, read_language
+
+__all__ = [
+    "ByWord",
+    "Language",
+    "LanguageSet",
+    "all_languages",
+    "analyzer_version",
+    "any_of",
+    "cached",
+    "default_language",
+    "default_languages",
+    "fold_letters",
+    "languages_of",
+    "register",
+]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_SHIPPED = ("en", "ru", "de", "es", "fr", "it", "pt")
+NEVER = "(?!)"
+"""A pattern that matches nothing."""
+
+_MAX_CACHED_WORDS = 65_536
+
+
+class ByWord(dict[str, T]):
+    """A cache of what a function says of a word: a conversation uses few different words.
+
+    `map(cache.__getitem__, words)` stays in C for cached words. A full cache is emptied, as is every cache when a
+    language is registered.
+    """
+
+    __slots__ = ("_ask", "_longest")
+
+    def __init__(self, ask: Callable[[str], T], *, longest: int = 64) -> None:
+        """Args:
+        ask: a pure function of the word.
+        longest: words of more characters are not cached.
+        """
+        super().__init__()
+        self._ask = ask
+        self._longest = longest
+        _clear_on_register.append(self.clear)
+
+    def __missing__(self, word: str) -> T:
+        answer = self._ask(word)
+        if len(word) <= self._longest:
+            if len(self) >= _MAX_CACHED_WORDS:
+                self.clear()
+            self[word] = answer
+        return answer
+
+
+_clear_on_register: list[Callable[[], object]] = []
+
+
+def cached(maxsize: int | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """`functools.lru_cache` that forgets everything when a language is registered."""
+
+    def wrap(function: Callable[P, T]) -> Callable[P, T]:
+        kept: Any = lru_cache(maxsize=maxsize)(function)
+        _clear_on_register.append(kept.cache_clear)
+        return kept  # type: ignore[no-any-return]
+
+    return wrap
+
+
+class LanguageSet(tuple[Language, ...]):
+    """The languages that a text is read in, in the order of the registry. Equal sets are one object."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def words(self, of: Callable[[Language], Iterable[str]]) -> frozenset[str]:
+        """The union of a list of words."""
+        return frozenset(word for language in self for word in of(language))
+
+    def in_order(self, of: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
+        """A list of words, those of the first language first."""
+        return tuple(word for language in self for word in of(language))
+
+    def mapping(self, of: Callable[[Language], Mapping[str, T]]) -> dict[str, T]:
+        """A table of all; where two languages have an entry, the first one's stands."""
+        found: dict[str, T] = {}
+        for language in reversed(self):
+            found.update(of(language))
+        return found
+
+    def endings(self, of: Callable[[Language], Endings]) -> Endings:
+        """A table of endings, those of the first language first."""
+        return tuple(each for language in self for each in of(language))
+
+    def pattern(
+        self, of: Callable[[Language], Iterable[str]], template: str = "{}", *, flags: int = re.NOFLAG
+    ) -> re.Pattern[str]:
+        """A pattern of all alternatives; one that never matches where there are none.
+
+        Args:
+            template: what stands around the alternatives, which replace `{}` without parentheses of their own.
+        """
+        found = [each for each in self.in_order(of) if each]
+        return re.compile(template.replace("{}", "|".join(found)) if found else NEVER, flags)
+
+    def union(self, other: LanguageSet) -> LanguageSet:
+        """The languages of both sets."""
+        return self if other is self else _set_of(*self, *other)
+
+
+class _Registry:
+    """The records in their order: the files of the package, then those that were registered."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Language] = {}
+        self.sets: dict[tuple[str, ...], LanguageSet] = {}
+
+    def load(self) -> dict[str, Language]:
+        if not self.records:
+            found = {}
+            for code in _SHIPPED:
+                with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:
+                    found[code] = read_language(path, is_checked=False)
+            self.records = found
+        return self.records
+
+
+_registry = _Registry()
+
+
+def register(path: Path | str) -> Language:
+    """Add a language, or replace the one of the same code, for this process. Register before a store is opened.
+
+    Args:
+        path: a TOML file as `docs/languages.md` describes it.
+
+    Raises:
+        InvalidError: the file cannot be read; the message names the field.
+    """
+    language = read_language(Path(path))
+    _registry.records = {**_registry.load(), language.code: language}
+    _registry.sets = {}
+    for clear in _clear_on_register:
+        clear()
+    return language
+
+
+def _set_of(*languages: Language) -> LanguageSet:
+    codes = {language.code for language in languages}
+    key = tuple(code for code in _registry.load() if code in codes)
+    if key not in _registry.sets:
+        _registry.sets[key] = LanguageSet(_registry.records[code] for code in key)
+    return _registry.sets[key]
+
+
+@cached()
+def all_languages() -> LanguageSet:
+    """Every language with a record."""
+    return _set_of(*_registry.load().values())
+
+
+@cached()
+def default_languages() -> LanguageSet:
+    """The default language of each script that has one."""
+    return _set_of(*(language for language in all_languages() if language.is_default))
+
+
+@cached()
+def default_language(script: str) -> Language | None:
+    """The language that a text in this script is taken for, without other evidence."""
+    of_script = [language for language in all_languages() if language.script == script]
+    return next((language for language in of_script if language.is_default), next(iter(of_script), None))
+
+
+@cached()
+def any_of(codes: tuple[str, ...]) -> LanguageSet:
+    """The languages of some codes; unknown ones are left out."""
+    return _set_of(*(language for language in all_languages() if language.code in codes))
+
+
+@cached()
+def analyzer_version() -> str:
+    """What made the index terms, features and statement lines of a store: they are made again when it changes."""
+    shipped = {code: language for code, language in _registry.load().items() if code in _SHIPPED}
+    added = sorted(set(all_languages()) - set(shipped.values()), key=lambda each: each.code)
+    codes = [f"{each.code}-{crc32(repr(each).encode()):08x}" for each in added]
+    return "+".join([_ANALYZER, *codes])
+
+
+_ANALYZER = "2"
+"""Counts changes of the analysis of text: one that alters what is stored takes the next number."""
+
+
+# ---- which languages a text is in
+
+_LOOKED_AT = 2_000
+_LETTERS = re.compile(r"[^\W\d_]+")
+# One word tells a language only in a short text, and only where no word speaks for the default language.
+_SHORT_WORDS = range(4, 9)
+# The default language is read besides another one if it has that many words, and half as many as the other.
+_LEAST_BESIDE = 4
+
+
+@cached(maxsize=4_096)
+def languages_of(text: str) -> LanguageSet:
+    """Return the languages whose rules apply to a text, by its letters and its words.
+
+    Latin letters are read in the default language of that script unless more words speak for another one. Letters of
+    another script add the language of that script; where most words have them, Latin words tell nothing.
+
+    >>> [[each.code for each in languages_of(text)] for text in ("Anna lives in Rome", "Анна живёт в Риме")]
+    [['en'], ['en', 'ru']]
+    """
+    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
+    if text.isascii():
+        return _of_words(words)
+    others = [word for word in words if _script_of(word[0]) != "LATIN"]
+    found = _of_words(words) if len(others) * 2 < len(words) else _defaults()
+    languages = [
+        language for script in {_script_of(word[0]) for word in others} if (language := _of_script(script, others))
+    ]
+    return _set_of(*found, *languages) if languages else found
+
+
+def _of_words(words: list[str]) -> LanguageSet:
+    """Return the Latin languages of some words in lower case."""
+    distinct = set(words)
+    evidence = 0
+    for each in map(_EVIDENCE.__getitem__, distinct):
+        evidence |= each
+    default = default_language("LATIN")
+    if default is None or evidence <= 1:
+        return _defaults()
+    counts = _counts(distinct)
+    of_default = counts.pop(default.code)
+    code, best = max(counts.items(), key=lambda each: each[1])
+    least = 1 if len(words) in _SHORT_WORDS and not of_default else 2
+    if best < max(least, of_default + 1):
+        return _defaults()
+    return any_of((default.code, code) if of_default >= max(_LEAST_BESIDE, best / 2) else (code,))
+
+
+@cached()
+def _defaults() -> LanguageSet:
+    default = default_language("LATIN")
+    return _set_of(default) if default else default_languages()
+
+
+def _counts(words: Iterable[str]) -> dict[str, int]:
+    """How many of some words speak for each Latin language."""
+    codes = _latin_codes()
+    counts = dict.fromkeys(codes, 0)
+    for evidence in map(_EVIDENCE.__getitem__, words):
+        if evidence:
+            for place, code in enumerate(codes):
+                counts[code] += evidence >> place & 1
+    return counts
+
+
+@cached()
+def _latin_codes() -> tuple[str, ...]:
+    """The Latin languages, the default one first."""
+    latin = [language for language in all_languages() if language.script == "LATIN"]
+    return tuple(language.code for language in sorted(latin, key=lambda each: not each.is_default))
+
+
+def _evidence(word: str) -> int:
+    """Which Latin languages a word in lower case speaks for, a bit for each. A word that the default language has, too,
+    speaks for none.
+    """
+    if len(word) < 2:
+        return 0
+    bits = sum(1 << place for place, code in enumerate(_latin_codes()) if _is_telling(word, code))
+    return bits if bits == 1 or not bits & 1 else 0
+
+
+def _is_telling(word: str, code: str) -> bool:
+    (language,) = any_of((code,))
+    return word in _telling_words(code) or is_ordinary(word, language)
+
+
+_EVIDENCE = ByWord(_evidence)
+
+
+@cached()
+def _telling_words(code: str) -> frozenset[str]:
+    """The words of a record that a text in the language is likely to have."""
+    (language,) = any_of((code,))
+    statements, dates = language.statements, language.dates
+    lists = (
+        language.function_words,
+        language.sentences.first_person,
+        language.sentences.number_words,
+        (word for line in dates.table.splitlines() for word in line.split()[2:]),
+        *(forms for forms in language.kinship.words.values()),
+        *(statements.plain_verbs, statements.past_verbs, statements.negations, statements.unsure, statements.also),
+        *(statements.fillers, statements.copulas, statements.determiners, statements.countries),
+        language.entities.deeds,
+    )
+    return frozenset(word.lower() for each in lists for word in each) - set(language.name_particles)
+
+
+@cached(maxsize=16_384)
+def is_ordinary(word: str, language: Language) -> bool:
+    """Whether a folded word is an ordinary one of the language, or a form of one."""
+    ordinary = _ordinary(language)
+    return word in ordinary or any(base in ordinary for base in bases_of(word, language.entities.word_forms))
+
+
+@cached()
+def _ordinary(language: Language) -> frozenset[str]:
+    return frozenset(language.entities.ordinary)
+
+
+def bases_of(word: str, endings: Endings) -> list[str]:
+    """What a word may be a form of, by a table of endings."""
+    found = []
+    for ending, others in endings:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 1:
+            found += [stem + other for other in others]
+            found += [stem[:-1]] if len(stem) > 3 and stem[-1] == stem[-2] else []
+    return found
+
+
+def _of_script(script: str, words: list[str]) -> Language | None:
+    """The language of a script that has most of some words; the default one in doubt."""
+    of_script = [language for language in all_languages() if language.script == script]
+    if len(of_script) < 2:
+        return of_script[0] if of_script else None
+    distinct = set(words)
+    ranked = {each.code: len(distinct & _telling_words(each.code)) for each in of_script}
+    default = default_language(script)
+    best = max(of_script, key=lambda each: ranked[each.code])
+    return default if default and ranked[default.code] >= ranked[best.code] else best
+
+
+@cache
+def _script_of(letter: str) -> str:
+    """The first word of a letter's Unicode name is its script: LATIN, CYRILLIC, ..."""
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+# ---- letters
+
+
+@cached()
+def _folds() -> dict[int, str]:
+    pairs = all_languages().mapping(lambda each: each.letters.folds)
+    return {ord(letter): other for letter, other in pairs.items()}
+
+
+def fold_letters(text: str) -> str:
+    """Write letters that may be written either way in one way: no dots on a Russian ё."""
+    return text if text.isascii() else text.translate(_folds())
