@@ -26,7 +26,7 @@ def known() -> dict[str, Any]:
     return json.loads(tables.RESULTS.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-def test_whoever_writes_past_us_into_the_files_is_noticed_but_for_an_older_copy(known: dict[str, Any]) -> None:
+def test_file_attacks_are_detected_except_an_older_copy(known: dict[str, Any]) -> None:
     found = tables.at_rest()
     assert {store: {name: each["noticed"] for name, each in cells.items()} for store, cells in found.items()} == {
         store: {name: each["noticed"] for name, each in cells.items()} for store, cells in known["at_rest"].items()
@@ -35,12 +35,12 @@ def test_whoever_writes_past_us_into_the_files_is_noticed_but_for_an_older_copy(
     assert missed == {("ricordo, file", "snapshot_rollback"), ("ricordo, folder", "snapshot_rollback")}
 
 
-def test_what_a_tool_wrote_never_comes_back_and_nobody_reads_anothers(known: dict[str, Any]) -> None:
+def test_tool_text_never_comes_back_and_owners_stay_apart(known: dict[str, Any]) -> None:
     found = tables.recall("memory_injection", "cross_session_bleed", embedder=None)
     assert found["memory_injection"]["external"] == known["recall"]["memory_injection"]["external"] == 0
     assert found["cross_session_bleed"] == known["recall"]["cross_session_bleed"] == {"cross-user": 0}
 
 
-def test_no_poison_that_a_tool_wrote_under_a_key_is_read_and_no_harmless_note_is_lost(known: dict[str, Any]) -> None:
+def test_poisoned_tool_notes_are_never_read_and_harmless_ones_are(known: dict[str, Any]) -> None:
     assert tables.poisoned() == known["poisoned"]
     assert known["poisoned"]["came_back"] == []

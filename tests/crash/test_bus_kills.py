@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.crash.bus_kills import Tally, one_journal
 
 
-def test_killed_again_and_again_no_event_is_lost_and_no_effect_comes_twice() -> None:
+def test_after_repeated_kills_no_event_is_lost_or_handled_twice() -> None:
     tally = Tally()
     one_journal(tally, seed=7, kills=3)
     assert tally.kills >= 1 and tally.published > 20

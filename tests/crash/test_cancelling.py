@@ -58,7 +58,7 @@ class Callers:
             assert outcome is None or isinstance(outcome, asyncio.CancelledError), outcome
 
 
-def test_ten_thousand_cancelled_awaits_leave_a_sound_store_and_a_living_writer(tmp_path, caplog):
+def test_ten_thousand_cancelled_awaits_damage_nothing(tmp_path, caplog):
     path = tmp_path / "m.db"
     complaints = []
 

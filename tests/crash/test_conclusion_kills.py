@@ -96,7 +96,7 @@ def undisturbed(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
 
 
 @pytest.mark.parametrize("where", POINTS)
-def test_killed_and_run_again_three_times_it_comes_to_the_same(
+def test_after_a_kill_and_three_reruns_the_result_is_the_same(
     tmp_path: Path, prepared: Path, undisturbed: list[str], where: str
 ):
     path = tmp_path / "me.db"

@@ -108,7 +108,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("where", POINTS)
-def test_killed_and_run_again_three_times_it_comes_to_the_same(tmp_path: Path, undisturbed: list[str], where: str):
+def test_after_a_kill_and_three_reruns_the_result_is_the_same(tmp_path: Path, undisturbed: list[str], where: str):
     path = tmp_path / "me.db"
     child(path, "prepare")
     assert child(path, where) == 9, f"{where} was never reached"

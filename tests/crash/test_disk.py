@@ -154,9 +154,7 @@ def in_a_child(folder, *, close_while_full):
 
 
 @pytest.mark.parametrize("close_while_full", [False, True])
-def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_resume_when_there_is_room(
-    tmp_path, small_disk, close_while_full
-):
+def test_a_full_disk_refuses_writes_until_there_is_space(tmp_path, small_disk, close_while_full):
     if small_disk is None:
         in_a_child(tmp_path, close_while_full=close_while_full)
         return
@@ -167,7 +165,7 @@ def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_resume_when_th
     check_afterwards(path, kept)
 
 
-def test_where_files_may_not_grow_the_same_holds(tmp_path):
+def test_a_file_size_limit_behaves_like_a_full_disk(tmp_path):
     """Another errno, another of SQLite's errors: a quota rather than a full disk."""
     in_a_child(tmp_path, close_while_full=False)
 
@@ -186,7 +184,7 @@ def test_a_backup_onto_a_full_disk_says_so_and_leaves_nothing(tmp_path, small_di
     assert list(small_disk.iterdir()) == []
 
 
-def test_a_store_that_cannot_be_made_for_want_of_room_says_so(small_disk):
+def test_creating_a_store_on_a_full_disk_gives_a_clear_error(small_disk):
     if small_disk is None:
         pytest.fail("this machine cannot mount: run the tests as root, or in a container that may")
     SmallDisk(small_disk).fill()

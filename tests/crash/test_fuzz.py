@@ -7,7 +7,7 @@ import asyncio
 from tests.crash.fuzz import fuzz
 
 
-def test_a_thousand_strange_texts_through_every_door(tmp_path):
+def test_a_thousand_strange_texts_pass_every_interface(tmp_path):
     found, unsound = asyncio.run(fuzz(tmp_path / "m.db", texts=1_000, seed=1))
     assert found.failures == []
     assert unsound == []

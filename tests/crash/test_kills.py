@@ -18,14 +18,14 @@ from tests.storage.making import rows
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in ELSEWHERE])
-def test_killed_at_a_named_point_nothing_is_lost_or_half_done(tmp_path, point):
+def test_a_kill_at_a_named_point_loses_nothing(tmp_path, point):
     run = kill_once(tmp_path / "m.db", Acknowledged(), seed=2, point=point)  # a seed with which all come soon
     assert run.was_killed, "the workload did not pass this point"
     assert run.verdict.ok, run.verdict
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_killed_five_times_in_a_row_at_random_nothing_is_lost_or_half_done(tmp_path, kind):
+def test_five_random_kills_lose_nothing(tmp_path, kind):
     said = Acknowledged()
     if kind == "folder":
         (tmp_path / "m.db").mkdir()
@@ -36,7 +36,7 @@ def test_killed_five_times_in_a_row_at_random_nothing_is_lost_or_half_done(tmp_p
     assert said.count > 50
 
 
-def test_a_change_of_model_goes_on_where_it_was_killed_and_ends_like_a_fresh_store(tmp_path):
+def test_a_killed_embedder_change_resumes_and_equals_a_fresh_store(tmp_path):
     killed, fresh = tmp_path / "killed.db", tmp_path / "fresh.db"
     texts = [f"{number} Anna likes tea and garden number {number * 7}" for number in range(120)]
 
@@ -99,7 +99,7 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
-def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_run_out(tmp_path):
+def test_background_work_of_a_killed_process_is_taken_over(tmp_path):
     path = tmp_path / "m.db"
     child = run_forked(HOLDER, str(path))
     assert child.returncode == -signal.SIGKILL
@@ -116,7 +116,7 @@ def test_background_work_of_a_killed_process_is_taken_over_when_its_lease_has_ru
     assert rows(path, "SELECT count(*) FROM embeddings") == rows(path, "SELECT count(*) FROM live_nodes")
 
 
-def test_a_hook_is_all_that_a_fault_point_costs():
+def test_a_fault_point_costs_one_hook_check():
     from ricordo.storage import faults
 
     started = time.perf_counter()

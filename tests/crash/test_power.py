@@ -14,11 +14,11 @@ def test_with_durability_disk_no_power_cut_loses_or_damages_anything(kind):
     assert tally.acknowledged > 20
 
 
-def test_without_it_some_do_so_the_cuts_are_real():
+def test_without_disk_durability_some_cuts_lose_data():
     assert power.many(25, seed=40, kind="file", durability="process").lost != []
 
 
-def test_no_turned_bit_goes_by_unnoticed():
+def test_no_flipped_bit_goes_unnoticed():
     tally = flips.many(16, seed=4)
     assert tally.silent == []
     assert tally.outcomes["flips"] == 16

@@ -46,7 +46,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 """
 
 
-def test_short_commands_come_and_go_while_another_process_writes(tmp_path):
+def test_short_commands_run_while_another_process_writes(tmp_path):
     path = tmp_path / "m.db"
     words = [f"word{number}" for number in range(8)]
 

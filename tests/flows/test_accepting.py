@@ -69,7 +69,7 @@ async def test_a_replay_is_accepted_whole_and_taken_back(opened, place):  # noqa
     assert (await memory.doctor()).ok
 
 
-async def test_items_are_accepted_one_by_one_and_none_twice(opened):  # noqa: F811
+async def test_items_are_accepted_one_by_one_and_only_once(opened):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     flute, rome = number_of(again, FLUTE), number_of(again, ROME)
@@ -88,7 +88,7 @@ async def test_items_are_accepted_one_by_one_and_none_twice(opened):  # noqa: F8
 
 
 @pytest.mark.parametrize("how", ["confirm", "correct", "reinforce", "update", "demote", "said again"])
-async def test_what_people_touched_is_kept(opened, how):  # noqa: F811
+async def test_memories_changed_since_the_run_are_kept(opened, how):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     tea = next(item.id for item in run.items if item.text == TEA)
@@ -108,7 +108,7 @@ async def test_what_people_touched_is_kept(opened, how):  # noqa: F811
     assert await memory.log() == log
 
 
-async def test_what_was_touched_and_untouched_again_is_not_kept(opened):  # noqa: F811
+async def test_a_memory_whose_change_was_undone_is_not_kept(opened):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     await memory.confirm(next(item.id for item in run.items if item.text == TEA))
@@ -118,7 +118,7 @@ async def test_what_was_touched_and_untouched_again_is_not_kept(opened):  # noqa
 
 
 @pytest.mark.parametrize("how", ["forget", "update", "correct"])
-async def test_nothing_is_done_when_a_message_changed_meanwhile(opened, how):  # noqa: F811
+async def test_a_replay_is_refused_when_a_message_changed_meanwhile(opened, how):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     await (memory.forget("m1") if how == "forget" else getattr(memory, how)("m1", content="Anna lives in Oslo."))
@@ -129,7 +129,7 @@ async def test_nothing_is_done_when_a_message_changed_meanwhile(opened, how):  #
     assert await memory.log() == log
 
 
-async def test_what_is_gone_or_another_owners_is_not_accepted(opened, place: Place):  # noqa: F811
+async def test_missing_and_foreign_replays_are_not_accepted(opened, place: Place):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     for scope in (ricordo.Scope(owner="eve"), ricordo.Scope(owner="eve", chat="group")):
@@ -150,7 +150,7 @@ async def test_what_is_gone_or_another_owners_is_not_accepted(opened, place: Pla
         await memory.accept(again.id)
 
 
-async def test_what_was_forgotten_since_is_not_learnt_from_a_replay(opened):  # noqa: F811
+async def test_a_replay_does_not_bring_back_forgotten_facts(opened):  # noqa: F811
     memory, run = await prepared(opened)
     again = await replayed(memory, run)
     await memory.forget((await memory.remember(FLUTE)).id)

@@ -53,7 +53,7 @@ async def said_why(memory: Any, session: str = "s1") -> None:
 # reflection
 
 
-async def test_a_reflection_rests_on_what_it_was_drawn_from(opened, tmp_path):  # noqa: F811
+async def test_a_reflection_names_its_evidence(opened, tmp_path):  # noqa: F811
     memory = await opened(reflections((MARATHON, ("m1", "m2", "m3"))))
     ids = await about_sarah(memory)
     run = await memory.reflect()
@@ -71,7 +71,7 @@ async def test_a_reflection_rests_on_what_it_was_drawn_from(opened, tmp_path):  
     assert (await memory.doctor()).ok
 
 
-async def test_looking_back_again_asks_nobody_and_changes_nothing(opened, place):  # noqa: F811
+async def test_a_second_reflection_calls_no_model_and_changes_nothing(opened, place):  # noqa: F811
     again = reflections(("Sarah is training for a marathon", ("m1", "m2")), ("Sarah swims as well", ("m1", "m4")))
     memory = await opened(reflections((MARATHON, ("m1", "m2", "m3"))), again)
     await about_sarah(memory)
@@ -98,7 +98,7 @@ async def test_looking_back_again_asks_nobody_and_changes_nothing(opened, place)
         (("Sarah " * 200, ("m1", "m2")), "is no short statement"),
     ],
 )
-async def test_a_reflection_that_does_not_hold_is_refused(opened, given, reason):  # noqa: F811
+async def test_an_unsupported_reflection_is_refused(opened, given, reason):  # noqa: F811
     memory = await opened(reflections(given))
     await about_sarah(memory)
     run = await memory.reflect()
@@ -107,7 +107,7 @@ async def test_a_reflection_that_does_not_hold_is_refused(opened, given, reason)
     assert all(not item.text for item in (await memory.run(run.id)).items if item.what == "refused")
 
 
-async def test_only_the_span_is_looked_at(opened, clock):  # noqa: F811
+async def test_reflect_reads_only_its_time_span(opened, clock):  # noqa: F811
     memory = await opened(reflections(), reflections())
     await memory.remember("Sarah ran at Easter", about=["Sarah"])
     clock.ms += 30 * DAY
@@ -121,7 +121,7 @@ async def test_only_the_span_is_looked_at(opened, clock):  # noqa: F811
     assert "Easter" in memory.model.prompts[1][1].text
 
 
-async def test_what_a_tool_said_and_what_was_forgotten_is_not_reflected_on(opened):  # noqa: F811
+async def test_reflections_ignore_tool_output_and_forgotten_memories(opened):  # noqa: F811
     memory = await opened(reflections(), untrusted_knowledge="label")
     ids = await about_sarah(memory)
     await memory.remember("Sarah ran from a bear", about=["Sarah"], origin="web")
@@ -131,7 +131,7 @@ async def test_what_a_tool_said_and_what_was_forgotten_is_not_reflected_on(opene
     assert "bear" not in shown and RUNS[0] not in shown and RUNS[1] in shown
 
 
-async def test_what_was_concluded_goes_with_what_is_forgotten(opened):  # noqa: F811
+async def test_forgetting_a_memory_ends_its_conclusions(opened):  # noqa: F811
     memory = await opened(
         reflections((MARATHON, ("m2", "m3"))), summary(SUMMARY, "m2", "m3"), summary("Sarah runs.", "m1")
     )
@@ -152,7 +152,7 @@ async def test_what_was_concluded_goes_with_what_is_forgotten(opened):  # noqa: 
 # who somebody is
 
 
-async def test_who_is_named_often_gets_a_summary(opened, tmp_path):  # noqa: F811
+async def test_people_named_often_get_a_summary(opened, tmp_path):  # noqa: F811
     memory = await opened(summary(SUMMARY, "m1", "m3"))
     ids = await about_sarah(memory)
     await memory.remember("Boris plays chess", about=["Boris"])
@@ -174,7 +174,7 @@ async def test_who_is_named_often_gets_a_summary(opened, tmp_path):  # noqa: F81
     assert not again.items and len(memory.model.prompts) == 1
 
 
-async def test_a_summary_that_holds_no_more_is_not_told_and_made_anew(opened, clock):  # noqa: F811
+async def test_an_outdated_summary_is_hidden_and_written_again(opened, clock):  # noqa: F811
     memory = await opened(summary(SUMMARY, "m1", "m3"), summary("Sarah gave up running.", "m3"))
     ids = await about_sarah(memory)
     await memory.enrich()
@@ -187,7 +187,7 @@ async def test_a_summary_that_holds_no_more_is_not_told_and_made_anew(opened, cl
     assert (await memory.get(old.id)).closed_reason == "superseded"
 
 
-async def test_what_a_person_wrote_of_somebody_is_kept(opened):  # noqa: F811
+async def test_a_summary_corrected_by_a_person_is_kept(opened):  # noqa: F811
     memory = await opened(summary(SUMMARY, "m1", "m3"))
     ids = await about_sarah(memory)
     await memory.enrich()
@@ -199,7 +199,7 @@ async def test_what_a_person_wrote_of_somebody_is_kept(opened):  # noqa: F811
     assert (await memory.entity("Sarah")).summary == "Sarah is my wife, and she runs."
 
 
-async def test_a_summary_that_was_forgotten_is_not_made_again(opened):  # noqa: F811
+async def test_a_forgotten_summary_is_not_written_again(opened):  # noqa: F811
     memory = await opened(summary(SUMMARY, "m1", "m3"))
     await about_sarah(memory)
     await memory.enrich()
@@ -222,7 +222,7 @@ async def test_a_summary_that_was_forgotten_is_not_made_again(opened):  # noqa: 
         {"summaries": []},
     ],
 )
-async def test_a_summary_that_does_not_hold_is_refused_and_not_asked_for_again(opened, answer):  # noqa: F811
+async def test_an_unsupported_summary_is_refused_and_not_requested_again(opened, answer):  # noqa: F811
     memory = await opened(answer, answer)
     await about_sarah(memory)
     await memory.enrich()
@@ -231,7 +231,7 @@ async def test_a_summary_that_does_not_hold_is_refused_and_not_asked_for_again(o
     assert len(memory.model.prompts) == 1, "it has seen all of that"
 
 
-async def test_lines_of_one_are_no_evidence_for_another(opened):  # noqa: F811
+async def test_evidence_about_one_person_does_not_count_for_another(opened):  # noqa: F811
     memory = await opened(summary("Boris ran as Sarah did", "m1", entity="p2"))
     await about_sarah(memory)
     for text in ("Boris plays chess", "Boris plays go", "Boris ran once"):
@@ -243,7 +243,7 @@ async def test_lines_of_one_are_no_evidence_for_another(opened):  # noqa: F811
 # what led to what
 
 
-async def test_what_led_to_what_is_an_edge_where_somebody_says_so(opened):  # noqa: F811
+async def test_a_stated_cause_becomes_an_edge(opened):  # noqa: F811
     memory = await opened(causes(("p1", "first")))
     await said_why(memory)
     await memory.add("The weather was fine.", session="s1")
@@ -264,7 +264,7 @@ async def test_what_led_to_what_is_an_edge_where_somebody_says_so(opened):  # no
     assert "fish shop" not in memory.model.prompts[1][1].text, "it goes on where it ended"
 
 
-async def test_an_effect_may_be_told_first_and_an_unsure_one_is_left_out(opened):  # noqa: F811
+async def test_an_effect_may_come_first_and_an_uncertain_cause_is_left_out(opened):  # noqa: F811
     memory = await opened(causes(("p1", "then")), causes(("p1", "first"), confidence=0.4))
     await memory.add("Sarah eats only plants now.", session="s1", id="plants")
     await memory.add("That is because the shop has closed.", session="s1", id="shop")
@@ -277,7 +277,7 @@ async def test_an_effect_may_be_told_first_and_an_unsure_one_is_left_out(opened)
     assert (await memory.stats()).edges["causal"] == 1
 
 
-async def test_what_was_learnt_of_both_is_linked_too(opened):  # noqa: F811
+async def test_facts_learnt_from_cause_and_effect_are_linked_too(opened):  # noqa: F811
     learnt = proposal(fact("The fish shop has closed", "e1"), fact("Sarah eats only plants", "e3", about=["Sarah"]))
     memory = await opened(learnt, causes(("p1", "first")))
     await said_why(memory)
@@ -288,7 +288,7 @@ async def test_what_was_learnt_of_both_is_linked_too(opened):  # noqa: F811
     assert [each.source for each in edges if each.type == "causal"] == [facts["The fish shop has closed"]]
 
 
-async def test_a_run_looks_at_fifty_pairs_and_the_next_goes_on(opened):  # noqa: F811
+async def test_a_run_reads_fifty_pairs_and_the_next_continues(opened):  # noqa: F811
     asked: list[int] = []
 
     def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
@@ -323,7 +323,7 @@ async def prepared(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("work", WORKS)
-async def test_undoing_a_run_gives_the_store_before_it(opened, place, work):  # noqa: F811
+async def test_undoing_a_run_restores_the_store(opened, place, work):  # noqa: F811
     memory = await opened(WORKS[work], WORKS[work])
     await prepared(memory)
     before = canonical(place.index)
@@ -339,7 +339,7 @@ async def test_undoing_a_run_gives_the_store_before_it(opened, place, work):  # 
 
 
 @pytest.mark.parametrize("work", WORKS)
-async def test_a_dry_run_asks_and_changes_nothing(opened, place, work):  # noqa: F811
+async def test_a_dry_run_calls_the_model_and_changes_nothing(opened, place, work):  # noqa: F811
     memory = await opened(WORKS[work])
     await prepared(memory)
     before = canonical(place.index)
@@ -349,7 +349,7 @@ async def test_a_dry_run_asks_and_changes_nothing(opened, place, work):  # noqa:
 
 
 @pytest.mark.parametrize("work", WORKS)
-async def test_without_a_model_it_is_said_and_the_budget_holds(tmp_path, work, clock):
+async def test_without_a_model_conclusions_report_it_and_budgets_apply(tmp_path, work, clock):
     async with Memory.open(tmp_path / "bare.db", embedder=None) as memory:
         with pytest.raises(UnavailableError, match="no language model"):
             await getattr(memory, work)()
@@ -369,7 +369,7 @@ async def test_without_a_model_it_is_said_and_the_budget_holds(tmp_path, work, c
 
 
 @pytest.mark.parametrize("work", WORKS)
-async def test_a_memory_that_changes_while_the_model_thinks_is_no_evidence(opened, work):  # noqa: F811
+async def test_a_memory_changed_during_the_model_call_is_no_evidence(opened, work):  # noqa: F811
     changed: list[Any] = []
 
     def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
@@ -395,7 +395,7 @@ async def test_a_memory_that_changes_while_the_model_thinks_is_no_evidence(opene
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-async def test_nobody_is_shown_what_is_anothers(tmp_path: Path, kind: str, clock):
+async def test_conclusions_never_use_memories_of_other_owners(tmp_path: Path, kind: str, clock):
     seen: list[str] = []
 
     def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
@@ -418,7 +418,7 @@ async def test_nobody_is_shown_what_is_anothers(tmp_path: Path, kind: str, clock
         assert len((await bob.list(category=["reflection", "summary"])).nodes) == 2
 
 
-async def test_a_group_reflects_on_what_is_its_own(opened):  # noqa: F811
+async def test_a_group_reflects_on_its_own_memories(opened):  # noqa: F811
     memory = await opened(reflections((MARATHON, ("m1", "m2"))))
     group = memory.scoped(Scope(owner="me", chat="club"))
     await memory.remember("Sarah has a secret", about=["Sarah"])
@@ -430,7 +430,7 @@ async def test_a_group_reflects_on_what_is_its_own(opened):  # noqa: F811
     assert (node.owner, node.chat) == ("", "club")
 
 
-async def test_a_night_takes_its_steps_in_order(opened, place):  # noqa: F811
+async def test_maintain_runs_its_steps_in_order(opened, place):  # noqa: F811
     def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
         if schema["title"] == "Proposal":
             return {"facts": [], "entities": [], "relations": [], "causes": [], "summary": ""}
@@ -457,7 +457,7 @@ async def test_a_night_takes_its_steps_in_order(opened, place):  # noqa: F811
     assert len(memory.model.prompts) == asked
 
 
-async def test_a_night_without_a_model_says_what_waits_for_one(tmp_path, clock):
+async def test_maintain_without_a_model_reports_what_waits_for_one(tmp_path, clock):
     async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock) as memory:
         await prepared(memory)
         said = {step.name: step.detail for step in (await memory.maintain()).steps}
@@ -465,7 +465,7 @@ async def test_a_night_without_a_model_says_what_waits_for_one(tmp_path, clock):
         assert said["causes"] == "1 pairs of messages wait for a language model"
 
 
-async def test_what_cannot_be_had_of_the_model_leaves_the_other_steps(opened):  # noqa: F811
+async def test_a_failing_model_does_not_stop_the_other_steps(opened):  # noqa: F811
     memory = await opened("nonsense", "nonsense", WORKS["infer_causes"])
     await prepared(memory)
     report = await memory.maintain()
@@ -475,7 +475,7 @@ async def test_what_cannot_be_had_of_the_model_leaves_the_other_steps(opened):  
     ]
 
 
-async def test_only_a_consolidation_is_replayed(opened):  # noqa: F811
+async def test_only_consolidation_runs_can_be_replayed(opened):  # noqa: F811
     memory = await opened(WORKS["reflect"])
     await about_sarah(memory)
     run = await memory.reflect()

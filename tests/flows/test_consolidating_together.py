@@ -58,7 +58,7 @@ def whats(run: Any) -> list[str]:
     return [item.what for item in run.items]
 
 
-async def test_a_conversation_is_paid_for_once(another, place):
+async def test_two_processes_pay_for_a_session_once(another, place):
     slow, quick = (
         Slow(proposal(fact("Anna lives in Rome", "e1"))),
         ScriptedModel([proposal(fact("Boris likes tea", "e1"))]),
@@ -94,7 +94,7 @@ async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
     assert whats(await going) == ["added"]
 
 
-async def test_what_fails_or_is_given_up_frees_the_conversation(another, place):
+async def test_a_failure_or_cancellation_frees_the_session(another, place):
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
     first, second = await another(slow), await another(ScriptedModel(["nonsense", "nonsense"]))
     await first.add("Anna lives in Rome.", session="s1")
@@ -125,7 +125,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_dead_process_holds_nothing(another, place):
+async def test_the_lease_of_a_dead_process_ends(another, place):
     died = await asyncio.to_thread(run_forked, DYING, place.location)
     assert died.returncode == 9, died.stderr
     assert len(leases(place.index)) == 1
@@ -134,7 +134,7 @@ async def test_a_dead_process_holds_nothing(another, place):
     assert leases(place.index) == []
 
 
-async def test_of_another_machine_only_time_tells(another, place):
+async def test_a_lease_of_another_machine_ends_by_time(another, place):
     path = place.index
     memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
     await memory.add("Anna lives in Rome.", session="s1")

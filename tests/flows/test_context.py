@@ -22,7 +22,7 @@ async def household(memory: Any) -> None:
     await memory.add("We deploy on Tuesdays", speaker="Oleg", session="tuesday")
 
 
-async def test_a_context_has_sections_and_says_who_everybody_is(memory: Any) -> None:
+async def test_a_context_has_sections_and_introduces_people(memory: Any) -> None:
     await household(memory)
     parts = await memory.context_parts("Where does Helen work, at the museum?")
     by_name = {section.name: [line.text for line in section.lines] for section in parts.sections}
@@ -36,7 +36,7 @@ async def test_a_context_has_sections_and_says_who_everybody_is(memory: Any) -> 
     assert parts.text == await memory.context("Where does Helen work, at the museum?")
 
 
-async def test_a_complex_prompt_gets_more_room_and_a_given_budget_is_kept(memory: Any) -> None:
+async def test_a_complex_prompt_gets_a_larger_budget_and_an_explicit_one_is_kept(memory: Any) -> None:
     await household(memory)
     asked = "Compare everything that we know about Helen and Zoya and the museum and the boiler, please"
     assert (await memory.context_parts(asked)).budget == 3_000
@@ -47,7 +47,7 @@ async def test_a_complex_prompt_gets_more_room_and_a_given_budget_is_kept(memory
         await memory.context_parts(asked, budget=0)
 
 
-async def test_the_conversation_at_hand_is_left_out(memory: Any) -> None:
+async def test_the_current_conversation_is_left_out(memory: Any) -> None:
     await household(memory)
     asked = "When is the museum closed?"
     assert "Mondays" in await memory.context(asked)
@@ -55,7 +55,7 @@ async def test_the_conversation_at_hand_is_left_out(memory: Any) -> None:
     assert "Mondays" not in (without or "")
 
 
-async def test_a_question_that_was_asked_brings_what_was_said_to_it(memory: Any) -> None:
+async def test_a_question_turn_brings_its_reply_into_the_context(memory: Any) -> None:
     for text in ("The boiler is loud again", "When does the plumber come for the boiler?", "Thursday at nine", "Good"):
         await memory.add(text, speaker="Oleg", session="monday")
     await memory.add("Zoya wants a kitten", speaker="Oleg", session="tuesday")
@@ -68,7 +68,7 @@ async def test_a_question_that_was_asked_brings_what_was_said_to_it(memory: Any)
     assert (await memory.context_parts("Which day does the plumber come?", session="monday")).text is None
 
 
-async def test_what_was_recalled_is_not_learnt_when_it_comes_back(memory: Any) -> None:
+async def test_recalled_text_is_not_learnt_again(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")
     for role, text in (
@@ -86,7 +86,7 @@ async def test_what_was_recalled_is_not_learnt_when_it_comes_back(memory: Any) -
     assert [person.name for person in (await memory.entity("Helen"),)] == ["Helen"]
 
 
-async def test_nobody_is_met_in_recalled_text(memory: Any) -> None:
+async def test_recalled_text_creates_no_people(memory: Any) -> None:
     told = f"{BEGIN}\n- My boss is Ingrid\n{END}"
     await memory.add(told)
     await memory.settle(10)
@@ -96,21 +96,21 @@ async def test_nobody_is_met_in_recalled_text(memory: Any) -> None:
         await memory.entity("Ingrid")
 
 
-async def test_a_fact_of_nothing_but_recalled_text_is_refused(memory: Any) -> None:
+async def test_a_fact_that_is_only_recalled_text_is_refused(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")
     with pytest.raises(InvalidError, match="recalled"):
         await memory.remember(block)
 
 
-async def test_a_prompt_that_holds_recalled_text_asks_for_the_rest_of_it(memory: Any) -> None:
+async def test_recalled_text_is_removed_from_a_prompt(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")
     assert await memory.context(f"{block}\nHow do I reverse a linked list?") is None
     assert await memory.context(block) is None
 
 
-async def test_what_an_assistant_repeats_is_counted_as_use_and_raises_no_rank(memory: Any) -> None:
+async def test_a_memory_repeated_by_an_assistant_counts_as_used_without_raising_its_rank(memory: Any) -> None:
     await household(memory)
     asked = "Is Helen allergic to peanuts?"
     await memory.context(asked)

@@ -28,14 +28,14 @@ async def test_the_same_id_with_the_same_text_is_stored_once(memory: Any) -> Non
     assert len((await memory.list()).nodes) == 1
 
 
-async def test_an_id_taken_by_another_text_is_refused_and_nothing_of_the_batch_is_kept(memory: Any) -> None:
+async def test_an_id_with_another_text_is_refused_with_the_whole_batch(memory: Any) -> None:
     await memory.add("the first", id="m1")
     with pytest.raises(ConflictError, match="m1"):
         await memory.add_many([Message(text="a new one"), Message(text="another", id="m1")])
     assert [node.content for node in (await memory.list()).nodes] == ["the first"]
 
 
-async def test_messages_that_arrive_out_of_order_stand_in_the_order_they_were_said(memory: Any) -> None:
+async def test_messages_are_ordered_by_event_time(memory: Any) -> None:
     times = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 1, 2)]
     for at in times:
         await memory.add(f"said on day {at.day}", session="s", at=at)
@@ -51,7 +51,7 @@ async def test_two_messages_of_a_session_at_once_make_one_session(memory: Any) -
     assert (stats.sessions, stats.nodes["episodic"], stats.edges["temporal"]) == (1, 20, 19)
 
 
-async def test_a_session_can_be_ended_and_one_nobody_spoke_in_cannot(memory: Any) -> None:
+async def test_a_session_can_be_ended_unless_it_is_empty(memory: Any) -> None:
     await memory.add("hello", session="s")
     await memory.end_session("s")
     await memory.end_session("s")
@@ -59,7 +59,7 @@ async def test_a_session_can_be_ended_and_one_nobody_spoke_in_cannot(memory: Any
         await memory.end_session("another")
 
 
-async def test_what_is_said_off_the_record_is_not_stored(memory: Any) -> None:
+async def test_off_the_record_messages_are_not_stored(memory: Any) -> None:
     await memory.off_record("secret talk")
     gone = await memory.add("the surprise party is on Friday", session="secret talk")
     kept = await memory.add("we need more milk", session="daily")
@@ -130,14 +130,14 @@ async def test_filters_narrow_a_search(memory: Any, clock: HandClock) -> None:
     assert await found(where={"task_id": "7"}) == []
 
 
-async def test_a_time_in_the_question_lifts_what_happened_then(memory: Any) -> None:
+async def test_a_time_in_the_question_raises_events_of_that_time(memory: Any) -> None:
     await memory.add("We went to the lake and swam", at="2025-06-14")
     await memory.add("We went to the lake and it rained", at="2025-09-20")
     hits = (await memory.search("what happened at the lake in September 2025?")).hits
     assert "rained" in hits[0].content
 
 
-async def test_a_hit_says_when_in_four_ways(memory: Any) -> None:
+async def test_a_hit_gives_its_time_in_four_forms(memory: Any) -> None:
     await memory.add("The heating broke", at="2025-12-30T09:30:00Z", speaker="Ann")
     (hit,) = (await memory.search("heating")).hits
     assert hit.event_time_iso == "2025-12-30T09:30:00Z"
@@ -157,7 +157,7 @@ async def test_the_shares_of_a_hit_add_up_to_its_score(memory: Any, clock: HandC
         assert sum(share.share for share in hit.why) == pytest.approx(hit.score)
 
 
-async def test_a_credential_in_a_message_nobody_waits_for_is_replaced_before_it_is_stored(memory: Any) -> None:
+async def test_credentials_in_unawaited_messages_are_redacted(memory: Any) -> None:
     said = memory.add_nowait("The password of the router is hunter2!")
     await memory.settle()
     assert "hunter2" not in (await memory.get(said)).content

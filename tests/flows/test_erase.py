@@ -7,7 +7,7 @@ import pytest
 from ricordo.errors import NotFoundError
 
 
-async def test_a_dry_run_tells_what_an_erasure_then_does(memory):
+async def test_a_dry_run_reports_exactly_what_the_erasure_does(memory):
     said = await memory.add("My wife is Mirabel", session="talk")
     dry = await memory.erase(session="talk", dry_run=True)
     assert (dry.dry_run, dry.is_done) == (True, False)
@@ -26,7 +26,7 @@ async def test_a_dry_run_tells_what_an_erasure_then_does(memory):
         await memory.entity("Mirabel")
 
 
-async def test_somebody_who_is_erased_takes_all_that_names_them_along(memory):
+async def test_erasing_a_person_erases_every_memory_that_names_them(memory):
     await memory.add_entity("Mirabel Stone", aliases=["Mira"])
     await memory.remember("Mirabel Stone likes tea", about=["Mirabel Stone"])
     await memory.add("MIRA called", session="talk")
@@ -45,7 +45,7 @@ async def test_somebody_who_is_erased_takes_all_that_names_them_along(memory):
     assert (await memory.doctor()).ok
 
 
-async def test_the_versions_a_memory_took_the_place_of_go_with_it_and_its_successor_stays(memory):
+async def test_erasing_a_memory_erases_older_versions_and_keeps_its_successor(memory):
     red = await memory.remember("favourite colour is red")
     blue = await memory.correct(red.id, "favourite colour is blue")
     green = await memory.correct(blue.id, "favourite colour is green")

@@ -29,7 +29,7 @@ async def test_a_corrected_fact_no_longer_turns_up_in_search(memory: Any) -> Non
     assert len(await memory.log()) == 2
 
 
-async def test_the_versions_of_a_fact_are_told_from_any_of_them(memory: Any) -> None:
+async def test_history_lists_all_versions_from_any_of_them(memory: Any) -> None:
     first = await memory.remember("The code word is heron")
     second = await memory.correct(first.id, "The code word is egret")
     third = await memory.correct(second.id, "The code word is stork")
@@ -44,7 +44,7 @@ async def test_the_versions_of_a_fact_are_told_from_any_of_them(memory: Any) -> 
     assert await memory.history(first.id) == await memory.history(third.id)
 
 
-async def test_who_corrects_an_old_version_is_told_the_present_one(memory: Any) -> None:
+async def test_correcting_an_old_version_names_the_current_one(memory: Any) -> None:
     first = await memory.remember("The code word is heron")
     second = await memory.correct(first.id, "The code word is egret")
     third = await memory.correct(second.id, "The code word is stork")
@@ -58,7 +58,7 @@ async def test_who_corrects_an_old_version_is_told_the_present_one(memory: Any) 
         await memory.update(third.id, tags=["x"])
 
 
-async def test_a_correction_keeps_who_showed_it_and_refuses_what_shows_nothing(memory: Any) -> None:
+async def test_a_correction_keeps_its_evidence_and_refuses_invalid_evidence(memory: Any) -> None:
     said = await memory.add("Actually the train leaves at ten")
     fact = await memory.remember("The train leaves at nine")
     with pytest.raises(NotFoundError):
@@ -69,7 +69,7 @@ async def test_a_correction_keeps_who_showed_it_and_refuses_what_shows_nothing(m
         await memory.correct((await memory.search("train", type="semantic")).ids[0], "The train leaves at ten")
 
 
-async def test_an_update_alters_in_place_and_history_keeps_what_was(memory: Any) -> None:
+async def test_an_update_changes_in_place_and_history_keeps_the_old_value(memory: Any) -> None:
     node = await memory.remember("The dentist is Dr Alber", tags=["health"], attributes={"task_id": 1})
     altered = await memory.update(node.id, content="The dentist is Dr Albers", tags=["doctors"])
     await memory.settle(20)
@@ -89,14 +89,14 @@ async def test_an_update_alters_in_place_and_history_keeps_what_was(memory: Any)
         await memory.update(node.id, tags="one")
 
 
-async def test_credentials_in_a_correction_are_left_out_like_everywhere(memory: Any) -> None:
+async def test_credentials_in_a_correction_are_redacted(memory: Any) -> None:
     node = await memory.remember("The key for the map service is in the vault")
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     assert key not in (await memory.update(node.id, content=f"The key for the map service is {key}")).content
     assert key not in (await memory.correct(node.id, f"The map service key is {key} now")).content
 
 
-async def test_confirming_makes_sure_for_good(memory: Any) -> None:
+async def test_a_confirmed_fact_has_full_confidence_and_never_fades(memory: Any) -> None:
     node = await memory.remember("Kim is allergic to peanuts", confidence=0.4)
     sure = await memory.confirm(node.id)
     assert (sure.confidence, sure.decay_rate) == (1.0, 0.0)
@@ -132,7 +132,7 @@ async def test_reinforcing_makes_an_old_fact_as_fresh_as_a_new_one(memory: Any, 
     assert "recency" not in fresh
 
 
-async def test_what_is_not_ones_own_is_as_absent(memory: Any) -> None:
+async def test_memories_of_other_owners_look_absent(memory: Any) -> None:
     mine = await memory.remember("Anna lives in Paris", id="fact-1")
     await memory.remember("Anna lives in Rome")
     (item,) = await memory.review()
@@ -172,7 +172,7 @@ async def test_a_new_value_of_a_slot_replaces_the_old_one(memory: Any) -> None:
     assert (await memory.stats()).nodes == {"semantic": 1}
 
 
-async def test_many_values_at_once_leave_the_last(memory: Any) -> None:
+async def test_of_many_values_at_once_the_last_stays(memory: Any) -> None:
     nodes = await memory.remember_many(
         [Fact(content=f"Столица страны — {city}") for city in ("Алматы", "Астана", "Нур-Султан", "Астана")]
     )
@@ -182,7 +182,7 @@ async def test_many_values_at_once_leave_the_last(memory: Any) -> None:
     assert (await memory.doctor()).ok
 
 
-async def test_values_that_may_both_hold_stay_newest_first_until_somebody_decides(memory: Any) -> None:
+async def test_compatible_values_stay_newest_first_until_decided(memory: Any) -> None:
     first = await memory.remember("Good Omens was written by Terry Pratchett")
     second = await memory.remember("Good Omens was written by Neil Gaiman")
     await memory.settle(20)
@@ -232,7 +232,7 @@ async def test_a_bad_decision_is_refused(memory: Any) -> None:
         await memory.resolve(item, decision="replace")
 
 
-async def test_what_is_usual_in_several_is_asked_about_at_first_only(memory: Any) -> None:
+async def test_multi_valued_slots_are_reviewed_only_at_first(memory: Any) -> None:
     for thing in ("tea", "chess", "jazz", "rain", "soup"):
         await memory.remember(f"Anna likes {thing}")
     assert {item.kind for item in await memory.review()} == {"several"}
@@ -253,7 +253,7 @@ async def test_a_repeated_fact_is_reinforced_and_not_kept_twice(memory: Any) -> 
     assert [item.kind for item in await memory.review()] == ["same"]
 
 
-async def test_what_has_expired_is_neither_repeated_nor_replaced(memory: Any, clock: HandClock) -> None:
+async def test_expired_facts_are_neither_repeated_nor_replaced(memory: Any, clock: HandClock) -> None:
     old = await memory.remember("Anna lives in Paris", expires="2026-01-15")
     clock.ms += 30 * DAY
     again = await memory.remember("Anna lives in Paris")
@@ -261,7 +261,7 @@ async def test_what_has_expired_is_neither_repeated_nor_replaced(memory: Any, cl
     assert (await memory.search("Anna")).ids == [again.id]
 
 
-async def test_facts_about_another_or_about_nobody_do_not_conflict(memory: Any) -> None:
+async def test_facts_about_different_subjects_do_not_conflict(memory: Any) -> None:
     await memory.remember_many(
         [
             Fact(content="Lives in Paris", about=["Anna"]),
@@ -286,7 +286,7 @@ async def test_owners_do_not_replace_each_others_facts(memory: Any) -> None:
     assert (await memory.get(mine.id)).is_live
 
 
-async def test_a_fact_of_an_earlier_time_does_not_replace_a_later_one(memory: Any) -> None:
+async def test_an_earlier_fact_does_not_replace_a_later_one(memory: Any) -> None:
     rome = await memory.remember("Anna lives in Rome", valid_from="2020-05-01")
     paris = await memory.remember("Anna lives in Paris", valid_from="2015-05-01")
     assert (await memory.get(rome.id)).is_live
@@ -297,7 +297,7 @@ async def test_a_fact_of_an_earlier_time_does_not_replace_a_later_one(memory: An
     assert (item.kind, item.newer.id) == ("conflict", rome.id)
 
 
-async def test_what_the_web_says_or_what_is_unsure_replaces_nothing(memory: Any) -> None:
+async def test_web_and_uncertain_facts_replace_nothing(memory: Any) -> None:
     mine = await memory.remember("My phone number is 555-1234")
     web = await memory.remember("My phone number is 555-6666", origin="web")
     await memory.remember("My phone number is 555-7777", confidence=0.2)
@@ -311,7 +311,7 @@ async def test_what_the_web_says_or_what_is_unsure_replaces_nothing(memory: Any)
     assert found.index(mine.id) < found.index(web.id)
 
 
-async def test_an_altered_or_restored_fact_is_compared_by_what_it_says_now(memory: Any) -> None:
+async def test_an_updated_or_restored_fact_is_compared_by_its_current_text(memory: Any) -> None:
     node = await memory.remember("Anna lives in Pariss")
     await memory.update(node.id, content="Anna lives in Paris")
     assert (await memory.remember("Anna lives in Paris")).id == node.id

@@ -119,12 +119,12 @@ def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, f
             assert {share.strategy for share in hit.why}.isdisjoint(options.signals_left_out())
 
 
-def test_every_signal_has_its_name_in_the_settings_and_they_are_weighed_as_one():
+def test_every_signal_can_be_named_in_the_settings():
     assert (*SIGNALS, "session") == get_args(SignalName)  # this one is worked out from all others
     assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 26.25 + 3  # with links
 
 
-async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
+async def test_reciprocal_ranks_weight_a_signal_by_rank():
     turns = [Message(text=text, speaker="Bo") for text in ("tea and cake", "tea", "a dog in the garden")]
     options = Settings(durability="process", fusion="rrf")
     results = (await asked(turns, [], options=options, limit=3))[0]
@@ -144,7 +144,7 @@ async def test_reciprocal_ranks_give_a_signal_its_weight_by_place():
         ({"without_signals": ",".join(get_args(SignalName))}, "at least one"),
     ],
 )
-def test_a_setting_that_does_not_fit_says_what_would(given: dict[str, Any], named: str) -> None:
+def test_an_invalid_setting_lists_valid_values(given: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidError) as raised:
         Settings(**given)
     assert named in f"{raised.value} {raised.value.hint}"
@@ -171,7 +171,7 @@ asyncio.run(main())
 """
 
 
-def test_two_processes_with_other_hashes_answer_alike_to_the_last_bit(tmp_path: Path) -> None:
+def test_answers_do_not_depend_on_hash_seeds(tmp_path: Path) -> None:
     path = tmp_path / "me.db"
 
     async def fill() -> None:
@@ -203,7 +203,7 @@ def test_two_processes_with_other_hashes_answer_alike_to_the_last_bit(tmp_path: 
 
 
 @pytest.mark.parametrize("only_relevant", [False, True])
-async def test_words_are_found_although_the_time_was_over_before_anybody_looked(only_relevant):
+async def test_full_text_answers_even_after_the_deadline(only_relevant):
     options = Settings(durability="process", search_deadline_ms=50, reader_threads=1)
     async with Memory.open(":memory:", embedder=None, settings=options) as memory:
         known = await memory.remember("Anna likes tea")
@@ -215,7 +215,7 @@ async def test_words_are_found_although_the_time_was_over_before_anybody_looked(
         await busy
 
 
-async def test_what_is_said_where_the_person_asked_about_has_no_part_counts_against_it() -> None:
+async def test_turns_without_the_named_person_lose_score() -> None:
     said = {
         "home": [("Anna", "I paint lakes on Sundays"), ("Bo", "You paint so well")],
         "work": [("Cem", "I paint houses all week"), ("Dora", "To paint is hard"), ("Cem", "Well, that is the job")],

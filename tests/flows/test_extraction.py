@@ -30,7 +30,7 @@ async def kinds(memory: Memory) -> list[str]:
     return [run.kind for run in await memory.runs()]
 
 
-async def test_each_message_is_read_once_and_the_conversation_waits_on(opened, tmp_path):  # noqa: F811
+async def test_each_message_is_read_once_and_the_session_keeps_waiting(opened, tmp_path):  # noqa: F811
     memory = await opened(ROME, TEA, {"verdicts": []})
     await memory.add("Anna lives in Rome.", session="s1", id="m1")
     first = await memory.extract("s1")
@@ -60,7 +60,7 @@ async def test_each_message_is_read_once_and_the_conversation_waits_on(opened, t
     assert (await memory.doctor()).ok
 
 
-async def test_what_was_taken_is_there_once_when_the_conversation_is_over(opened):  # noqa: F811
+async def test_extracted_facts_are_not_repeated_by_consolidation(opened):  # noqa: F811
     whole = proposal(
         fact("Anna lives in Rome", "e1", about=["Anna"]),
         fact("Anna likes tea best", "e2", about=["Anna"], kind="preference"),
@@ -91,7 +91,7 @@ async def test_what_was_taken_is_there_once_when_the_conversation_is_over(opened
     assert await contents(memory) == {"Anna lives in Rome", "Anna prefers tea"}
 
 
-async def test_what_was_corrected_meanwhile_does_not_come_back(opened):  # noqa: F811
+async def test_a_fact_corrected_meanwhile_does_not_come_back(opened):  # noqa: F811
     memory = await opened(ROME, ROME, {"verdicts": []})
     await memory.add("Anna lives in Rome.", session="s1")
     run = await memory.extract("s1")
@@ -101,7 +101,7 @@ async def test_what_was_corrected_meanwhile_does_not_come_back(opened):  # noqa:
     assert refusals(done) == {"Anna lives in Rome": "was learnt before, and has ended since"}
 
 
-async def test_the_assistants_doings_the_moment_and_credentials_are_left_out(opened):  # noqa: F811
+async def test_assistant_actions_temporary_facts_and_credentials_are_left_out(opened):  # noqa: F811
     memory = await opened(
         proposal(
             fact("The flight was booked for Anna", "e1"),
@@ -122,7 +122,7 @@ async def test_the_assistants_doings_the_moment_and_credentials_are_left_out(ope
     }
 
 
-async def test_an_assistant_alone_is_not_read(opened):  # noqa: F811
+async def test_sessions_with_only_assistant_messages_are_not_read(opened):  # noqa: F811
     memory = await opened(ROME)
     await memory.add("Anna lives in Rome, I believe.", session="s1", role="assistant")
     assert not (await memory.extract("s1")).items and not memory.model.prompts
@@ -131,7 +131,7 @@ async def test_an_assistant_alone_is_not_read(opened):  # noqa: F811
     assert told(await memory.extract("s1")) == [("added", "Anna lives in Rome"), ("looked", "")]
 
 
-async def test_by_rule_what_is_plainly_said_is_taken_and_nothing_twice(memory: Any) -> None:
+async def test_rules_extract_plain_statements_once(memory: Any) -> None:
     await memory.add("I'm allergic to peanuts. Right now I work in the garden.", session="s1")
     run = await memory.extract("s1")
     assert [(item.what, item.text) for item in run.items] == [("added", "I'm allergic to peanuts")]
@@ -145,7 +145,7 @@ async def test_by_rule_what_is_plainly_said_is_taken_and_nothing_twice(memory: A
     assert {node.score for node in (await memory.list(type="semantic")).nodes} == {0.0}
 
 
-async def test_a_dry_run_and_a_failure_leave_everything(opened, tmp_path):  # noqa: F811
+async def test_a_dry_run_and_a_failure_change_nothing(opened, tmp_path):  # noqa: F811
     memory = await opened(ROME, "nonsense", "nonsense", ROME)
     await memory.add("Anna lives in Rome.", session="s1")
     before = canonical(tmp_path / "me.db")
@@ -156,7 +156,7 @@ async def test_a_dry_run_and_a_failure_leave_everything(opened, tmp_path):  # no
     assert (await memory.extract()).state == "done"
 
 
-async def test_several_conversations_are_told_of_together(opened):  # noqa: F811
+async def test_one_report_covers_several_sessions(opened):  # noqa: F811
     memory = await opened(ROME, {"verdicts": []}, proposal(fact("Boris sings", "e1")), {"verdicts": []})
     await memory.add("Anna lives in Rome.", session="s1")
     await memory.add("Boris sings.", session="s2")
@@ -197,7 +197,7 @@ async def until(condition: Any, seconds: float = 20.0) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_it_is_off_unless_it_is_switched_on(tmp_path):
+async def test_extraction_is_off_by_default(tmp_path):
     model = ScriptedModel([ROME])
     async with Memory.open(tmp_path / "me.db", embedder=None, model=model) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
@@ -205,7 +205,7 @@ async def test_it_is_off_unless_it_is_switched_on(tmp_path):
         assert not model.prompts
 
 
-async def test_once_a_conversation_pauses_it_is_read(tmp_path):
+async def test_a_session_is_read_when_it_pauses(tmp_path):
     async with background(tmp_path / "me.db", ScriptedModel(lambda *_: ROME)) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
 
@@ -215,7 +215,7 @@ async def test_once_a_conversation_pauses_it_is_read(tmp_path):
         await until(is_known)
 
 
-async def test_an_exchange_is_read_once_and_settling_does_not_wait_for_the_pause(tmp_path):
+async def test_settle_reads_an_exchange_once_without_waiting_for_the_pause(tmp_path):
     model = ScriptedModel(lambda *_: ROME)
     async with background(tmp_path / "me.db", model, wait_s=3_600) as memory:
         memory.add_nowait("Anna lives in Rome.", session="s1")
@@ -228,7 +228,7 @@ async def test_an_exchange_is_read_once_and_settling_does_not_wait_for_the_pause
         assert len(model.prompts) == 1
 
 
-async def test_nobody_waits_for_it_and_closing_leaves_it_for_the_next(tmp_path):
+async def test_closing_does_not_wait_for_extraction(tmp_path):
     model = Slow(ROME)
     async with background(tmp_path / "me.db", model, wait_s=0) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
@@ -251,7 +251,7 @@ async def test_nobody_waits_for_it_and_closing_leaves_it_for_the_next(tmp_path):
         assert not third.prompts, "what was read is not read again"
 
 
-async def test_consolidating_takes_over_from_what_is_being_read(tmp_path):
+async def test_consolidation_takes_over_a_running_extraction(tmp_path):
     model = Slow(ROME)
     async with background(tmp_path / "me.db", model, wait_s=0) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
@@ -264,7 +264,7 @@ async def test_consolidating_takes_over_from_what_is_being_read(tmp_path):
         assert {node.score for node in (await memory.list(type="semantic")).nodes} == {0.0}
 
 
-async def test_a_model_that_fails_is_not_asked_for_ever(tmp_path):
+async def test_a_failing_model_is_not_called_forever(tmp_path):
     asked: list[float] = []
 
     def broken(*_: object) -> object:

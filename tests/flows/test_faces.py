@@ -9,7 +9,7 @@ from ricordo import Scope, UnavailableError
 from tests.flows.conftest import Place
 
 
-async def test_the_blocking_twin_works_inside_a_running_loop(place: Place) -> None:
+async def test_the_blocking_api_works_inside_a_running_loop(place: Place) -> None:
     with ricordo.sync.Memory.open(place.location, embedder="hashing") as memory:
         memory.remember("The spare key is under the third pot")
         assert memory.search("spare key").hits[0].content == "The spare key is under the third pot"
@@ -26,7 +26,7 @@ def test_a_scope_shares_the_store_and_closing_it_closes_nothing(place: Place) ->
         memory.add("too late")
 
 
-def test_what_was_added_without_waiting_is_there_after_closing(place: Place) -> None:
+def test_messages_added_without_waiting_are_stored_by_close(place: Place) -> None:
     with ricordo.sync.Memory.open(place.location, embedder=None) as memory:
         ids = [memory.add_nowait(f"message {n}", session="s") for n in range(500)]
     with ricordo.sync.Memory.open(place.location, embedder=None) as memory:

@@ -19,7 +19,7 @@ async def memory(place: Place, clock: HandClock) -> AsyncIterator[Any]:
         yield opened
 
 
-async def test_what_was_told_is_known_later(memory: Any, clock: HandClock) -> None:
+async def test_a_remembered_fact_is_known_later(memory: Any, clock: HandClock) -> None:
     await memory.remember("I'm allergic to peanuts")
     await memory.add("My wife's name is Sarah")
     await memory.remember("Sarah likes Italian food", about=["my wife"])
@@ -50,7 +50,7 @@ async def test_what_was_told_is_known_later(memory: Any, clock: HandClock) -> No
     assert "I'm allergic to peanuts" in await memory.context("What should I avoid eating?")
 
 
-async def test_a_fact_about_somebody_takes_no_place_of_a_general_one(memory: Any) -> None:
+async def test_a_fact_about_a_person_does_not_replace_a_general_one(memory: Any) -> None:
     mine = await memory.remember("My favourite colour is red")
     hers = await memory.remember("Her favourite colour is blue", about=["Sarah"])
     found = (await memory.search("favourite colour")).ids

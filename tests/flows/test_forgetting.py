@@ -58,7 +58,7 @@ async def test_what_a_user_said_is_never_closed_by_fading(memory: Any, clock: Ha
     assert (await memory.search("peanuts allergic")).ids[0] == said[0].id
 
 
-async def test_a_clock_that_goes_back_breaks_nothing(memory: Any, clock: HandClock) -> None:
+async def test_a_clock_that_goes_backwards_breaks_nothing(memory: Any, clock: HandClock) -> None:
     now = clock.ms
     node = await inferred(memory, "Anna seems to prefer mornings")
     clock.ms = now - 400 * DAY
@@ -97,9 +97,7 @@ async def test_a_thousand_searches_slow_the_fading_of_a_memory_and_do_not_raise_
         assert [node_id for node_id, _ in await scores()] == [node_id for node_id, _ in before]
 
 
-async def test_what_nothing_touched_sinks_below_what_was_confirmed_or_proved_useful(
-    memory: Any, clock: HandClock
-) -> None:
+async def test_untouched_memories_rank_below_confirmed_and_reinforced_ones(memory: Any, clock: HandClock) -> None:
     plain, sure, useful = [
         await memory.remember(f"The boat {name} lies in the harbour", valid_from="2025-01-01")
         for name in ("Alba", "Bora", "Cima")
@@ -114,9 +112,7 @@ async def test_what_nothing_touched_sinks_below_what_was_confirmed_or_proved_use
 
 
 @pytest.mark.parametrize(("category", "days"), [("context", 7), ("event", 30), ("task", 14), ("observation", 3)])
-async def test_what_passes_is_kept_as_long_as_its_category_says(
-    memory: Any, clock: HandClock, category: Any, days: int
-) -> None:
+async def test_short_lived_categories_have_a_lifetime(memory: Any, clock: HandClock, category: Any, days: int) -> None:
     node = await memory.remember("The plumber has the key", category=category)
     why = await memory.explain(node.id)
     assert ((why.ends_at - node.created_at).days, why.ends_by) == (days, "lifetime")
@@ -134,16 +130,14 @@ async def test_what_passes_is_kept_as_long_as_its_category_says(
 
 
 @pytest.mark.parametrize("category", ["preference", "identity", "relationship", "knowledge", "reflection", "summary"])
-async def test_what_lasts_has_no_lifetime(memory: Any, clock: HandClock, category: Any) -> None:
+async def test_long_lived_categories_have_no_lifetime(memory: Any, clock: HandClock, category: Any) -> None:
     node = await memory.remember("The plumber has the key", category=category)
     clock.ms += 5_000 * DAY
     assert (await memory.gc()).archived == {}
     assert (await memory.explain(node.id)).ends_at is None
 
 
-async def test_reinforcing_begins_a_lifetime_anew_and_one_that_lies_ahead_has_not_begun(
-    memory: Any, clock: HandClock
-) -> None:
+async def test_reinforcing_restarts_a_lifetime_and_future_ones_have_not_started(memory: Any, clock: HandClock) -> None:
     task = await memory.remember("Call the plumber", category="task")
     trip = await memory.remember("The dentist sees Kim", category="event", valid_from="2026-03-01T10:00:00Z")
     clock.ms += 10 * DAY
@@ -155,7 +149,7 @@ async def test_reinforcing_begins_a_lifetime_anew_and_one_that_lies_ahead_has_no
     assert (await memory.get(trip.id)).is_live
 
 
-async def test_what_is_confirmed_or_about_somebody_protected_stays(memory: Any, clock: HandClock) -> None:
+async def test_confirmed_and_protected_memories_stay(memory: Any, clock: HandClock) -> None:
     await memory.add_entity("Anna", protected=True)
     kept = [
         await inferred(memory, "Anna seems to prefer mornings", about=["Anna"]),
@@ -169,7 +163,7 @@ async def test_what_is_confirmed_or_about_somebody_protected_stays(memory: Any, 
     assert [(why.fading, why.fades_at, why.retention) for why in whys] == [("never", None, 1.0)] * 3
 
 
-async def test_who_is_named_very_often_keeps_what_is_known_of_them(place: Place, clock: HandClock) -> None:
+async def test_facts_about_frequently_named_people_stay(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", protect_mentions=3)
     async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         facts = [await inferred(memory, f"Anna seems to like song {number}", about=["Anna"]) for number in range(4)]
@@ -179,9 +173,7 @@ async def test_who_is_named_very_often_keeps_what_is_known_of_them(place: Place,
         assert {(await memory.explain(node.id)).fading for node in facts} == {"never"}
 
 
-async def test_what_a_model_repeats_of_the_user_is_as_good_as_said_and_what_it_concludes_is_not(
-    place: Place, clock: HandClock
-) -> None:
+async def test_repeated_user_statements_count_as_said_and_inferred_ones_do_not(place: Place, clock: HandClock) -> None:
     given = {"kind": "fact", "category": "knowledge", "about": [], "slot": "", "confidence": 0.9}
     facts = [
         {"text": "The user lives near the lake", "evidence": ["e1"], "said": True, **given},
@@ -197,12 +189,12 @@ async def test_what_a_model_repeats_of_the_user_is_as_good_as_said_and_what_it_c
         assert [node.content for node in (await memory.list(type="semantic")).nodes] == ["The user lives near the lake"]
 
 
-async def test_what_came_from_elsewhere_and_lasts_sinks(memory: Any) -> None:
+async def test_lasting_facts_from_other_sources_fade(memory: Any) -> None:
     assert (await memory.explain((await memory.remember("A", origin="extraction")).id)).fading == "closes"
     assert (await memory.explain((await memory.remember("B", origin="agent")).id)).fading == "sinks"
 
 
-async def test_everything_may_be_let_fade(place: Place, clock: HandClock) -> None:
+async def test_a_setting_lets_everything_fade(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process", decay_closes="all")
     async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         await memory.remember("I like tea")
@@ -210,7 +202,7 @@ async def test_everything_may_be_let_fade(place: Place, clock: HandClock) -> Non
         assert (await memory.gc()).archived == {"decayed": 1}
 
 
-async def test_a_stated_expiry_closes_also_what_would_last(memory: Any, clock: HandClock) -> None:
+async def test_an_explicit_expiry_also_closes_long_lived_memories(memory: Any, clock: HandClock) -> None:
     node = await memory.confirm((await memory.remember("The door code is 4711", expires="2026-01-15")).id)
     clock.ms += 20 * DAY
     report = await memory.gc()
@@ -221,7 +213,7 @@ async def test_a_stated_expiry_closes_also_what_would_last(memory: Any, clock: H
     assert (await memory.gc()).archived == {}
 
 
-async def test_how_long_to_keep_a_memory_is_said_in_words_and_told(memory: Any, clock: HandClock) -> None:
+async def test_an_expiry_in_words_is_parsed_and_reported(memory: Any, clock: HandClock) -> None:
     given = await memory.remember("The lift is broken", expires="for 2 weeks")
     until = await memory.remember("Ключ у Ани", expires="до пятницы")
     asked = await memory.remember("Remember for 3 days: the locker is number 12")
@@ -237,7 +229,7 @@ async def test_how_long_to_keep_a_memory_is_said_in_words_and_told(memory: Any, 
     assert {leaving.node.id for leaving in (await memory.gc()).items} == {until.id, asked.id}
 
 
-async def test_what_upkeep_closed_and_somebody_brought_back_is_as_new(memory: Any, clock: HandClock) -> None:
+async def test_a_restored_memory_counts_as_new(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("Call the plumber", category="task")
     clock.ms += 20 * DAY
     await memory.gc()
@@ -248,7 +240,7 @@ async def test_what_upkeep_closed_and_somebody_brought_back_is_as_new(memory: An
     assert (await memory.gc()).archived == {"expired": 1}
 
 
-async def test_upkeep_can_be_undone_as_one(memory: Any, clock: HandClock) -> None:
+async def test_upkeep_can_be_undone_as_a_whole(memory: Any, clock: HandClock) -> None:
     nodes = await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(1_100)])
     clock.ms += 15 * DAY
     told: list[tuple[int, int]] = []
@@ -262,7 +254,7 @@ async def test_upkeep_can_be_undone_as_one(memory: Any, clock: HandClock) -> Non
     assert all(finding.ok for finding in (await memory.doctor()).findings)
 
 
-async def test_a_night_s_work_begins_with_the_conversations_that_are_over(place: Place, clock: HandClock) -> None:
+async def test_maintain_starts_with_ended_sessions(place: Place, clock: HandClock) -> None:
     asked: list[object] = []
 
     def answer(*given: object) -> dict[str, object]:
@@ -283,7 +275,7 @@ async def test_a_night_s_work_begins_with_the_conversations_that_are_over(place:
         assert (await memory.maintain()).steps[0].detail == "nothing to do"
 
 
-async def test_a_step_that_fails_keeps_no_other_from_being_done(place: Place, clock: HandClock) -> None:
+async def test_a_failing_step_does_not_stop_the_others(place: Place, clock: HandClock) -> None:
     def answer(*given: object) -> dict[str, object]:
         raise UnavailableError("the model is down")
 
@@ -299,7 +291,7 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(place: Place, cl
         assert report.steps[1].report.archived == {"expired": 1}
 
 
-async def test_two_who_look_after_a_store_at_once_close_each_memory_once(place: Place, clock: HandClock) -> None:
+async def test_concurrent_upkeep_closes_each_memory_once(place: Place, clock: HandClock) -> None:
     options: dict[str, Any] = {"embedder": None, "clock": clock, "settings": Settings(durability="process")}
     async with Memory.open(place.location, **options) as one, Memory.open(place.location, **options) as two:
         await one.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
@@ -312,7 +304,7 @@ async def test_two_who_look_after_a_store_at_once_close_each_memory_once(place: 
         assert [len(versions) for versions in [await one.history((await two.archive(1)).nodes[0].id)]] == [2]
 
 
-async def test_upkeep_that_was_broken_off_is_finished_by_the_next(place: Place, clock: HandClock) -> None:
+async def test_interrupted_upkeep_is_finished_by_the_next_run(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process")
     async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
         await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
@@ -372,7 +364,7 @@ async def test_a_low_score_alone_never_prunes(memory: Any) -> None:
     assert ((await memory.prune()).archived, (await memory.gc()).archived) == ({}, {})
 
 
-async def test_opening_a_store_may_collect_what_is_over(place: Place, clock: HandClock) -> None:
+async def test_opening_a_store_can_run_gc(place: Place, clock: HandClock) -> None:
     async def opened(*, auto_gc: bool) -> int:
         settings = Settings(durability="process", auto_gc=auto_gc)
         async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
@@ -384,7 +376,7 @@ async def test_opening_a_store_may_collect_what_is_over(place: Place, clock: Han
     assert [await opened(auto_gc=False), await opened(auto_gc=True)] == [0, 1]
 
 
-async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, clock: HandClock) -> None:
+async def test_upkeep_covers_the_caller_unless_all_owners_is_allowed(memory: Any, clock: HandClock) -> None:
     ann, group = memory.scoped(Scope(owner="ann")), memory.scoped(Scope(owner="ann", chat="ski"))
     hers = await ann.remember("Call the plumber", category="task")
     await memory.scoped(Scope(owner="", chat="ski")).remember("Wax the skis", category="task")
@@ -408,7 +400,7 @@ async def test_upkeep_is_for_one_s_own_unless_one_keeps_the_store(memory: Any, c
     assert (await ann.get(hers.id)).is_live
 
 
-async def test_the_weak_list_says_what_goes_first_and_why(memory: Any, clock: HandClock) -> None:
+async def test_weak_lists_what_ends_first_and_why(memory: Any, clock: HandClock) -> None:
     unsure = await memory.remember("Kim may move to Riga", confidence=0.3)
     await memory.remember("I like tea")
     task = await memory.remember("Call the plumber", category="task")

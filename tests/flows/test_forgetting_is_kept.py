@@ -35,7 +35,7 @@ async def told(memory, *questions):
     return "\n".join(found)
 
 
-async def test_a_forgotten_fact_is_in_no_answer_nor_is_the_sentence_it_came_from(memory, clock):
+async def test_a_forgotten_fact_and_its_sentence_are_in_no_answer(memory, clock):
     ids = await said(memory, clock)
     fact = await memory.remember("User is allergic to peanuts")
     assert "peanut" in await told(memory)
@@ -47,7 +47,7 @@ async def test_a_forgotten_fact_is_in_no_answer_nor_is_the_sentence_it_came_from
     assert "peanuts" in (await memory.get(ids[0])).content  # the record itself is as it was
 
 
-async def test_the_session_again_does_not_bring_it_back(memory, clock, tmp_path):
+async def test_replaying_the_session_does_not_bring_it_back(memory, clock, tmp_path):
     await said(memory, clock)
     fact = await memory.remember("User is allergic to peanuts")
     clock.ms += DAY
@@ -69,7 +69,7 @@ async def test_the_session_again_does_not_bring_it_back(memory, clock, tmp_path)
     assert answers.count("bees") >= 3
 
 
-async def test_said_anew_it_is_known_again(memory, clock):
+async def test_a_fact_said_again_is_known_again(memory, clock):
     await said(memory, clock)
     fact = await memory.remember("User is allergic to peanuts")
     clock.ms += DAY
@@ -81,7 +81,7 @@ async def test_said_anew_it_is_known_again(memory, clock):
     assert "I am allergic to peanuts." in await told(memory)
 
 
-async def test_told_to_remember_it_it_is_known_again(memory, clock):
+async def test_an_explicit_remember_makes_it_known_again(memory, clock):
     await said(memory, clock)
     fact = await memory.remember("User is allergic to peanuts")
     await memory.forget(fact.id)
@@ -91,7 +91,7 @@ async def test_told_to_remember_it_it_is_known_again(memory, clock):
 
 
 @pytest.mark.parametrize("way", ["restore", "undo", "undo twice"])
-async def test_restoring_it_or_undoing_the_forgetting_brings_its_sentence_back(memory, clock, way):
+async def test_restore_and_undo_bring_the_sentence_back(memory, clock, way):
     await said(memory, clock)
     fact = await memory.remember("User is allergic to peanuts")
     await memory.forget(fact.id)
@@ -106,7 +106,7 @@ async def test_restoring_it_or_undoing_the_forgetting_brings_its_sentence_back(m
         assert "peanut" not in await told(memory)
 
 
-async def test_a_relation_that_was_forgotten_is_not_learnt_again(memory, clock):
+async def test_a_forgotten_relation_is_not_learnt_again(memory, clock):
     ids = await said(memory, clock)
     assert (await memory.entity("Zelinda")).relation == "sister"
     clock.ms += DAY
@@ -121,7 +121,7 @@ async def test_a_relation_that_was_forgotten_is_not_learnt_again(memory, clock):
     assert (await memory.entity("Zelinda")).relation == "sister"
 
 
-async def test_what_was_erased_is_not_even_stored_again(memory, clock):
+async def test_erased_text_is_not_stored_again(memory, clock):
     mine = [f"m{number}" for number in range(len(TALK))]
 
     async def replay():

@@ -16,7 +16,7 @@ async def test_a_fact_knows_its_category_and_its_people(memory: Any) -> None:
     assert (await memory.search("dinner", entity="sarah")).ids == [node.id]
 
 
-async def test_one_person_is_made_of_one_name_however_it_is_written(memory: Any) -> None:
+async def test_spellings_of_one_name_create_one_person(memory: Any) -> None:
     nodes = await memory.remember_many(
         [
             Fact(content="Саша любит горы", about=["Саша"]),
@@ -29,7 +29,7 @@ async def test_one_person_is_made_of_one_name_however_it_is_written(memory: Any)
     assert (await memory.stats()).entities == 2
 
 
-async def test_messages_are_linked_to_people_who_are_known_before_or_after(memory: Any) -> None:
+async def test_messages_are_linked_to_people_added_before_or_after(memory: Any) -> None:
     before = await memory.add("I met Katharina Schmidt at the bakery")
     await memory.add_entity("Katharina Schmidt", aliases=["Kathi"])
     after = await memory.add("kathi wants her ladder back")
@@ -38,7 +38,7 @@ async def test_messages_are_linked_to_people_who_are_known_before_or_after(memor
     assert linked == {before, after}
 
 
-async def test_a_name_that_is_also_a_word_links_only_where_it_is_one(memory: Any) -> None:
+async def test_a_name_that_is_also_a_word_links_only_as_a_name(memory: Any) -> None:
     await memory.add_entity("Will")
     named = await memory.add("Yesterday I met Will in town")
     await memory.add("I think it will rain")
@@ -46,12 +46,12 @@ async def test_a_name_that_is_also_a_word_links_only_where_it_is_one(memory: Any
     assert (await memory.search("town rain", entity="Will")).ids == [named]
 
 
-async def test_an_unknown_name_as_filter_is_said_to_be_unknown(memory: Any) -> None:
+async def test_an_unknown_name_as_filter_is_reported(memory: Any) -> None:
     with pytest.raises(NotFoundError, match="nobody"):
         await memory.search("anything", entity="Nobody of that name")
 
 
-async def test_a_forgotten_memory_is_out_of_every_answer_until_it_is_restored(memory: Any) -> None:
+async def test_a_forgotten_memory_is_in_no_answer_until_restored(memory: Any) -> None:
     node = await memory.remember("The code name is Albatross")
     await memory.settle(20)
     await memory.forget(node.id, reason="asked to")
@@ -65,7 +65,7 @@ async def test_a_forgotten_memory_is_out_of_every_answer_until_it_is_restored(me
     assert [commit.reason for commit in await memory.log()] == ["restore", "asked to", "remember"]
 
 
-async def test_what_has_expired_is_not_recalled(memory: Any, clock: HandClock) -> None:
+async def test_expired_memories_are_not_recalled(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("The parking permit is in the glove box", expires="2026-01-15")
     assert (await memory.search("parking permit")).ids == [node.id]
     clock.ms += 20 * DAY
@@ -87,7 +87,7 @@ async def test_a_second_owner_sees_nothing_of_the_first(memory: Any) -> None:
         await other.remember("The safe opens to the left", id="fact-1")
 
 
-async def test_ones_own_memory_is_seen_together_with_that_of_the_present_chat(memory: Any) -> None:
+async def test_personal_and_chat_memories_are_searched_together(memory: Any) -> None:
     ann = memory.scoped(Scope(owner="ann", chat="team"))
     bob = memory.scoped(Scope(owner="bob", chat="team"))
     await ann.add("Standup is at nine")
@@ -136,7 +136,7 @@ async def test_context_stays_within_its_budget(memory: Any) -> None:
     assert len(block) / 4 <= 300
 
 
-async def test_nothing_known_gives_no_context(memory: Any) -> None:
+async def test_an_empty_memory_gives_no_context(memory: Any) -> None:
     assert await memory.context("what is the capital of France?") is None
 
 
@@ -149,9 +149,7 @@ async def test_nothing_known_gives_no_context(memory: Any) -> None:
         ({"after": "2026-05-01", "before": "2026-01-01"}, "after.*before"),
     ],
 )
-async def test_a_condition_that_cannot_hold_is_refused_with_the_name_of_the_field(
-    memory: Any, conditions: dict[str, Any], named: str
-) -> None:
+async def test_an_impossible_filter_is_refused_by_name(memory: Any, conditions: dict[str, Any], named: str) -> None:
     for asked in (memory.search("anything", **conditions), memory.list(**conditions)):
         with pytest.raises(InvalidError, match=named):
             await asked

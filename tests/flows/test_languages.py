@@ -34,9 +34,7 @@ async def test_eighteen_of_twenty_questions_find_their_fact(question: int, fact:
 
 
 @pytest.mark.parametrize(("question", "intent"), [("¿Quién es ella?", "who"), ("Warum ist sie gegangen?", "why")])
-async def test_what_is_asked_for_in_another_language_is_known_to_the_very_first_question(
-    question: str, intent: str
-) -> None:
+async def test_the_first_question_in_another_language_has_an_intent(question: str, intent: str) -> None:
     """It waits for the questions it is compared with: else an answer would depend on how busy the machine is."""
     settings = Settings(durability="process", search_deadline_ms=60_000)
     async with Memory.open(":memory:", settings=settings) as memory:

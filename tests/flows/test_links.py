@@ -43,7 +43,7 @@ async def test_a_question_has_an_intent_and_a_complexity(memory: Any) -> None:
     assert (await memory.search("peanuts", trace=True)).intent == "general"
 
 
-async def test_facts_about_whom_the_question_names_are_candidates(memory: Any) -> None:
+async def test_facts_about_the_named_person_are_candidates(memory: Any) -> None:
     fact = await memory.remember("Shellfish must never be served", about=["Anna Weber"])
     await memory.remember("The boiler was serviced in spring")
     await memory.settle(20)
@@ -56,14 +56,14 @@ async def test_facts_about_whom_the_question_names_are_candidates(memory: Any) -
     assert (await other.search("What about Anna Weber?", trace=True)).trace.candidates["entity"] == 0
 
 
-async def test_my_wife_is_whom_she_is(memory: Any) -> None:
+async def test_my_wife_resolves_to_her_entity(memory: Any) -> None:
     fact = await memory.remember("Size 38 shoes", about=["Sarah"])
     await memory.relate("Sarah", "wife")
     await memory.settle(20)
     assert (await memory.query("my wife feet")).ids == [fact.id]
 
 
-async def test_what_an_entity_is_about_obeys_the_conditions_and_the_shelves(memory: Any) -> None:
+async def test_entity_candidates_obey_filters_and_partitions(memory: Any) -> None:
     fact = await memory.remember("Shellfish must never be served", about=["Anna"], tags=["food"])
     await memory.settle(20)
     assert (await memory.search("Anna?", tag="food")).ids == [fact.id]
@@ -98,7 +98,7 @@ async def test_a_closed_cause_and_a_forgotten_one_are_not_reached(memory: Any) -
     assert (await memory.query("bakery")).ids == [shop.id]
 
 
-async def test_a_clique_of_causes_is_walked_in_no_time(memory: Any) -> None:
+async def test_a_clique_of_causes_is_walked_quickly(memory: Any) -> None:
     nodes = [await memory.remember(f"Omen {number} of the heron") for number in range(100)]
     await cause(memory, [(one.id, other.id) for one in nodes for other in nodes if one is not other])
     question = "Why did every heron and all the omens and each of the birds come?"
@@ -110,7 +110,7 @@ async def test_a_clique_of_causes_is_walked_in_no_time(memory: Any) -> None:
     assert min(took) < 500, "each path walked by itself takes seconds"
 
 
-async def test_what_proved_useful_together_is_found_together(memory: Any, clock: HandClock) -> None:
+async def test_memories_reinforced_together_are_found_together(memory: Any, clock: HandClock) -> None:
     visa = await memory.remember("The visa needs two photographs")
     consul = await memory.remember("Herr Brandt answers on Tuesdays only")
     later = await memory.remember("Coffee keeps best in the freezer")
@@ -131,7 +131,7 @@ async def test_what_proved_useful_together_is_found_together(memory: Any, clock:
     assert report.ok, report
 
 
-async def test_others_memories_are_no_associates(memory: Any) -> None:
+async def test_memories_of_other_owners_are_never_associates(memory: Any) -> None:
     mine = await memory.remember("The visa needs two photographs")
     other = memory.scoped(Scope(owner="you"))
     theirs = await other.remember("Herr Brandt answers on Tuesdays only")
@@ -140,7 +140,7 @@ async def test_others_memories_are_no_associates(memory: Any) -> None:
     assert (await memory.query("photographs")).ids == [mine.id]
 
 
-async def test_facts_that_say_the_same_are_shown_once_and_the_newest_is(memory: Any, clock: HandClock) -> None:
+async def test_of_equal_facts_only_the_newest_is_shown(memory: Any, clock: HandClock) -> None:
     old = await memory.remember("The code word is heron.", about=["Club"])
     other = await memory.remember("The code word is heron", about=["Fleet"])
     clock.ms += MINUTE
@@ -151,9 +151,7 @@ async def test_facts_that_say_the_same_are_shown_once_and_the_newest_is(memory: 
     assert [each for each in found if each != other.id] == [live[-1]]
 
 
-async def test_of_two_live_facts_that_say_the_same_the_older_is_not_shown_and_why_not_says_so(
-    memory: Any, clock: HandClock
-) -> None:
+async def test_of_two_equal_live_facts_the_older_is_hidden_and_why_not_says_so(memory: Any, clock: HandClock) -> None:
     old = await memory.remember("The code word is heron")
     clock.ms += MINUTE
     new = await memory.remember("Egrets nest in reeds")
@@ -166,7 +164,7 @@ async def test_of_two_live_facts_that_say_the_same_the_older_is_not_shown_and_wh
     assert new.id in results.trace.absence.detail
 
 
-async def test_what_is_shown_is_counted_later_and_moves_nothing(place: Place) -> None:
+async def test_showing_a_memory_is_counted_later_and_changes_no_rank(place: Place) -> None:
     path = place.location
     async with ricordo.Memory.open(path, embedder=None, settings=Settings(durability="process")) as memory:
         shown = await memory.remember("The code word is heron")
@@ -187,7 +185,7 @@ async def test_what_is_shown_is_counted_later_and_moves_nothing(place: Place) ->
         assert (await memory.doctor()).ok
 
 
-async def test_an_entity_with_very_many_facts_is_looked_at_in_part(place: Place) -> None:
+async def test_an_entity_with_very_many_facts_is_read_in_part(place: Place) -> None:
     async with ricordo.Memory.open(place.location, embedder=None, settings=Settings(durability="process")) as memory:
         await memory.add_entity("Anna", type="person")
         facts = [ricordo.Fact(content=f"Anna met number {number}", about=("Anna",)) for number in range(5_000)]
@@ -196,7 +194,7 @@ async def test_an_entity_with_very_many_facts_is_looked_at_in_part(place: Place)
         assert len(await read(memory, lambda tx: tx.graph.near_entity(ME, 1, walk=100))) <= 200
 
 
-async def test_what_better_hits_say_already_loses_where_several_things_are_asked_for(memory: Any) -> None:
+async def test_in_a_question_for_several_things_repetitions_lose_score(memory: Any) -> None:
     said = ["We bought red apples at the market", "We bought red apples at a market", "We bought old lamps at the fair"]
     for text in said:
         await memory.add(text, speaker="Ann", session=text)
@@ -218,7 +216,7 @@ async def test_what_better_hits_say_already_loses_where_several_things_are_asked
         ("Мою жену зовут Зоя", "Зоя любит грузинскую кухню", "Что любит моя жена?"),
     ],
 )
-async def test_what_is_about_somebody_answers_a_question_that_calls_them_otherwise(
+async def test_a_fact_about_a_person_answers_questions_by_another_name(
     memory: Any, said: str, fact: str, asked: str
 ) -> None:
     await memory.add(said)

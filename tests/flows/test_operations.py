@@ -86,7 +86,7 @@ async def test_an_agent_turns_a_conversation_into_knowledge_as_one_run(memory, t
     assert canonical(tmp_path / "me.db") == before
 
 
-async def test_doing_it_again_changes_nothing(memory, tmp_path):
+async def test_repeating_the_operations_changes_nothing(memory, tmp_path):
     nodes = [fact("Sarah eats fish", "m1", about=["Sarah"])]
     for _ in range(2):
         tools = tools_of(memory)
@@ -102,7 +102,7 @@ async def test_doing_it_again_changes_nothing(memory, tmp_path):
     assert node.score == 0 and (await memory.stats()).edges["causal"] == 1
 
 
-async def test_an_agent_reaches_nothing_of_others_and_its_mistakes_are_told(memory):
+async def test_an_agent_cannot_reach_other_owners_and_gets_error_messages(memory):
     bob = memory.scoped(Scope(owner="bob"))
     await bob.add("Sarah sings.", session="theirs", id="b1")
     theirs = await bob.remember("Sarah sings", about=["Sarah"])
@@ -128,17 +128,17 @@ async def test_an_agent_reaches_nothing_of_others_and_its_mistakes_are_told(memo
     assert not await memory.runs()
 
 
-async def test_a_caller_who_speaks_for_a_page_has_none_of_them(memory):
+async def test_a_caller_with_web_trust_has_no_write_operations(memory):
     tools = tools_of(memory.scoped(Scope(owner="me", trust="web")))
     with_error = await call(tools, "mark_session_consolidated", session="s1")
     assert "error" in with_error
 
 
-def test_none_of_them_is_shown_to_the_agent_that_talks_to_the_user():
+def test_the_operations_are_in_no_tool_profile():
     assert len(NAMES) == 9 and not {each.tool for each in CATALOG} & set(NAMES)
 
 
-async def test_each_says_what_it_takes(memory):
+async def test_each_operation_describes_its_parameters(memory):
     for tool in write_tools(memory):
         assert len(tool.description) > 40 and tool.parameters["type"] == "object"
         assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])

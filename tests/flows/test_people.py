@@ -14,7 +14,7 @@ async def ids(memory: Any, entity: str) -> set[str]:
     return {node.id for node in (await memory.list(entity=entity)).nodes}
 
 
-async def test_my_wife_sarah_and_my_boss_end_in_one_entity(memory: Any) -> None:
+async def test_my_wife_sarah_and_my_boss_resolve_to_one_entity(memory: Any) -> None:
     tulips = await memory.remember("She loves tulips", about=["my wife"])
     said = await memory.add("By the way, my wife is Sarah.")
     await memory.add("It is a small firm: Sarah is my boss, too")
@@ -44,9 +44,7 @@ async def test_my_wife_sarah_and_my_boss_end_in_one_entity(memory: Any) -> None:
         ("My older sister Anna lives in Rome", "sister", "Anna"),
     ],
 )
-async def test_a_relation_said_outright_is_learnt_with_its_evidence(
-    memory: Any, said: str, relation: str, name: str
-) -> None:
+async def test_a_stated_relation_is_learnt_with_its_evidence(memory: Any, said: str, relation: str, name: str) -> None:
     message = await memory.add(said)
     found = await memory.entity(f"my {relation}")
     assert (found.name, found.relation) == (name, relation)
@@ -69,14 +67,14 @@ async def test_a_relation_said_outright_is_learnt_with_its_evidence(
     ],
     ids=lambda message: f"{message.text} ({message.role}, {message.speaker}, {message.origin})",
 )
-async def test_what_is_not_said_outright_by_the_owner_teaches_nothing(memory: Any, message: Message) -> None:
+async def test_indirect_statements_teach_no_relation(memory: Any, message: Message) -> None:
     await memory.add_many([message])
     assert await memory.people() == ()
     with pytest.raises(NotFoundError):
         await memory.entity("my wife")
 
 
-async def test_in_a_group_only_the_owner_by_name_has_a_wife_of_theirs(memory: Any) -> None:
+async def test_in_a_group_my_wife_belongs_to_the_named_owner_only(memory: Any) -> None:
     ann = memory.scoped(Scope(owner="ann", chat="team"))
     await ann.add_many([Message(text="my husband is Tom"), Message(text="my husband is Bob", speaker="Eve")])
     assert await ann.people() == ()
@@ -85,7 +83,7 @@ async def test_in_a_group_only_the_owner_by_name_has_a_wife_of_theirs(memory: An
     assert await memory.scoped(Scope(owner="eve", chat="team")).people() == ()
 
 
-async def test_what_another_speaker_says_of_their_own_is_theirs(memory: Any) -> None:
+async def test_relations_of_another_speaker_belong_to_that_speaker(memory: Any) -> None:
     await memory.add_entity("Tom")
     for _ in range(2):
         await memory.add("My wife is Sarah", speaker="Tom")
@@ -98,7 +96,7 @@ async def test_what_another_speaker_says_of_their_own_is_theirs(memory: Any) -> 
     assert {each.name for each in await memory.people()} == {"Tom", "Sarah", "Anna"}
 
 
-async def test_nobody_elses_people_and_relations_resolve(memory: Any) -> None:
+async def test_people_of_other_owners_never_resolve(memory: Any) -> None:
     other = memory.scoped(Scope(owner="eve"))
     await memory.remember("My wife is Sarah")
     sarah = await memory.entity("Sarah")
@@ -117,7 +115,7 @@ async def test_nobody_elses_people_and_relations_resolve(memory: Any) -> None:
         await other.merge("Sarah", sarah.id)
 
 
-async def test_a_new_wife_ends_the_relation_to_the_one_before(memory: Any, clock: HandClock) -> None:
+async def test_a_new_wife_ends_the_previous_relation(memory: Any, clock: HandClock) -> None:
     await memory.add("My wife is Sarah")
     clock.ms += 400 * DAY
     await memory.add("My wife is Anna")
@@ -127,9 +125,7 @@ async def test_a_new_wife_ends_the_relation_to_the_one_before(memory: Any, clock
     assert [each.valid_until is None for each in former.relations] == [False]
 
 
-async def test_who_was_only_my_wife_gets_her_name_and_keeps_no_claim_to_the_place(
-    memory: Any, clock: HandClock
-) -> None:
+async def test_an_unnamed_wife_gets_her_name_later(memory: Any, clock: HandClock) -> None:
     first = await memory.remember("Loves tulips", about=["my wife"])
     assert first.about == ("my wife",)
     nodes = await memory.remember_many(
@@ -153,7 +149,7 @@ async def test_who_was_only_my_wife_gets_her_name_and_keeps_no_claim_to_the_plac
     assert (await memory.doctor()).ok
 
 
-async def test_of_several_brothers_none_is_guessed(memory: Any) -> None:
+async def test_several_brothers_are_ambiguous(memory: Any) -> None:
     await memory.add_many([Message(text="My brother is Tom"), Message(text="My brother is Max")])
     for name in ("Tom", "Max"):
         assert (await memory.entity(name)).relation == "brother"
@@ -163,7 +159,7 @@ async def test_of_several_brothers_none_is_guessed(memory: Any) -> None:
         await memory.remember("He moved to Oslo", about=["my brother"])
 
 
-async def test_my_wife_in_a_message_is_linked_before_and_after_it_is_known_who_that_is(memory: Any) -> None:
+async def test_my_wife_is_linked_in_earlier_and_later_messages(memory: Any) -> None:
     before = await memory.add("I cooked for my wife")
     theirs = await memory.add("I cooked for my wife as well", speaker="Tom")
     await memory.add("My wife is Sarah")
@@ -214,7 +210,7 @@ async def test_texts_in_another_script_or_case_are_linked(memory: Any) -> None:
     assert [await ids(memory, name) for name in ("Jonas", "Сара", "王伟")] == [{each} for each in named]
 
 
-async def test_a_word_at_the_beginning_of_a_sentence_is_no_name_because_it_sounds_like_one(memory: Any) -> None:
+async def test_a_sentence_start_that_sounds_like_a_name_is_not_linked(memory: Any) -> None:
     await memory.add_entity("Mary")
     named = await memory.add("Then I saw Marry, as she spells it")
     await memory.add("Marry me! Let us marry.")
@@ -222,7 +218,7 @@ async def test_a_word_at_the_beginning_of_a_sentence_is_no_name_because_it_sound
     assert await ids(memory, "Mary") == {named}
 
 
-async def test_two_who_are_known_are_never_taken_for_each_other(memory: Any) -> None:
+async def test_two_known_people_are_never_confused(memory: Any) -> None:
     names = ["Александр", "Александра", "Alexandra", "Jonas", "Йонас", "Мария", "Мара", "Виктор", "Виктория"]
     for name in names:
         await memory.add_entity(name)
@@ -232,14 +228,14 @@ async def test_two_who_are_known_are_never_taken_for_each_other(memory: Any) -> 
         assert [each.id for each in (await memory.entity(name)).facts] == [fact.id]
 
 
-async def test_her_own_name_is_no_case_of_his(memory: Any) -> None:
+async def test_a_name_of_its_own_is_not_an_inflection(memory: Any) -> None:
     await memory.add_entity("Александр")
     node = await memory.remember("Александра любит лыжи", about=["Александра"])
     assert node.about == ("Александра",)
     assert len(await memory.people()) == 2
 
 
-async def test_a_plain_statement_is_about_whom_it_begins_with(memory: Any) -> None:
+async def test_a_plain_statement_is_about_the_person_it_begins_with(memory: Any) -> None:
     await memory.add_entity("Anna")
     await memory.add_entity("Сара")
     plain = await memory.remember("Anna lives in Paris")
@@ -282,7 +278,7 @@ async def test_merging_brings_names_facts_relations_and_mentions_together(memory
     assert (await memory.doctor()).ok
 
 
-async def test_a_merge_is_taken_apart_by_a_split_and_facts_follow_the_name_they_used(memory: Any) -> None:
+async def test_a_split_reverses_a_merge_and_facts_follow_their_names(memory: Any) -> None:
     one = await memory.remember("Bakes bread", about=["Sarah"])
     two = await memory.remember("Runs marathons", about=["Sally"])
     before = await memory.entity("Sally")
@@ -299,7 +295,7 @@ async def test_a_merge_is_taken_apart_by_a_split_and_facts_follow_the_name_they_
     assert (await memory.doctor()).ok
 
 
-async def test_an_alias_is_split_off_into_somebody_new(memory: Any) -> None:
+async def test_an_alias_can_be_split_into_a_new_entity(memory: Any) -> None:
     await memory.add_entity("Alexander", aliases=["Alex", "Sascha"])
     full = await memory.remember("Alexander plays chess", about=["Alexander"])
     short = await memory.remember("Alex plays tennis", about=["Alex"])
@@ -327,7 +323,7 @@ async def test_merging_never_crosses_memories(memory: Any) -> None:
         await ann.merge("Thomas", "Tom")
 
 
-async def test_a_profile_tells_who_somebody_is(memory: Any, clock: HandClock) -> None:
+async def test_a_profile_describes_a_person(memory: Any, clock: HandClock) -> None:
     await memory.add_entity("Sarah", aliases=["Sal"], relation="жена", protected=True)
     await memory.add_entity("Acme", type="organization")
     await memory.relate("Acme", "employer", source="Sarah", valid_from="2024-01-01")
@@ -358,21 +354,21 @@ async def test_a_profile_tells_who_somebody_is(memory: Any, clock: HandClock) ->
     assert [(each.name, each.together) for each in sarah.related] == [("Acme", 2)]
 
 
-async def test_a_label_for_a_relation_is_kept_as_it_is(memory: Any) -> None:
+async def test_a_custom_relation_label_is_kept(memory: Any) -> None:
     entity = await memory.add_entity("Kim", relation="Sparring partner")
     assert entity.relation == "sparring partner"
     assert (await memory.entity("Kim")).relation == "sparring partner"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "\0", "\ud800", 7, "x" * 600, "!?"])
-async def test_a_name_that_is_none_is_refused_or_unknown(memory: Any, name: Any) -> None:
+async def test_an_invalid_name_is_refused_or_unknown(memory: Any, name: Any) -> None:
     with pytest.raises((InvalidError, NotFoundError)):
         await memory.entity(name)
     with pytest.raises((InvalidError, NotFoundError)):
         await memory.merge(name, "Sarah")
 
 
-async def test_the_unknown_is_said_to_be_unknown(memory: Any) -> None:
+async def test_an_unknown_person_is_reported_as_unknown(memory: Any) -> None:
     await memory.add_entity("Sarah")
     for call in (
         memory.entity("Nobody"),

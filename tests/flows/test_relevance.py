@@ -34,7 +34,7 @@ async def filled(memory: Any) -> dict[str, str]:
     return {node.content: node.id for node in nodes}
 
 
-async def test_only_what_answers_is_told(memory: Any) -> None:
+async def test_only_relevant_facts_are_returned(memory: Any) -> None:
     await filled(memory)
     everything = await memory.search("Who serviced the boiler in January?")
     relevant = await memory.search("Who serviced the boiler in January?", only_relevant=True)
@@ -46,13 +46,13 @@ async def test_only_what_answers_is_told(memory: Any) -> None:
 @pytest.mark.parametrize(
     "prompt", ["How do I reverse a linked list?", "Спасибо!", "When does Priya's visa expire?", "What is 17 times 23?"]
 )
-async def test_nothing_is_told_to_what_concerns_nobody(memory: Any, prompt: str) -> None:
+async def test_unrelated_prompts_get_nothing(memory: Any, prompt: str) -> None:
     await filled(memory)
     assert (await memory.search(prompt, only_relevant=True)).hits == ()
     assert await memory.context(prompt) is None
 
 
-async def test_a_name_or_an_alias_brings_what_is_about_it_and_not_what_is_about_others(memory: Any) -> None:
+async def test_a_name_or_alias_returns_facts_about_that_person_only(memory: Any) -> None:
     await filled(memory)
     for name in ("Anna", "Annie"):
         found = await memory.search(f"Tell me about {name}.", only_relevant=True)
@@ -61,7 +61,7 @@ async def test_a_name_or_an_alias_brings_what_is_about_it_and_not_what_is_about_
     assert "Anna is allergic to peanuts" not in [hit.content for hit in others.hits]
 
 
-async def test_what_somebody_says_of_themselves_does_not_answer_what_is_asked_of_another(memory: Any) -> None:
+async def test_a_fact_about_the_user_does_not_answer_questions_about_others(memory: Any) -> None:
     await filled(memory)
     await memory.remember("My blood group is A negative")
     others = await memory.search("What is Anna's blood group?", only_relevant=True)
@@ -70,7 +70,7 @@ async def test_what_somebody_says_of_themselves_does_not_answer_what_is_asked_of
     assert [hit.content for hit in own.hits] == ["My blood group is A negative"]
 
 
-async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
+async def test_why_not_explains_what_fell_below_the_floor(memory: Any) -> None:
     ids = await filled(memory)
     asked = "Is Boris allergic to peanuts?"
     found = await memory.search(asked, only_relevant=True, why_not=ids["Anna is allergic to peanuts"])
@@ -82,7 +82,7 @@ async def test_it_can_be_asked_why_something_was_not_told(memory: Any) -> None:
     assert unlimited.trace.under_floor == ()
 
 
-async def test_what_is_relevant_does_not_depend_on_the_process_that_asks(place: Place) -> None:
+async def test_relevance_does_not_depend_on_the_process(place: Place) -> None:
     answers = []
     for _ in range(2):
         settings = Settings(durability="process", time_zone="Europe/Berlin")
@@ -96,7 +96,7 @@ async def test_what_is_relevant_does_not_depend_on_the_process_that_asks(place: 
     assert answers[0] == answers[1]
 
 
-async def test_the_floor_is_kept_and_made_again_when_the_store_has_doubled(memory: Any) -> None:
+async def test_the_floor_is_stored_and_recalibrated_when_the_store_doubles(memory: Any) -> None:
     await filled(memory)
     assert await memory.context("Who serviced the boiler?") is not None
     before = await memory.search("Annie's router", only_relevant=True, trace=True)
@@ -106,7 +106,7 @@ async def test_the_floor_is_kept_and_made_again_when_the_store_has_doubled(memor
     assert {row[:2] for row in before.trace.under_floor} != {row[:2] for row in after.trace.under_floor}
 
 
-async def test_words_alone_know_what_is_relevant_too(place: Place) -> None:
+async def test_relevance_works_without_an_embedder(place: Place) -> None:
     async with Memory.open(place.location, embedder=None) as memory:
         await filled(memory)
         found = await memory.search("Who serviced the boiler in January?", only_relevant=True)
@@ -114,12 +114,12 @@ async def test_words_alone_know_what_is_relevant_too(place: Place) -> None:
         assert await memory.context("How do I reverse a linked list?") is None
 
 
-async def test_an_empty_memory_has_nothing_to_say(memory: Any) -> None:
+async def test_an_empty_memory_returns_nothing(memory: Any) -> None:
     assert await memory.context("Who are you?") is None
     assert (await memory.search("Who are you?", only_relevant=True)).hits == ()
 
 
-async def test_a_question_for_several_things_is_told_of_each_and_a_month_is_one_of_them() -> None:
+async def test_each_part_of_a_question_is_answered_including_a_month() -> None:
     async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
         said = await filled(memory)
         said |= {
@@ -133,7 +133,7 @@ async def test_a_question_for_several_things_is_told_of_each_and_a_month_is_one_
 
 
 @pytest.mark.parametrize("embedder", ["hashing", "default"])
-async def test_the_only_fact_of_a_memory_is_told_where_it_answers(place: Place, embedder: str) -> None:
+async def test_the_only_fact_of_a_memory_is_returned_if_it_answers(place: Place, embedder: str) -> None:
     async with Memory.open(place.location, embedder=embedder, settings=Settings(durability="process")) as memory:
         await memory.remember("The museum opens at ten", about=["Museum"])
         await memory.settle(60)

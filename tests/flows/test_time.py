@@ -12,7 +12,7 @@ from ricordo.clock import from_ms
 from tests.flows.conftest import DAY, HandClock
 
 
-async def test_what_was_known_at_a_time_is_told_as_it_was_then(memory: Any, clock: HandClock) -> None:
+async def test_as_of_returns_memories_as_they_were(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("Anna lives in Rome", about=["Anna"])
     then = from_ms(clock.ms)
     clock.ms += DAY
@@ -30,7 +30,7 @@ async def test_what_was_known_at_a_time_is_told_as_it_was_then(memory: Any, cloc
     assert len((await memory.list(as_of="in 3 days")).nodes) == 1
 
 
-async def test_before_everything_nothing_was_known(memory: Any, clock: HandClock) -> None:
+async def test_before_the_first_commit_nothing_was_known(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("I like tea", about=["Anna"])
     for as_of in (0, from_ms(clock.ms) - timedelta(days=1)):
         assert (await memory.list(as_of=as_of)).nodes == ()
@@ -42,7 +42,7 @@ async def test_before_everything_nothing_was_known(memory: Any, clock: HandClock
             await memory.search("tea", entity="Anna", as_of=as_of)
 
 
-async def test_where_the_clock_went_back_the_later_moment_is_meant(memory: Any, clock: HandClock) -> None:
+async def test_after_a_clock_step_back_the_later_moment_is_meant(memory: Any, clock: HandClock) -> None:
     """Order is by number. At 10:30 by the clock there was one memory and, after it went back, all three."""
     first = await memory.remember("one")
     clock.ms += DAY
@@ -70,7 +70,7 @@ async def test_another_owner_s_changes_do_not_move_my_past(memory: Any, clock: H
     assert [node.content for node in (await memory.list(as_of=from_ms(clock.ms))).nodes] == ["one"]
 
 
-async def test_what_had_not_expired_yet_is_shown_in_the_past(memory: Any, clock: HandClock) -> None:
+async def test_memories_not_yet_expired_are_shown_in_the_past(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("The parking permit is in the glove box", expires="2026-01-15")
     then = from_ms(clock.ms)
     clock.ms += 20 * DAY
@@ -81,12 +81,12 @@ async def test_what_had_not_expired_yet_is_shown_in_the_past(memory: Any, clock:
 
 
 @pytest.mark.parametrize("odd", [True, -1, 1 << 70, "the day of the fish", 1.5])
-async def test_what_is_no_time_is_refused_by_name(memory: Any, odd: Any) -> None:
+async def test_an_invalid_time_is_refused_by_name(memory: Any, odd: Any) -> None:
     with pytest.raises(InvalidError, match="as_of"):
         await memory.list(as_of=odd)
 
 
-async def test_a_timeline_is_in_the_order_things_happened(memory: Any, clock: HandClock) -> None:
+async def test_a_timeline_is_ordered_by_event_time(memory: Any, clock: HandClock) -> None:
     await memory.add_many(
         [
             Message(text="We reached the hut", at="2025-08-03T18:00Z", session="hike"),
@@ -126,7 +126,7 @@ async def test_a_memory_explains_itself(memory: Any, clock: HandClock) -> None:
     assert (why.ends_by, (why.ends_at - node.created_at).days) == ("lifetime", 30)
 
 
-async def test_what_a_user_said_sinks_and_what_is_protected_never_fades(memory: Any) -> None:
+async def test_explain_shows_fading_and_protected_memories(memory: Any) -> None:
     said = await memory.remember("I am allergic to peanuts", category="identity")
     assert (await memory.explain(said.id)).fading == "sinks"
     episode = await memory.explain(await memory.add("hello"))
@@ -136,7 +136,7 @@ async def test_what_a_user_said_sinks_and_what_is_protected_never_fades(memory: 
     assert (await memory.explain(about.id)).fading == "never"
 
 
-async def test_only_what_is_one_s_own_is_explained(memory: Any) -> None:
+async def test_only_own_memories_are_explained(memory: Any) -> None:
     node = await memory.remember("I like tea")
     with pytest.raises(NotFoundError):
         await memory.scoped(Scope(owner="eve")).explain(node.id)
@@ -162,7 +162,7 @@ async def test_an_undone_memory_is_still_in_the_past(memory: Any) -> None:
     assert (await memory.search("tea", as_of=1)).ids == [node.id]
 
 
-async def test_stats_tell_what_is_linked_to_nothing(memory: Any) -> None:
+async def test_stats_count_memories_without_links(memory: Any) -> None:
     await memory.remember("on its own")
     await memory.remember("of somebody", about=["Anna"])
     await memory.add_many([Message(text=f"turn {number}", session="s") for number in range(4)])
@@ -171,7 +171,7 @@ async def test_stats_tell_what_is_linked_to_nothing(memory: Any) -> None:
     assert (figures.sessions_waiting, figures.last_consolidation, figures.last_decay) == (1, None, None)
 
 
-async def test_a_relation_taken_back_links_nothing_any_more_and_is_still_in_the_past(memory: Any) -> None:
+async def test_a_removed_relation_links_nothing_but_remains_in_the_past(memory: Any) -> None:
     said = await memory.add("my brother is late again")
     await memory.add_entity("Tom")
     await memory.relate("Tom", "brother")
@@ -189,7 +189,7 @@ async def test_a_relation_taken_back_links_nothing_any_more_and_is_still_in_the_
     assert await linked(as_of=made - 1) == []
 
 
-async def test_of_two_brothers_my_brother_is_neither_until_one_is_taken_back_or_they_become_one(memory: Any) -> None:
+async def test_my_brother_is_ambiguous_until_one_of_two_is_removed_or_merged(memory: Any) -> None:
     said = await memory.add("my brother is late again")
     for name in ("Tom", "Tim"):
         await memory.add_entity(name)
@@ -209,7 +209,7 @@ async def test_of_two_brothers_my_brother_is_neither_until_one_is_taken_back_or_
     assert (await memory.list(entity="Tom")).nodes == ()
 
 
-async def test_what_is_linked_after_a_merge_is_parted_with_it(memory: Any) -> None:
+async def test_links_made_after_a_merge_are_split_with_it(memory: Any) -> None:
     for name in ("Robert", "Bob"):
         await memory.add_entity(name)
     await memory.merge("Robert", "Bob")
@@ -223,7 +223,7 @@ async def test_what_is_linked_after_a_merge_is_parted_with_it(memory: Any) -> No
     assert [node.id for node in (await memory.list(entity="Bob")).nodes] == [said]
 
 
-async def test_what_proved_useful_fades_from_then_on(memory: Any, clock: HandClock) -> None:
+async def test_fading_counts_from_the_last_reinforcement(memory: Any, clock: HandClock) -> None:
     node = await memory.remember("The meeting with Anna is at ten", category="event")
     clock.ms += 30 * DAY
     await memory.reinforce(node.id)
@@ -232,7 +232,7 @@ async def test_what_proved_useful_fades_from_then_on(memory: Any, clock: HandClo
     assert (why.fades_at - node.created_at).days == 100
 
 
-async def test_where_an_expected_memory_was_in_the_past_is_told(memory: Any) -> None:
+async def test_why_not_works_for_the_past(memory: Any) -> None:
     tea = await memory.remember("I like tea")
     await memory.forget(tea.id)
     then, now = [
@@ -242,7 +242,7 @@ async def test_where_an_expected_memory_was_in_the_past_is_told(memory: Any) -> 
     assert (await memory.search("tea", why_not="nothing", as_of=1)).trace.absence.stage == "unknown"
 
 
-async def test_search_follows_turns_that_are_taken_back_and_come_back(memory: Any) -> None:
+async def test_search_follows_undone_and_restored_turns(memory: Any) -> None:
     """What readers keep of turns is let go of: the answer is that of somebody who looks for the first time."""
     for text in ("shall we take the ferry", "the red one at noon", "or the night train", "the ferry was lovely"):
         await memory.add(text, session="trip")
@@ -259,7 +259,7 @@ async def test_search_follows_turns_that_are_taken_back_and_come_back(memory: An
     ]
 
 
-async def test_the_shares_of_a_hit_of_the_past_add_up_to_its_score(memory: Any) -> None:
+async def test_in_the_past_the_shares_of_a_hit_add_up_to_its_score(memory: Any) -> None:
     await memory.remember("Anna likes tea", confidence=0.5)
     await memory.remember("Boris likes tea with milk")
     await memory.settle(20)

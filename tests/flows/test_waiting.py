@@ -29,7 +29,7 @@ class Held:
         return [np.ones(4, np.float32) for _ in texts]
 
 
-async def test_a_search_waits_for_what_was_written_before_it_and_not_for_what_comes_then(tmp_path: Path) -> None:
+async def test_a_search_waits_for_earlier_writes_only(tmp_path: Path) -> None:
     held = Held()
     async with Memory.open(tmp_path / "me.db", embedder=held, settings=Settings(fresh_wait_ms=20_000)) as memory:
         await memory.add("the ship leaves at nine")
@@ -46,7 +46,7 @@ async def test_a_search_waits_for_what_was_written_before_it_and_not_for_what_co
         await memory.settle(20)
 
 
-async def test_a_search_that_has_waited_long_enough_says_so(tmp_path: Path) -> None:
+async def test_a_search_that_stops_waiting_says_so(tmp_path: Path) -> None:
     held = Held()
     async with Memory.open(tmp_path / "me.db", embedder=held, settings=Settings(fresh_wait_ms=100)) as memory:
         await memory.add("the ship leaves at nine")

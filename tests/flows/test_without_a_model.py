@@ -24,7 +24,7 @@ async def facts(memory: Any) -> list[str]:
     return sorted(hit.content for hit in (await memory.list(type="semantic")).nodes)
 
 
-async def test_what_is_said_plainly_is_kept_with_its_evidence_and_the_conversation_waits_on(memory: Any) -> None:
+async def test_plain_statements_are_kept_with_evidence_and_the_session_keeps_waiting(memory: Any) -> None:
     await told(memory)
     run = await memory.consolidate()
     assert (run.model, run.state) == ("rules", "done")
@@ -39,7 +39,7 @@ async def test_what_is_said_plainly_is_kept_with_its_evidence_and_the_conversati
     assert (await memory.stats()).sessions_waiting == 1
 
 
-async def test_again_adds_nothing_and_what_was_forgotten_stays_so(memory: Any, clock: HandClock) -> None:
+async def test_a_second_run_adds_nothing_and_forgotten_facts_stay_forgotten(memory: Any, clock: HandClock) -> None:
     await told(memory)
     await memory.consolidate()
     before = await memory.log(limit=100)
@@ -52,7 +52,7 @@ async def test_again_adds_nothing_and_what_was_forgotten_stays_so(memory: Any, c
     assert await facts(memory) == ["Я очень люблю грузинскую кухню"]
 
 
-async def test_it_can_be_looked_at_first_and_taken_back(memory: Any) -> None:
+async def test_a_rule_run_has_a_dry_run_and_can_be_undone(memory: Any) -> None:
     await told(memory)
     dry = await memory.consolidate(dry_run=True)
     assert len(dry.items) == 2
@@ -62,7 +62,7 @@ async def test_it_can_be_looked_at_first_and_taken_back(memory: Any) -> None:
     assert await facts(memory) == []
 
 
-async def test_a_nights_work_keeps_what_is_over(memory: Any, clock: HandClock) -> None:
+async def test_maintain_extracts_facts_from_ended_sessions(memory: Any, clock: HandClock) -> None:
     await told(memory)
     clock.ms += DAY
     report = await memory.maintain()
@@ -70,7 +70,7 @@ async def test_a_nights_work_keeps_what_is_over(memory: Any, clock: HandClock) -
     assert len(await facts(memory)) == 2
 
 
-async def test_who_and_what_is_named_plainly_is_made_known_once(memory: Any) -> None:
+async def test_plainly_named_people_and_things_become_entities_once(memory: Any) -> None:
     await memory.add_many(
         [
             Message(text="I had lunch with Marta Solberg, she works at Hollow Lab.", session="s1"),

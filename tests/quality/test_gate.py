@@ -34,14 +34,14 @@ def test_the_questions_are_of_all_kinds_in_both_languages_and_name_their_evidenc
 
 
 @pytest.mark.parametrize("embedder", MEASURED, ids=str)
-async def test_as_much_of_the_evidence_comes_first_as_when_it_was_measured(embedder: str | None) -> None:
+async def test_recall_is_not_below_the_measured_value(embedder: str | None) -> None:
     asked = await asked_with(embedder)
     missed = "; ".join(each.question.text for each in asked if each.recall(10) < 1)
     for depth, measured in zip((5, 10), MEASURED[embedder], strict=True):
         assert mean_recall(asked, depth) >= measured - MARGIN, f"recall@{depth} fell; missed: {missed}"
 
 
-async def test_it_would_be_noticed_if_the_words_of_a_question_no_longer_counted() -> None:
+async def test_the_gate_detects_a_broken_signal() -> None:
     turns, questions = demo()
     without = {"without_signals": "words, words in context, keywords"}
     asked = await ask_all(turns, questions, embedder=None, clock=MorningAfter(), settings=without)

@@ -45,7 +45,7 @@ def test_a_set_holds_forty_facts_and_sixty_questions_of_all_forms(name: str) -> 
 
 
 @pytest.mark.parametrize("name", MEASURED)
-async def test_what_is_told_is_what_was_wanted(name: str) -> None:
+async def test_relevant_results_reach_the_measured_precision_and_recall(name: str) -> None:
     async with opened("default") as memory:
         found = await listed(memory, await keep(memory, lines(FIXTURES / f"{name}.jsonl")))
         precision, recall, let_in = MEASURED[name]

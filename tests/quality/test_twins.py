@@ -27,7 +27,7 @@ def signals(asked: Asked) -> set[str]:
     return {share.strategy for _, shares in asked.trace.hits for share in shares} & set(SIGNALS)
 
 
-def test_both_tell_the_same_at_the_same_time() -> None:
+def test_both_twins_have_the_same_events_and_times() -> None:
     russian, english = (twin(language)[0] for language in ("ru", "en"))
     assert russian.keys() == english.keys() and len(russian) == 60
     for name, turn in russian.items():
@@ -35,7 +35,7 @@ def test_both_tell_the_same_at_the_same_time() -> None:
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])
-async def test_nearly_every_question_finds_evidence_among_the_first(language: str) -> None:
+async def test_nearly_every_question_finds_its_evidence(language: str) -> None:
     asked = await asked_in(language)
     late = [each.question.text for each in asked if not each.recall(DEPTH)]
     assert len(late) <= 1, late
@@ -43,13 +43,13 @@ async def test_nearly_every_question_finds_evidence_among_the_first(language: st
 
 
 @pytest.mark.parametrize("embedder", ["default", None], ids=str)
-async def test_one_language_is_not_far_behind_the_other(embedder: str | None) -> None:
+async def test_both_languages_reach_similar_recall(embedder: str | None) -> None:
     russian = mean_recall(await asked_in("ru", embedder), DEPTH)
     english = mean_recall(await asked_in("en", embedder), DEPTH)
     assert russian >= english - 0.08
 
 
-async def test_the_same_signals_speak_in_both_languages() -> None:
+async def test_the_same_signals_work_in_both_languages() -> None:
     differing: Mapping[str, object] = {
         russian.question.text: (signals(russian), signals(english))
         for russian, english in zip(await asked_in("ru"), await asked_in("en"), strict=True)
@@ -66,7 +66,7 @@ async def test_the_same_times_are_understood() -> None:
     assert all(len(set(each)) == 1 for each in understood)
 
 
-def test_a_list_is_asked_for_in_both_or_in_neither() -> None:
+def test_list_questions_are_detected_in_both_languages_alike() -> None:
     russian, english = (twin(language)[1] for language in ("ru", "en"))
     for one, other in zip(russian, english, strict=True):
         assert asks_for_a_list(one.text) == asks_for_a_list(other.text), (one.text, other.text)

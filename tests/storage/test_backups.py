@@ -51,7 +51,7 @@ async def backed_up(tmp_path: Path, kind: str, **lives) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_backup_says_what_it_holds_proves_sound_and_comes_back_equal(tmp_path, kind):
+async def test_a_backup_has_a_manifest_verifies_and_restores_equal(tmp_path, kind):
     store, copy = place(tmp_path, kind), place(tmp_path / "copies", kind, "copy")
     await lived(store)
     async with Memory.open(store, **OPTIONS) as memory:
@@ -78,7 +78,7 @@ def manifest_of(copy: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_backup_under_load_holds_one_moment(tmp_path, kind):
+async def test_a_backup_under_load_is_one_snapshot(tmp_path, kind):
     """Each message carries its number, so a moment is a run of numbers without a gap."""
     store = place(tmp_path, kind)
     async with Memory.open(store, embedder=None, settings=OPTIONS["settings"]) as memory:
@@ -148,7 +148,7 @@ async def test_a_backup_of_another_store_under_the_same_manifest_is_noticed(tmp_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_file_that_is_missing_is_noticed_and_a_missing_manifest_said(tmp_path, kind):
+async def test_a_missing_file_is_an_error_and_a_missing_manifest_a_note(tmp_path, kind):
     _, copy = await backed_up(tmp_path, kind, steps=8)
     manifest_of(copy).unlink()
     report = await Memory.verify_backup(copy)
@@ -168,7 +168,7 @@ async def test_a_folder_that_lacks_a_file_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_is_there_stays_unless_it_is_to_be_replaced_and_then_is_kept(tmp_path, kind):
+async def test_restore_refuses_to_overwrite_and_keeps_what_it_replaces(tmp_path, kind):
     store, copy = await backed_up(tmp_path, kind)
     saved = held(store)
     async with Memory.open(store, **OPTIONS) as memory:
@@ -202,7 +202,7 @@ async def test_a_damaged_store_is_replaced_and_kept_as_it_was(tmp_path):
     assert held(store) == saved
 
 
-async def test_a_file_somebody_has_open_is_not_replaced_a_folder_may_be(tmp_path):
+async def test_an_open_file_is_not_replaced_but_an_open_folder_may_be(tmp_path):
     store, copy = await backed_up(tmp_path, "file", steps=8)
     async with Memory.open(store, **OPTIONS) as memory:
         await memory.add("written since")
@@ -222,7 +222,7 @@ async def test_a_file_somebody_has_open_is_not_replaced_a_folder_may_be(tmp_path
         assert failing(await memory.doctor()) == set()
 
 
-async def test_a_file_comes_back_as_a_folder_but_not_the_other_way(tmp_path):
+async def test_a_file_backup_can_become_a_folder_but_not_the_reverse(tmp_path):
     store, copy = await backed_up(tmp_path, "file")
     await Memory.restore_backup(copy, f"{tmp_path}/folder/")
     assert held(f"{tmp_path}/folder/") == held(store)
@@ -245,7 +245,7 @@ async def test_the_backup_itself_is_only_read(tmp_path):
     assert {path: path.read_bytes() for path in (tmp_path / "copies").rglob("*") if path.is_file()} == before
 
 
-def test_the_blocking_twin_does_the_same(tmp_path):
+def test_the_blocking_api_backs_up_too(tmp_path):
     with BlockingMemory.open(tmp_path / "me.db", **OPTIONS) as memory:
         memory.add("hello")
         memory.backup(tmp_path / "copy.db")
@@ -287,7 +287,7 @@ def restore_and_die(copy: str, store: str, point: str) -> None:
         ),
     ],
 )
-async def test_killed_while_restoring_it_is_the_old_or_the_new(tmp_path, kind, point):
+async def test_after_a_kill_a_restore_is_complete_or_absent(tmp_path, kind, point):
     store, copy = await backed_up(tmp_path, kind, steps=10)
     saved = held(store)
     async with Memory.open(store, **OPTIONS) as memory:
@@ -302,7 +302,7 @@ async def test_killed_while_restoring_it_is_the_old_or_the_new(tmp_path, kind, p
     assert held(store) == saved
 
 
-async def test_the_manifest_holds_no_word_of_a_memory(tmp_path):
+async def test_the_manifest_contains_no_memory_text(tmp_path):
     async with Memory.open(tmp_path / "me.db", **OPTIONS) as memory:
         await memory.remember("zebra-41 is Anna's", about=["Quentin-42"])
         await memory.backup(tmp_path / "copy.db")
@@ -312,7 +312,7 @@ async def test_the_manifest_holds_no_word_of_a_memory(tmp_path):
     assert json.loads(text)["rows"]["nodes"] == 1
 
 
-async def test_a_backup_of_an_older_version_comes_back_upgraded_and_a_newer_one_is_refused(tmp_path):
+async def test_older_backups_are_upgraded_and_newer_ones_refused(tmp_path):
     _, copy = await backed_up(tmp_path, "file", steps=5)
     connection = raw(Path(copy))
     connection.execute("PRAGMA user_version = 99")

@@ -45,14 +45,14 @@ def test_each_commit_continues_the_chain_of_the_one_before(tmp_path):
 
 
 @pytest.mark.parametrize("table", SEALED)
-def test_every_row_of_a_truth_table_is_sealed_with_all_its_columns(tmp_path, table):
+def test_the_row_hash_covers_all_columns_of_durable_tables(tmp_path, table):
     filled(tmp_path / "m.db")
     found = rows(tmp_path / "m.db", f"SELECT * FROM {table}")
     assert found
     assert all(is_sealed(row[:-1], row[-1]) for row in found)
 
 
-def test_a_commit_s_digest_is_over_the_seals_of_its_rows_and_the_versions_it_replaced(tmp_path):
+def test_a_commit_digest_covers_its_rows_and_replaced_versions(tmp_path):
     tea, _, _ = filled(tmp_path / "m.db")
     replaced = rows(tmp_path / "m.db", "SELECT tbl, row, before FROM history WHERE seq = 4")
     assert len(replaced) == 1
@@ -63,7 +63,7 @@ def test_a_commit_s_digest_is_over_the_seals_of_its_rows_and_the_versions_it_rep
     assert rows(tmp_path / "m.db", "SELECT commit_seq FROM nodes WHERE id = ?", (tea.id,)) == [(3,)]
 
 
-def test_equal_rows_have_different_seals(tmp_path):
+def test_equal_rows_have_different_hashes(tmp_path):
     """Else the hash of an erased short secret could be guessed."""
 
     async def fill(store):
@@ -111,7 +111,7 @@ def test_closing_twice_changes_nothing_the_second_time(tmp_path):
     assert rows(tmp_path / "m.db", "SELECT count(*) FROM history") == [(1,)]
 
 
-def test_a_change_that_names_nothing_there_writes_nothing(tmp_path):
+def test_a_change_of_missing_rows_writes_nothing(tmp_path):
     node = fact("likes tea")
 
     async def change(store):
@@ -138,7 +138,7 @@ def test_a_change_the_schema_refuses_writes_nothing(tmp_path):
     assert rows(tmp_path / "m.db", "SELECT count(*) FROM commits") == [(1,)]
 
 
-def test_keys_are_never_given_out_again(tmp_path):
+def test_keys_are_never_reused(tmp_path):
     """Indexes in other processes hold them."""
     path = tmp_path / "m.db"
 
@@ -165,7 +165,7 @@ def test_an_empty_change_makes_no_commit(tmp_path):
     assert rows(tmp_path / "m.db", "SELECT count(*) FROM commits") == [(0,)]
 
 
-def test_history_is_json_that_any_program_can_read(tmp_path):
+def test_history_is_plain_json(tmp_path):
     filled(tmp_path / "m.db")
     for (before,) in rows(tmp_path / "m.db", "SELECT before FROM history"):
         assert json.loads(before)["commit_seq"] > 0

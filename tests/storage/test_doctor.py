@@ -112,7 +112,7 @@ def test_a_removed_last_commit_is_found_by_the_rows_it_wrote(path):
     assert "references" in failing(examined(path))
 
 
-def test_a_file_others_may_read_is_found(path):
+def test_a_file_readable_by_others_is_reported(path):
     path.chmod(0o644)
     assert failing(examined(path)) == {"permissions"}
 
@@ -144,7 +144,7 @@ def test_doctor_changes_nothing(path):
     assert (rows(path, "SELECT * FROM shelves"), rows(path, "SELECT * FROM nodes")) == before
 
 
-def test_texts_with_nul_are_counted_whole(path):
+def test_texts_with_nul_are_counted_completely(path):
     """SQLite's own length() stops at a NUL: the counts were off after the first forgotten text with one."""
     node = said("one\0two", session="s")
 
@@ -157,11 +157,11 @@ def test_texts_with_nul_are_counted_whole(path):
     assert rows(path, "SELECT chars FROM shelves WHERE shelf = 'e'") == [(len("hello\0there"),)]
 
 
-def test_the_version_of_sqlite_is_one_that_loses_no_commits():
+def test_the_sqlite_version_has_the_wal_fix():
     assert apsw.SQLITE_VERSION_NUMBER >= 3_051_003
 
 
-def test_doctor_raises_no_alarm_in_a_process_that_looked_before_another_wrote(tmp_path):
+def test_doctor_is_not_confused_by_writes_of_other_processes(tmp_path):
     """FTS5's own check goes by what its connection saw last; the connection of a reader had seen less."""
     path = tmp_path / "m.db"
 

@@ -131,7 +131,7 @@ def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words, pla
 
 
 @pytest.mark.parametrize("place", ["m.db", "folder/"])
-def test_what_is_erased_piece_by_piece_leaves_no_byte_either(tmp_path, words, place):
+def test_erasing_step_by_step_leaves_no_byte_either(tmp_path, words, place):
     index = tmp_path / (f"{place}index.db" if place.endswith("/") else place)
 
     async def story():
@@ -161,7 +161,7 @@ def test_what_is_erased_piece_by_piece_leaves_no_byte_either(tmp_path, words, pl
     asyncio.run(story())
 
 
-def test_every_table_is_one_that_erasing_knows_what_to_do_with(tmp_path):
+def test_every_table_is_covered_by_erasure(tmp_path):
     """A new table that could hold content is reached by a foreign key, or it is named in `erasing`."""
 
     async def nothing(store):
@@ -209,7 +209,7 @@ async def small(memory: Memory) -> dict[str, str]:
         ),
     ],
 )
-def test_nothing_else_can_be_called_erased(tmp_path, statement, check):
+def test_only_erased_rows_can_pass_as_erased(tmp_path, statement, check):
     """Rows that go, rows that are said to have been erased, and words that are blanked are all seen by `doctor`."""
 
     async def story(*, then=None):
@@ -226,7 +226,7 @@ def test_nothing_else_can_be_called_erased(tmp_path, statement, check):
     assert check in {finding.check for finding in asyncio.run(story(then=True)).findings if not finding.ok}
 
 
-def test_a_process_that_has_the_store_open_sees_nothing_of_it_any_more(tmp_path):
+def test_other_open_processes_no_longer_see_erased_data(tmp_path):
     async def story():
         path = tmp_path / "m.db"
         async with open_(path) as mine, open_(path) as theirs:
@@ -261,7 +261,7 @@ sys.stdin.readline()
 """
 
 
-def test_a_reader_that_stays_is_reported_and_the_next_opening_cuts_the_log(tmp_path):
+def test_a_long_reader_is_reported_and_the_next_opening_truncates_the_log(tmp_path):
     async def story(path):
         async with open_(path, ANN) as memory:
             ids = await small(memory)
@@ -284,7 +284,7 @@ def test_a_reader_that_stays_is_reported_and_the_next_opening_cuts_the_log(tmp_p
     asyncio.run(story(tmp_path / "m.db"))
 
 
-def test_what_rests_on_other_evidence_stays_without_what_was_erased(tmp_path):
+def test_memories_with_other_evidence_stay_without_the_erased_part(tmp_path):
     async def story():
         async with open_(tmp_path / "m.db") as memory:
             one = await memory.add("My wife is Mirabel", session="one")
@@ -328,7 +328,7 @@ def test_what_rests_on_other_evidence_stays_without_what_was_erased(tmp_path):
     asyncio.run(story())
 
 
-def test_erasing_a_very_large_memory_takes_little_of_ours(tmp_path, monkeypatch):
+def test_erasing_a_very_large_memory_uses_little_ram(tmp_path, monkeypatch):
     """Step by step, with progress; nobody who writes in between has to wait for the end."""
     monkeypatch.setattr(erasing, "STEP_ROWS", 50)
     told = []
@@ -360,7 +360,7 @@ async def refused(memory: Memory, error, **asked) -> None:
         await memory.erase(**asked)
 
 
-def test_who_may_not_erase_is_told_what_one_who_asks_for_nothing_is_told(tmp_path):
+def test_erasing_foreign_data_fails_like_missing_data(tmp_path):
     async def story():
         async with open_(tmp_path / "m.db") as memory:
             ids = await small(memory)
@@ -380,7 +380,7 @@ def test_who_may_not_erase_is_told_what_one_who_asks_for_nothing_is_told(tmp_pat
     asyncio.run(story())
 
 
-def test_undoing_across_an_erasure_brings_back_the_rest_and_nothing_of_it(tmp_path):
+def test_undo_across_an_erasure_restores_only_the_rest(tmp_path):
     async def story():
         async with open_(tmp_path / "m.db") as memory:
             ids = await memory.add_many([Message(text="alpha"), Message(text="beta"), Message(text="gamma")])
@@ -411,7 +411,7 @@ def test_undoing_across_an_erasure_brings_back_the_rest_and_nothing_of_it(tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-async def test_what_is_said_while_something_is_erased_keeps_whom_and_where_it_is_about(tmp_path, monkeypatch, kind):
+async def test_writes_during_an_erasure_keep_their_subjects_and_session(tmp_path, monkeypatch, kind):
     """An erasure in many steps, in between which others write: of a person only the erased memory knew, and into the
     conversation it stood in.
     """
@@ -439,7 +439,7 @@ async def test_what_is_said_while_something_is_erased_keeps_whom_and_where_it_is
         assert (await memory.doctor()).ok
 
 
-async def test_an_index_made_anew_in_the_middle_of_an_erasure_brings_nothing_back(tmp_path, monkeypatch):
+async def test_a_rebuild_during_an_erasure_restores_nothing(tmp_path, monkeypatch):
     """The files are written anew when all is done: what was gone from the index only came back with the new one."""
     monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
     monkeypatch.setattr(erasing, "STEP_ROWS", 1)

@@ -47,7 +47,7 @@ def _fields(review):
     return {name: getattr(review, name) for name in review.__dataclass_fields__}
 
 
-def test_doctor_sees_a_review_that_was_changed_and_a_slot_that_is_out_of_step(tmp_path):
+def test_doctor_detects_changed_reviews_and_stale_slots(tmp_path):
     path = tmp_path / "memory.db"
     red, blue = fact("it is red"), fact("it is blue", minutes=1)
 
@@ -62,7 +62,7 @@ def test_doctor_sees_a_review_that_was_changed_and_a_slot_that_is_out_of_step(tm
     assert failing(opened(path, lambda store: store.doctor())) == {"row seals", "commit rows", "slots"}
 
 
-def test_slots_follow_what_a_fact_says_whom_it_is_about_and_whether_it_lives(tmp_path):
+def test_slots_follow_the_text_subjects_and_state_of_a_fact(tmp_path):
     path = tmp_path / "memory.db"
     tea, rain = fact("Likes tea"), fact("Likes rain", type="opinion")
     people = [

@@ -143,13 +143,13 @@ FILTERS = some.builds(
 
 @settings(max_examples=250, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES))
-def test_matching_is_what_the_conditions_say(world, filter_, scope):
+def test_filters_match_their_conditions(world, filter_, scope):
     assert world.ask(lambda tx: tx.nodes.matching(scope, filter_)).tolist() == world.expected(scope, filter_)
 
 
 @settings(max_examples=100, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES), size=some.integers(1, 40))
-def test_pages_of_a_listing_make_up_all_that_matches_newest_first(world, filter_, scope, size):
+def test_the_pages_of_a_listing_cover_all_matches_newest_first(world, filter_, scope, size):
     now = to_ms(NOON)
     pages, before = [], None
     while page := world.ask(
@@ -163,7 +163,7 @@ def test_pages_of_a_listing_make_up_all_that_matches_newest_first(world, filter_
 
 @settings(max_examples=100, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES), start=some.integers(0, 19), most=some.integers(1, 200))
-def test_a_span_holds_the_latest_of_what_matches(world, filter_, scope, start, most):
+def test_a_time_span_returns_its_latest_matches(world, filter_, scope, start, most):
     found = world.ask(
         lambda tx: tx.nodes.within(scope, filter_, after=minute(start), before=minute(start + 5), most=most)
     ).tolist()

@@ -54,7 +54,7 @@ async def lived(folder: Path, *, seed: int, steps: int) -> list[str]:
     return done
 
 
-def test_every_table_has_its_place_in_the_files_or_is_made_again(tmp_path):
+def test_every_table_is_in_the_files_or_rebuilt(tmp_path):
     Store.open(tmp_path / "m.db").close()
     connection = raw(tmp_path / "m.db")
     tables = {
@@ -76,7 +76,7 @@ def test_every_table_has_its_place_in_the_files_or_is_made_again(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_an_index_made_anew_is_equal(folder, seed):
+async def test_a_rebuilt_index_is_equal(folder, seed):
     await lived(folder, seed=seed, steps=40)
     before = everything(folder)
     assert before["vectors"]
@@ -88,7 +88,7 @@ async def test_an_index_made_anew_is_equal(folder, seed):
     assert failing(made) == set()
 
 
-async def test_no_vector_is_computed_when_the_index_is_made_anew(folder):
+async def test_a_rebuild_computes_no_vectors(folder):
     class Counting:
         name, dimension = "counting", 8
         asked = 0
@@ -113,7 +113,7 @@ async def test_no_vector_is_computed_when_the_index_is_made_anew(folder):
     assert Counting.asked == asked
 
 
-async def test_vectors_of_words_are_there_again_when_the_index_is_made_anew(folder):
+async def test_a_rebuild_restores_word_vectors(folder):
     """Those an embedder gives with a memory's own, and nobody is told of lines that could not be used."""
     async with opened(folder, embedder=Letters()) as memory:
         for text in ("I like green tea", "рыба", "a", "O'Brien's boat!"):
@@ -128,7 +128,7 @@ async def test_vectors_of_words_are_there_again_when_the_index_is_made_anew(fold
         assert [each for each in (await memory.doctor()).findings if not each.ok] == []
 
 
-async def test_vectors_that_went_do_not_come_back_when_the_index_is_made_anew(folder):
+async def test_a_rebuild_does_not_restore_removed_vectors(folder):
     """Those of forgotten memories go with their model, and with their text, and nobody makes them again."""
     async with opened(folder, embedder="hashing") as memory:
         said = [await memory.add(f"message {number}") for number in range(20)]
@@ -149,7 +149,7 @@ async def test_vectors_that_went_do_not_come_back_when_the_index_is_made_anew(fo
     assert everything(folder) == before
 
 
-async def test_what_is_off_the_record_stays_so_without_the_index(folder):
+async def test_off_the_record_sessions_survive_a_rebuild(folder):
     async with opened(folder) as memory:
         await memory.off_record(session="private")
     without_index(folder)
@@ -158,7 +158,7 @@ async def test_what_is_off_the_record_stays_so_without_the_index(folder):
         assert (await memory.stats()).nodes == {}
 
 
-async def test_a_damaged_index_is_put_aside_and_made_anew(folder):
+async def test_a_damaged_index_is_set_aside_and_rebuilt(folder):
     await lived(folder, seed=1, steps=20)
     before = everything(folder)
     (folder / "index.db").write_bytes(b"garbage" * 1_000)
@@ -170,7 +170,7 @@ async def test_a_damaged_index_is_put_aside_and_made_anew(folder):
 
 
 @pytest.mark.parametrize("damage", [("[", "{"), (":", ";"), (",", "]"), ('"', "x")])
-async def test_an_index_that_cannot_tell_how_far_it_has_come_is_made_anew(folder, damage):
+async def test_an_index_without_a_valid_position_is_rebuilt(folder, damage):
     await lived(folder, seed=1, steps=10)
     before = everything(folder)
     raw(folder / "index.db").execute("UPDATE meta SET value = replace(value, ?, ?) WHERE name = 'folder'", damage)
@@ -245,7 +245,7 @@ async def test_lines_written_by_hand_are_adopted(folder):
     assert b'{"content": "not a line\n' in (folder / "memories.jsonl").read_bytes()
 
 
-async def test_the_files_of_the_seed_open_as_they_are(folder):
+async def test_files_of_version_1_open_as_they_are(folder):
     folder.mkdir()
     vector = b64encode(np.ones(4, "<f4").tobytes()).decode()
     memory_line = {

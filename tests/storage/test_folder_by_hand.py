@@ -71,7 +71,7 @@ async def filled(folder):
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-async def test_an_edited_line_is_what_is_known_from_then_on(folder, with_index):
+async def test_an_edited_line_changes_the_memory(folder, with_index):
     await filled(folder)
     rewritten(folder, "memories.jsonl", edited("likes tea", "likes coffee"))
     if not with_index:
@@ -102,7 +102,7 @@ async def test_an_edited_line_is_what_is_known_from_then_on(folder, with_index):
         without_index(folder)
 
 
-async def test_a_line_taken_out_is_forgotten_and_kept_in_the_archive(folder):
+async def test_a_deleted_line_forgets_its_memory(folder):
     await filled(folder)
     rewritten(folder, "memories.jsonl", without("bicycle"))
     async with opened(folder) as memory:
@@ -120,7 +120,7 @@ async def test_a_line_taken_out_is_forgotten_and_kept_in_the_archive(folder):
     assert everything(folder) == before
 
 
-async def test_what_others_rest_on_comes_back_into_its_file(folder):
+async def test_a_deleted_line_that_others_need_is_written_back(folder):
     await filled(folder)
     (folder / "sessions.jsonl").write_text("")
     async with opened(folder) as memory:
@@ -128,7 +128,7 @@ async def test_what_others_rest_on_comes_back_into_its_file(folder):
     assert [line["session_id"] for line in lines(folder, "sessions.jsonl")] == ["s"]
 
 
-async def test_a_link_taken_out_is_gone(folder):
+async def test_a_deleted_link_is_gone(folder):
     await filled(folder)
     rewritten(folder, "edges.jsonl", without('"kind":"subject"'))
     async with opened(folder) as memory:
@@ -179,7 +179,7 @@ async def test_a_folder_can_live_in_git(folder, with_index):
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
-async def test_one_file_of_an_older_commit_takes_its_rows_back(folder):
+async def test_one_file_from_an_older_commit_restores_its_rows(folder):
     await filled(folder)
     git(folder, "init", "-q")
     git(folder, "add", "*.jsonl")
@@ -197,7 +197,7 @@ async def test_one_file_of_an_older_commit_takes_its_rows_back(folder):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_an_index_that_is_behind_catches_up_to_the_byte(folder, tmp_path, seed):
+async def test_a_stale_index_catches_up_exactly(folder, tmp_path, seed):
     clock = HandClock()
     async with opened(folder, clock=clock, embedder="hashing") as memory:
         history = History(memory, clock, folder, seed=seed)
@@ -222,7 +222,7 @@ async def test_an_index_that_is_behind_catches_up_to_the_byte(folder, tmp_path, 
     assert everything(folder) == before
 
 
-async def test_an_index_that_is_behind_learns_what_may_be_learnt_again(folder, tmp_path):
+async def test_a_stale_index_learns_lifted_sentences(folder, tmp_path):
     async with opened(folder) as memory:
         tea = await memory.remember("Anna likes tea")
     shutil.copy(folder / "index.db", tmp_path / "behind.db")
@@ -263,7 +263,7 @@ async def test_an_index_on_a_full_disk_follows_later(folder):
     assert everything(folder) == before
 
 
-async def test_a_wrong_line_holds_up_no_other(folder):
+async def test_a_bad_line_does_not_block_others(folder):
     await filled(folder)
     with (folder / "memories.jsonl").open("a") as file:
         file.write(json.dumps({"content": "Dora swims"}) + "\n")
@@ -289,7 +289,7 @@ WRONG_VALUES = {
 
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", WRONG_VALUES)
-async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
+async def test_a_bad_value_does_not_block_the_folder(folder, what, with_index):
     await filled(folder)
     name, change = WRONG_VALUES[what]
     rewritten(folder, name, lambda found: change(found[:1]) + found[1:])
@@ -301,7 +301,7 @@ async def test_a_wrong_value_keeps_no_folder_shut(folder, what, with_index):
         await memory.remember("and life goes on")
 
 
-async def test_what_was_written_by_hand_waits_where_it_could_not_be_taken_over(folder):
+async def test_hand_edits_wait_if_they_cannot_be_imported(folder):
     """The index is made anew and the disk is full when the lines are to become a commit: the next opening does it."""
     await filled(folder)
     with (folder / "memories.jsonl").open("a") as file:
@@ -322,7 +322,7 @@ async def test_what_was_written_by_hand_waits_where_it_could_not_be_taken_over(f
         assert caught(memory).adopted == 1
 
 
-async def test_a_lock_that_somebody_took_away_keeps_others_out_again(folder):
+async def test_a_deleted_lock_file_is_replaced(folder):
     """As `git clean` and `git stash -u` do."""
     await filled(folder)
     one, other = FolderLock(folder, patience_s=0.05), FolderLock(folder, patience_s=0.05)
@@ -339,7 +339,7 @@ async def test_a_lock_that_somebody_took_away_keeps_others_out_again(folder):
         lock.close()
 
 
-async def test_a_folder_taken_away_while_it_is_open_is_said_in_a_sentence(folder):
+async def test_a_folder_removed_while_open_gives_a_clear_error(folder):
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         folder.rename(folder.with_name("elsewhere"))
@@ -365,7 +365,7 @@ async def test_a_linked_folder_is_opened_and_a_linked_file_refused(folder):
 
 
 @pytest.mark.parametrize("gone", ["index.db*", "index.db"])
-async def test_an_index_deleted_while_the_folder_is_open_is_made_anew_at_the_next_writing(folder, gone):
+async def test_an_index_deleted_while_open_is_rebuilt_at_the_next_write(folder, gone):
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         for path in folder.glob(gone):
@@ -376,7 +376,7 @@ async def test_an_index_deleted_while_the_folder_is_open_is_made_anew_at_the_nex
         assert failing(await memory.doctor()) == set()
 
 
-async def test_a_reader_that_comes_after_the_index_was_deleted_has_it_made_anew(folder):
+async def test_a_reader_rebuilds_a_deleted_index(folder):
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         (folder / "index.db").unlink()
@@ -385,7 +385,7 @@ async def test_a_reader_that_comes_after_the_index_was_deleted_has_it_made_anew(
         assert failing(await memory.doctor()) == set()
 
 
-async def test_a_folder_that_cannot_follow_a_checkout_for_want_of_room_does_so_later(folder, monkeypatch):
+async def test_a_checkout_on_a_full_disk_is_followed_later(folder, monkeypatch):
     """An older state comes back while the folder is open, and there is no room to make the index anew."""
 
     def full(*_, **__):
@@ -405,7 +405,7 @@ async def test_a_folder_that_cannot_follow_a_checkout_for_want_of_room_does_so_l
         assert await facts(memory) == {"Anna likes tea", "Boris plays chess"}
 
 
-async def test_what_is_written_is_found_at_once_though_the_index_failed(folder):
+async def test_writes_are_found_at_once_even_if_the_index_failed(folder):
     """An undo answers with its commit, which it reads."""
 
     def full(point):
@@ -444,7 +444,7 @@ NEVER_A_ROW = {
 
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", NEVER_A_ROW)
-async def test_a_line_that_says_what_cannot_be_keeps_no_folder_shut(folder, what, with_index):
+async def test_an_impossible_line_does_not_block_the_folder(folder, what, with_index):
     await filled(folder)
     async with opened(folder) as memory:
         known = await facts(memory)
@@ -480,7 +480,7 @@ WHOLE_FILES = {
 
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", WHOLE_FILES)
-async def test_what_editors_do_to_whole_files_loses_nothing(folder, what, with_index):
+async def test_editor_rewrites_lose_nothing(folder, what, with_index):
     await filled(folder)
     async with opened(folder) as memory:
         known = await facts(memory)
@@ -499,7 +499,7 @@ async def test_what_editors_do_to_whole_files_loses_nothing(folder, what, with_i
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-async def test_a_word_nobody_knows_for_where_a_memory_comes_from_is_believed_least(folder, with_index):
+async def test_an_unknown_origin_gets_the_lowest_trust(folder, with_index):
     await filled(folder)
     rewritten(
         folder, "memories.jsonl", lambda found: [found[0].replace('"source":"user"', '"source":"a bird"'), *found[1:]]
@@ -512,7 +512,7 @@ async def test_a_word_nobody_knows_for_where_a_memory_comes_from_is_believed_lea
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-async def test_an_erasure_written_by_hand_keeps_no_folder_shut(folder, with_index):
+async def test_a_hand_written_erasure_does_not_block_the_folder(folder, with_index):
     """It has the files written anew, by an index that is being made itself."""
     await filled(folder)
     line = {"kind": "erasure", "owner_user_id": "me", "what": "memory", "at": "2026-01-01", "rows": 0, "digest": ""}

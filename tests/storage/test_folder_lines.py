@@ -18,7 +18,7 @@ _VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _VALUES, max_size=5))
-def test_the_quick_reader_reads_what_the_other_one_does(line):
+def test_the_fast_parser_equals_the_plain_one(line):
     raw = json.dumps(line).encode()  # with escapes, halves of surrogate pairs among them
     assert decoded(raw, quick_reader()) == decoded(raw) == line
     assert line_mark(decoded(raw, quick_reader())) == line_mark(line)
@@ -34,7 +34,7 @@ def test_a_number_is_read_to_the_last_digit(number):
     "raw",
     [b"", b"{", b"[]", b"7", b"{} {}", b'{"a": \xff}', b"[" * 100_000, b'{"a": "\xed\xa0\x80"}', b'{"a": "\\ud800"}'],
 )
-def test_what_is_no_line_is_none_to_either(raw):
+def test_invalid_lines_are_invalid_for_both_parsers(raw):
     for read in (json.loads, quick_reader()):
         with pytest.raises(Unfit):
             parsed(raw, read)

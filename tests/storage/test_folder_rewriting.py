@@ -65,7 +65,7 @@ async def test_gc_leaves_one_line_for_each_memory(folder):
     assert everything(folder) == after
 
 
-async def test_lines_nobody_can_read_outlive_gc(folder):
+async def test_unreadable_lines_survive_gc(folder):
     await changed(folder)
     with (folder / "memories.jsonl").open("a") as file:
         file.write("my own notes, no JSON\n")
@@ -110,7 +110,7 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-async def test_a_line_that_cannot_be_used_is_known_by_its_place_when_others_before_it_went(folder, with_index):
+async def test_an_unusable_line_is_tracked_when_earlier_lines_are_removed(folder, with_index):
     """Those that no commit vouches for are set aside at once."""
     await changed(folder)
     nobody, wrong = '{"content":"never","row":"99","commit":9999}', '{"content":"too sure","confidence":7}'
@@ -126,7 +126,7 @@ async def test_a_line_that_cannot_be_used_is_known_by_its_place_when_others_befo
 
 @pytest.mark.parametrize("point", ["folder: before the marker", "folder: after the marker", "folder: between renames"])
 @pytest.mark.parametrize("with_index", [True, False])
-async def test_rewriting_that_ended_in_between_is_gone_on_with_or_thrown_away(folder, point, with_index):
+async def test_an_interrupted_rewrite_is_finished_or_discarded(folder, point, with_index):
     await changed(folder)
     before = everything(folder)
 
@@ -154,7 +154,7 @@ async def test_rewriting_that_ended_in_between_is_gone_on_with_or_thrown_away(fo
     assert len(lines(folder, "memories.jsonl")) == (3 if point == "folder: before the marker" else 1)
 
 
-async def test_what_is_erased_is_in_no_byte_of_the_folder(folder):
+async def test_erased_text_is_in_no_byte_of_the_folder(folder):
     clock = HandClock()
     async with opened(folder, clock=clock) as memory:
         history = History(memory, clock, folder, seed=5)
@@ -200,7 +200,7 @@ async def test_an_erasure_names_the_git_history_that_the_store_may_be_in(tmp_pat
     ]
 
 
-async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made_anew(folder):
+async def test_keys_of_erased_rows_are_not_reused_after_a_rebuild(folder):
     """What is withheld, and what a run did, goes by it."""
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
@@ -214,7 +214,7 @@ async def test_the_key_of_what_was_erased_is_nobody_elses_once_the_index_is_made
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-async def test_what_a_killed_process_left_behind_holds_nothing_that_was_erased(folder, is_open):
+async def test_files_left_by_a_killed_process_contain_no_erased_text(folder, is_open):
     async with opened(folder) as memory:
         secret = await memory.remember("Canary-lemur-77 was seen")
     left = (".index.building", ".index.building-wal", ".memories.jsonl.partial")
@@ -232,7 +232,7 @@ async def test_what_a_killed_process_left_behind_holds_nothing_that_was_erased(f
         assert not [path for path in folder.iterdir() if b"lemur-77" in path.read_bytes()]
 
 
-async def test_a_torn_marker_of_a_rewriting_does_not_count(folder):
+async def test_a_torn_rewrite_marker_is_ignored(folder):
     """Where nothing is synced, a power loss may leave it empty."""
     await changed(folder)
     before = everything(folder)
@@ -245,7 +245,7 @@ async def test_a_torn_marker_of_a_rewriting_does_not_count(folder):
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-async def test_bytes_of_what_was_erased_that_a_full_disk_keeps_go_at_the_next_opening(tmp_path, kind):
+async def test_erased_bytes_kept_by_a_full_disk_are_removed_at_the_next_opening(tmp_path, kind):
     def full(point):
         if point == "erase: before rewriting":
             raise apsw.FullError("as if the disk were full")

@@ -25,7 +25,7 @@ async def filled(store):
     await commit(store, close=(closing(gone),))
 
 
-async def test_parts_become_one_and_nothing_is_found_otherwise(store):
+async def test_merging_index_parts_changes_no_result(store):
     await filled(store)
     before, parts = await store.read(found)
     assert parts > 1
@@ -39,7 +39,7 @@ async def test_parts_become_one_and_nothing_is_found_otherwise(store):
     assert all(finding.ok for finding in (await store.doctor()).findings)
 
 
-async def test_a_small_index_and_one_with_a_small_rest_are_left_as_they_are(store):
+async def test_small_indexes_and_small_rests_are_not_merged(store):
     assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=0))  # nothing is not scattered
     await filled(store)
     assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=10_000))

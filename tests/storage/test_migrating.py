@@ -19,7 +19,7 @@ async def lived(place, *, steps=30, seed=3):
         await memory.settle(20)
 
 
-async def test_a_file_becomes_a_folder_and_a_folder_a_file_with_everything(tmp_path):
+async def test_migrate_converts_both_ways_completely(tmp_path):
     file, folder, back = tmp_path / "me.db", tmp_path / "memories", tmp_path / "back.db"
     await lived(file)
     async with Memory.open(file, **OPTIONS) as memory:
@@ -54,7 +54,7 @@ async def test_nothing_is_overwritten(tmp_path):
             await memory.rebuild_index()
 
 
-async def test_an_index_is_made_anew_under_an_open_memory(tmp_path):
+async def test_an_index_can_be_rebuilt_while_the_memory_is_open(tmp_path):
     folder = tmp_path / "memories"
     await lived(f"{folder}/")
     before = everything(folder)
@@ -72,7 +72,7 @@ async def test_an_index_is_made_anew_under_an_open_memory(tmp_path):
     assert len(everything(folder)["nodes"]) == len(before["nodes"]) + 3
 
 
-async def test_doctor_mends_what_is_safe(tmp_path):
+async def test_doctor_makes_safe_repairs(tmp_path):
     folder = tmp_path / "memories"
     await lived(f"{folder}/")
     connection = raw(folder / "index.db")
@@ -90,7 +90,7 @@ async def test_doctor_mends_what_is_safe(tmp_path):
         assert failing(await memory.doctor()) == set()
 
 
-async def test_what_loses_its_vector_after_a_rebuild_gets_one(tmp_path):
+async def test_missing_vectors_are_computed_after_a_rebuild(tmp_path):
     """A new index counts anew what left it; who had counted further in the old one looked past it."""
     folder = tmp_path / "memories"
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:

@@ -36,7 +36,7 @@ def now(index: Path) -> dict:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_file_of_an_older_version_opens_and_goes_on(tmp_path, version):
+async def test_an_older_file_opens_and_works(tmp_path, version):
     path = tmp_path / "me.db"
     shutil.copyfile(STORES / f"schema_{version}.db", path)
     path.chmod(0o600)
@@ -50,7 +50,7 @@ async def test_a_file_of_an_older_version_opens_and_goes_on(tmp_path, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_folder_of_an_older_version_opens_and_goes_on(tmp_path, version):
+async def test_an_older_folder_opens_and_works(tmp_path, version):
     folder = tmp_path / "me"
     shutil.copytree(STORES / f"schema_{version}", folder)
     async with Memory.open(folder, embedder="hashing") as memory:

@@ -43,7 +43,7 @@ def filled(path, content="likes tea"):
 # what is refused
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path):
+def test_a_newer_store_is_refused_and_not_changed(tmp_path):
     path = filled(tmp_path / "m.db")
     Store.open(path, steps=(*migrations(), NEXT)).close()
     with pytest.raises(StoreError, match="upgrade") as refusal:
@@ -69,7 +69,7 @@ def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path, jour
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but long enough to be looked at " * 40, b"xy", b"SQLite format 3\0"]
 )
-def test_what_is_no_database_is_refused_and_not_touched(tmp_path, content):
+def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(StoreError):
@@ -77,7 +77,7 @@ def test_what_is_no_database_is_refused_and_not_touched(tmp_path, content):
     assert path.read_bytes() == content
 
 
-def test_places_that_cannot_be_a_store_are_refused_with_a_remedy(tmp_path):
+def test_invalid_locations_are_refused_with_a_hint(tmp_path):
     (tmp_path / "file").write_text("x")
     for location, kind in (
         (tmp_path, InvalidError),
@@ -143,7 +143,7 @@ def test_nothing_can_be_written_between_the_backup_and_the_upgrade(tmp_path, fau
     assert len(refused) == 1
 
 
-def test_of_two_that_upgrade_the_second_does_not_overwrite_the_backup(tmp_path, fault):
+def test_of_two_upgrading_processes_the_second_keeps_the_backup(tmp_path, fault):
     """It would be a copy of the upgraded store, and the way back would be gone."""
     path = filled(tmp_path / "m.db")
     steps = (*migrations(), NEXT)
@@ -157,7 +157,7 @@ def test_of_two_that_upgrade_the_second_does_not_overwrite_the_backup(tmp_path, 
     assert backup.read_bytes() == first
 
 
-def test_a_fresh_store_and_one_at_the_newest_version_make_no_backup(tmp_path):
+def test_a_current_store_makes_no_upgrade_backup(tmp_path):
     path = filled(tmp_path / "m.db")
     filled(path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.db"]
@@ -245,7 +245,7 @@ def test_all_files_are_private_under_any_umask(tmp_path):
     assert wrong == {}
 
 
-def test_a_memory_store_goes_when_it_is_closed(tmp_path):
+def test_an_in_memory_store_is_deleted_on_close(tmp_path):
     store = Store.open(":memory:")
     folder = store.path.parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -256,7 +256,7 @@ def test_a_memory_store_goes_when_it_is_closed(tmp_path):
 # two at once
 
 
-def test_a_store_that_another_process_makes_during_the_first_look_is_not_taken_for_another_program_s(tmp_path):
+def test_a_store_being_created_elsewhere_is_recognised(tmp_path):
     """Version and program are two questions; between them the tables appeared."""
     path = tmp_path / "m.db"
     first = apsw.Connection(str(path))
@@ -297,7 +297,7 @@ for turn in sys.stdin:
 """
 
 
-def test_two_processes_may_make_the_same_store_at_the_same_moment(tmp_path):
+def test_two_processes_may_create_the_same_store_at_once(tmp_path):
     racers = [
         subprocess.Popen([sys.executable, "-c", RACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)

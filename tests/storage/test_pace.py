@@ -27,14 +27,14 @@ async def asked(pace, times, *, kind="search", is_calm=True, ask=is_here):
     return [await pace.read(ask, kind, is_calm=is_calm) for _ in range(times)]
 
 
-async def test_after_three_brief_ones_the_next_are_answered_here(store):
+async def test_after_three_brief_searches_the_next_run_in_the_caller_thread(store):
     pace = Pace(store, brief_ms=BRIEF_MS)
     assert await asked(pace, 6) == [False, False, False, True, True, True]
     assert await asked(pace, 4, kind="another") == [False, False, False, True]
     assert await asked(pace, 2, is_calm=False) == [False, False]
 
 
-async def test_one_long_answer_changes_nothing_three_of_five_do(store):
+async def test_three_long_searches_of_five_move_back_to_a_thread(store):
     def long(snapshot):
         time.sleep(LONG_S)
         return is_here(snapshot)
@@ -44,11 +44,11 @@ async def test_one_long_answer_changes_nothing_three_of_five_do(store):
     assert await asked(pace, 4, ask=long) == [True, True, True, False]
 
 
-async def test_with_zero_all_have_a_thread_of_their_own(store):
+async def test_with_zero_every_search_uses_a_thread(store):
     assert not any(await asked(Pace(store, brief_ms=0), 6))
 
 
-async def test_what_was_just_written_is_found_here_too(store):
+async def test_the_caller_thread_sees_recent_writes(store):
     pace = Pace(store, brief_ms=BRIEF_MS)
     for written in range(8):
         (count,) = await asked(pace, 1, ask=lambda snapshot: snapshot.statistics.size(ME, ("k",))[0])
@@ -57,7 +57,7 @@ async def test_what_was_just_written_is_found_here_too(store):
     assert (await asked(pace, 1)) == [True]
 
 
-async def test_the_event_loop_serves_others_before_each(store):
+async def test_other_tasks_run_before_each_brief_search(store):
     pace, order = Pace(store, brief_ms=BRIEF_MS), []
     await asked(pace, 3)
 
@@ -75,7 +75,7 @@ async def test_the_event_loop_serves_others_before_each(store):
     assert "elsewhere" not in order
 
 
-async def test_who_asks_from_within_an_answer_is_answered_elsewhere(store):
+async def test_a_nested_search_uses_a_thread(store):
     def ask(snapshot):
         with pytest.raises(UnavailableError, match="another question"):
             store.read_here(is_here)
@@ -86,7 +86,7 @@ async def test_who_asks_from_within_an_answer_is_answered_elsewhere(store):
     assert await asked(pace, 1, ask=ask) == [True]
 
 
-async def test_an_index_that_was_deleted_is_made_anew_elsewhere(tmp_path):
+async def test_a_deleted_index_is_rebuilt_in_a_thread(tmp_path):
     store = Store.open(f"{tmp_path}/folder/", durability="process")
     try:
         await commit(store, add=(fact("the lake"),))
@@ -100,7 +100,7 @@ async def test_an_index_that_was_deleted_is_made_anew_elsewhere(tmp_path):
         store.close()
 
 
-async def test_a_store_that_is_being_closed_waits_for_an_answer_and_gives_none_after(store):
+async def test_closing_waits_for_a_running_search_and_refuses_new_ones(store):
     closing = threading.Thread(target=store.close)
 
     def ask(snapshot):

@@ -61,7 +61,7 @@ def famous(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["Sarah", "my wife", "Сарой"])
-def test_somebody_with_a_hundred_thousand_facts_is_told_of_without_reading_them_all(famous: Path, name: str) -> None:
+def test_a_profile_of_a_hundred_thousand_facts_does_not_read_them_all(famous: Path, name: str) -> None:
     connection = connect(famous, read_only=True, patience_s=1)
     snapshot, took = DatabaseSnapshot(connection), []
     for _ in range(10):
@@ -74,7 +74,7 @@ def test_somebody_with_a_hundred_thousand_facts_is_told_of_without_reading_them_
     assert min(took) < 200, took  # benchmarks/people.py measures it; reading all takes seconds
 
 
-async def test_counts_follow_what_is_linked_forgotten_and_restored(tmp_path: Path) -> None:
+async def test_counts_follow_linking_forgetting_and_restoring(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db") as memory:
         kept = await memory.remember("Sarah bakes", about=["Sarah"])
         await memory.add("I met Sarah")
@@ -92,7 +92,7 @@ async def test_counts_follow_what_is_linked_forgotten_and_restored(tmp_path: Pat
         assert (await memory.doctor()).ok
 
 
-async def test_a_count_that_is_off_is_noticed(tmp_path: Path) -> None:
+async def test_a_wrong_count_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with opened(path) as memory:
         await memory.remember("Sarah bakes", about=["Sarah"])

@@ -21,7 +21,7 @@ def afresh(snapshot):
     return told(snapshot)
 
 
-async def test_every_reader_sees_what_anybody_wrote(store, tmp_path):
+async def test_every_reader_sees_every_write(store, tmp_path):
     other = Store.open(tmp_path / "me.db", durability="process")
     try:
         alive = []
@@ -38,7 +38,7 @@ async def test_every_reader_sees_what_anybody_wrote(store, tmp_path):
         other.close()
 
 
-async def test_what_is_written_during_a_moment_is_not_of_it(store):
+async def test_a_snapshot_excludes_later_writes(store):
     await commit(store, add=(fact("the lake"),))
     loop = asyncio.get_running_loop()
 
@@ -51,7 +51,7 @@ async def test_what_is_written_during_a_moment_is_not_of_it(store):
         assert (await store.read(told))[0]["k"][0] == 2
 
 
-async def test_the_same_is_not_asked_twice_while_nobody_writes(store):
+async def test_cached_reads_are_reused_until_a_write(store):
     await commit(store, add=(fact("the lake"),))
 
     def asked(snapshot):

@@ -35,7 +35,7 @@ async def is_well(folder: Path) -> set[str]:
         return failing(await memory.doctor())
 
 
-async def test_a_path_with_a_slash_makes_a_folder_of_the_file_there_and_keeps_it(tmp_path, caplog):
+async def test_a_path_with_a_slash_converts_a_file_and_keeps_it(tmp_path, caplog):
     file = tmp_path / "me.db"
     await lived(file)
     before = everything_of(file)
@@ -55,7 +55,7 @@ async def test_a_path_with_a_slash_makes_a_folder_of_the_file_there_and_keeps_it
 
 
 @pytest.mark.parametrize("name", ["memory.db", "index.db"])
-async def test_a_folder_with_nothing_but_a_single_file_is_filled_from_it(tmp_path, caplog, name):
+async def test_a_folder_with_only_a_single_file_is_filled_from_it(tmp_path, caplog, name):
     folder = tmp_path / "memories"
     folder.mkdir()
     await lived(folder / name)
@@ -68,7 +68,7 @@ async def test_a_folder_with_nothing_but_a_single_file_is_filled_from_it(tmp_pat
     assert await is_well(folder) == set()
 
 
-async def test_of_two_single_files_none_is_guessed(tmp_path):
+async def test_two_single_files_are_refused(tmp_path):
     for name in ("a.db", "b.db"):
         await lived(tmp_path / "both" / name, steps=3)
     with pytest.raises(InvalidError, match="2 stores") as refusal:
@@ -77,7 +77,7 @@ async def test_of_two_single_files_none_is_guessed(tmp_path):
     assert not list((tmp_path / "both").glob("*.jsonl"))
 
 
-async def test_a_file_somebody_has_open_is_left_alone(tmp_path):
+async def test_an_open_file_is_not_converted(tmp_path):
     file = tmp_path / "me.db"
     await lived(file, steps=3)
     before = everything_of(file)
@@ -90,7 +90,7 @@ async def test_a_file_somebody_has_open_is_left_alone(tmp_path):
     assert len(everything_of(file)["nodes"]) == len(before["nodes"]) + 1
 
 
-async def test_what_is_no_store_is_left_alone(tmp_path):
+async def test_a_file_that_is_not_a_store_is_not_changed(tmp_path):
     notes = tmp_path / "notes"
     notes.write_text("milk, bread")
     with pytest.raises(Exception, match="notes"):
@@ -99,7 +99,7 @@ async def test_what_is_no_store_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
-async def test_from_a_file_to_a_folder_and_back_and_again(tmp_path):
+async def test_a_store_can_be_converted_back_and_forth(tmp_path):
     """The second file was the index of a folder, whose state it still carries."""
     await lived(tmp_path / "me.db", steps=10)
     for source, target in (("me.db", "one/"), ("one", "two.db"), ("two.db", "three/")):
@@ -132,7 +132,7 @@ INSIDE = ("backup: in copy", "folder: before the marker", "folder: after the mar
 
 
 @pytest.mark.parametrize("point", [*INSIDE, "folder: before naming"])
-async def test_killed_in_the_middle_it_is_a_file_or_a_folder_and_the_next_opening_goes_on(tmp_path, point):
+async def test_after_a_kill_the_next_opening_finishes_the_conversion(tmp_path, point):
     file = tmp_path / "me.db"
     await lived(file, steps=10)
     before = everything_of(file)
@@ -145,7 +145,7 @@ async def test_killed_in_the_middle_it_is_a_file_or_a_folder_and_the_next_openin
 
 @pytest.mark.parametrize("point", [*INSIDE, "folder: before replacing the index"])
 @pytest.mark.parametrize("name", ["memory.db", "index.db"])
-async def test_killed_while_a_folder_takes_its_file_in_the_next_opening_goes_on(tmp_path, point, name):
+async def test_after_a_kill_the_next_opening_finishes_filling_the_folder(tmp_path, point, name):
     folder = tmp_path / "memories"
     folder.mkdir()
     await lived(folder / name, steps=10)

@@ -116,20 +116,20 @@ def test_a_statement_compiles_against_a_fresh_schema(connection, past_connection
     assert compiled(past_connection if name.startswith("past_") else connection, sql(name))
 
 
-def test_every_statement_is_used_and_every_used_one_is_there():
+def test_every_statement_is_used_and_defined():
     source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     assert [name for name in statements() if not re.search(rf"['\"]{name}['\"]", source)] == []
     asked = set(re.findall(r'(?:sql|\.rows|\.value|counts)\(\s*"(\w+)"', source))
     assert asked - statements().keys() == set()
 
 
-def test_every_statement_is_described_or_too_plain_to_need_it():
+def test_every_statement_is_described_or_trivial():
     for name, text in statements().items():
         assert text.startswith("--") or len(text) < 700, name
 
 
 @pytest.mark.parametrize("name", HOT)
-def test_a_hot_statement_walks_no_table(connection, name):
+def test_a_hot_statement_scans_no_table(connection, name):
     steps = plan_of(connection, sql(name), _bindings(sql(name)))
     innocent = r"json_each|chain|older|newer|walked|\(subquery-\d+\)|CONSTANT ROW"
     assert [step for step in steps if step.startswith("SCAN") and not re.search(innocent, step)] == [], steps
@@ -160,7 +160,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("filter_", FILTERS, ids=str)
-def test_a_filtered_listing_walks_no_table(connection, filter_):
+def test_a_filtered_listing_scans_no_table(connection, filter_):
     ear = Overheard(connection)
     snapshot = DatabaseSnapshot(ear)
     scope = Scope(owner="me")

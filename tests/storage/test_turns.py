@@ -39,7 +39,7 @@ def both(snapshot, keys, best, *, whole):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_kept_turns_are_those_of_a_fresh_look(store, seed):
+async def test_cached_turns_equal_a_fresh_read(store, seed):
     chance = random.Random(seed)
     alive = []
     for step in range(40):
@@ -75,7 +75,7 @@ async def _something(store, chance, alive):
 
 
 @pytest.mark.parametrize("close", [4, 0])
-async def test_turns_read_together_are_those_read_one_by_one(store, monkeypatch, close):
+async def test_turns_read_in_bulk_equal_those_read_one_by_one(store, monkeypatch, close):
     monkeypatch.setattr(turns, "_CLOSE", close)
     who, what = ("Ann", "Боб", None), ("a boat", "the lake, the lake", "a boat on the lake")
     talk = [said(what[n % 3], minutes=n, session=f"s{n % 2}", speaker=who[n // 4]) for n in range(12)]
@@ -97,7 +97,7 @@ async def test_turns_read_together_are_those_read_one_by_one(store, monkeypatch,
     assert together == apart
 
 
-async def test_more_new_turns_than_are_kept_are_not_overlooked(store):
+async def test_more_new_turns_than_the_cache_holds_are_not_missed(store):
     await commit(store, add=tuple(said("the lake", minutes=n, session=f"s{n % 3}") for n in range(9)))
     table = TurnTable(most=12)
 
@@ -114,7 +114,7 @@ async def test_more_new_turns_than_are_kept_are_not_overlooked(store):
     assert kept == fresh
 
 
-async def test_an_older_snapshot_gets_a_table_of_its_own(store):
+async def test_an_older_snapshot_gets_its_own_table(store):
     await commit(store, add=tuple(said("the lake", minutes=n, session="a") for n in range(5)))
     first = await store.read(lambda tx: tx._kept)
     assert first is await store.read(lambda tx: tx._kept), "readers share what they keep"
@@ -179,7 +179,7 @@ def told_alike(snapshot):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
+async def test_postings_in_memory_equal_the_full_text_index(store, seed):
     chance = random.Random(seed)
     alive, other, used = [], Scope(owner="somebody else"), 0
     for step in range(60):
@@ -210,7 +210,7 @@ async def test_words_in_memory_are_held_by_whom_full_text_says(store, seed):
     assert used > 10
 
 
-async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monkeypatch):
+async def test_very_frequent_words_are_counted_turn_by_turn(store, monkeypatch):
     await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
     await store.read(lambda tx: read_turns(tx, ME))
     assert await store.read(counted_alike)
@@ -225,7 +225,7 @@ async def test_words_with_very_many_holders_are_counted_turn_by_turn(store, monk
     assert await store.read(counted) == [False, True]
 
 
-async def test_what_became_knowledge_is_left_to_full_text(store):
+async def test_consolidated_turns_use_the_full_text_index(store):
     talk = [said("the lake", minutes=n) for n in range(4)]
     await commit(store, add=tuple(talk))
     await store.read(lambda tx: read_turns(tx, ME))
@@ -236,7 +236,7 @@ async def test_what_became_knowledge_is_left_to_full_text(store):
     assert await store.read(lambda tx: postings(tx, shelves=("k", "e", "c"))[lake]) == [1, 2, 3, 4]
 
 
-async def test_so_many_new_turns_are_left_to_full_text(store, monkeypatch):
+async def test_many_new_turns_use_the_full_text_index(store, monkeypatch):
     monkeypatch.setattr(turns, "_LATER_MOST", 5)
     await commit(store, add=tuple(said("the lake", minutes=n) for n in range(3)))
     await store.read(lambda tx: read_turns(tx, ME))

@@ -36,7 +36,7 @@ async def check_derived(memory: Any, path: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_undoing_a_commit_gives_the_truth_from_before_it_and_undoing_that_gives_it_back(tmp_path, seed):
+async def test_undo_restores_the_previous_data_and_can_be_undone(tmp_path, seed):
     path, clock = tmp_path / "m.db", HandClock()
     async with Memory.open(path, clock=clock, **OPTIONS) as memory:
         history = History(memory, clock, path, seed=1_000 + seed)
@@ -85,7 +85,7 @@ async def test_an_old_commit_is_undone_alone_or_with_what_builds_on_it(tmp_path,
         await check_derived(memory, path)
 
 
-async def test_all_that_was_ever_done_can_be_undone_last_first(tmp_path):
+async def test_every_change_can_be_undone_in_reverse_order(tmp_path):
     path, clock = tmp_path / "m.db", HandClock()
     async with Memory.open(path, clock=clock, **OPTIONS) as memory:
         empty = canonical(path)
@@ -105,7 +105,7 @@ async def memory(tmp_path):
         yield opened
 
 
-async def test_it_is_refused_with_the_changes_in_the_way_or_done_with_them(memory):
+async def test_undo_is_refused_with_the_blocking_changes_or_includes_them(memory):
     await memory.remember("Anna likes tea", about=["Anna"])
     mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
     await memory.forget(mentioned.id)
@@ -118,7 +118,7 @@ async def test_it_is_refused_with_the_changes_in_the_way_or_done_with_them(memor
     assert (await memory.stats()).entities == 0
 
 
-async def test_a_session_stays_while_others_speak_in_it(memory):
+async def test_a_session_stays_while_others_use_it(memory):
     await memory.add("first", session="s")
     second = await memory.add("second", session="s")
     await memory.undo(1)
@@ -127,7 +127,7 @@ async def test_a_session_stays_while_others_speak_in_it(memory):
     assert (await memory.list()).nodes == ()
 
 
-async def test_what_comes_back_is_found_by_meaning_again(tmp_path, memory):
+async def test_restored_memories_are_found_by_meaning_again(tmp_path, memory):
     await memory.remember("I like tea")
     undone = await memory.undo(1)
     await memory.settle(20)
@@ -137,14 +137,14 @@ async def test_what_comes_back_is_found_by_meaning_again(tmp_path, memory):
     await check_derived(memory, tmp_path / "m.db")
 
 
-async def test_undoing_twice_is_said_to_be_done_already(memory):
+async def test_a_second_undo_is_reported_as_done(memory):
     await memory.remember("I like tea")
     await memory.undo(1)
     with pytest.raises(ConflictError, match="already undone"):
         await memory.undo(1, with_later=True)
 
 
-async def test_a_change_of_somebody_else_answers_as_one_that_is_not_there(memory):
+async def test_a_change_of_another_owner_looks_absent(memory):
     await memory.remember("I like tea")
     eve = memory.scoped(Scope(owner="eve"))
     said = []
@@ -156,7 +156,7 @@ async def test_a_change_of_somebody_else_answers_as_one_that_is_not_there(memory
     assert len((await memory.list()).nodes) == 1
 
 
-async def test_a_private_memory_about_somebody_of_the_group_is_about_ones_own(memory):
+async def test_a_private_fact_about_a_group_member_uses_a_private_entity(memory):
     """Were it about the group's Lena, undoing her would be refused, and the group would learn that there is one."""
     group = memory.scoped(Scope(owner="", chat="climbers"))
     lena = await group.add_entity("Lena")
@@ -175,7 +175,7 @@ async def test_an_undo_in_a_group_is_listed_for_the_group(memory):
     assert [commit.origin for commit in await group.log()] == ["undo", "add"]
 
 
-async def test_what_was_erased_does_not_come_back(tmp_path, memory):
+async def test_undo_does_not_restore_erased_data(tmp_path, memory):
     """By hand, as erasing will do it: the row, and every before-image of it."""
     kept = await memory.remember("I like tea")
     gone = await memory.remember("my number is 12345")
@@ -195,7 +195,7 @@ async def test_what_was_erased_does_not_come_back(tmp_path, memory):
     assert [node.id for node in (await memory.list()).nodes] == [kept.id]
 
 
-async def test_a_run_is_undone_as_one(tmp_path, memory):
+async def test_a_run_is_undone_as_a_whole(tmp_path, memory):
     engine = memory._engine
     reason = Reason(actor="me", origin="test", reason="test", run_id="run-1")
     from tests.storage.making import NOON, fact
@@ -214,7 +214,7 @@ async def test_a_run_is_undone_as_one(tmp_path, memory):
         await memory.scoped(Scope(owner="eve")).undo("run-1")
 
 
-async def test_a_name_that_is_taken_back_links_nothing_any_more(tmp_path, memory):
+async def test_a_removed_name_links_nothing(tmp_path, memory):
     """Rows of any truth table can be written and taken back, even where no method does so yet."""
     from tests.storage.making import NOON, WHY
 
@@ -239,18 +239,18 @@ async def test_a_name_that_is_taken_back_links_nothing_any_more(tmp_path, memory
 
 
 @pytest.mark.parametrize("odd", [True, 1.5, None, b"1"])
-async def test_what_is_no_change_is_refused_by_name(memory, odd):
+async def test_an_invalid_change_number_is_refused_by_name(memory, odd):
     with pytest.raises(InvalidError, match="commit_or_run"):
         await memory.undo(odd)
 
 
 @pytest.mark.parametrize("odd", [0, -1, 10**30, "no such run", "1" * 40, "\0", ""])
-async def test_what_is_not_there_is_said_not_to_be(memory, odd):
+async def test_a_missing_change_is_reported_as_missing(memory, odd):
     with pytest.raises(NotFoundError):
         await memory.undo(odd)
 
 
-async def test_nobody_s_write_is_lost_while_things_are_undone(memory):
+async def test_no_write_is_lost_during_undo(memory):
     kept = await memory.remember("I like tea")
     number = (await memory.log(1))[0].seq
 
@@ -265,7 +265,7 @@ async def test_nobody_s_write_is_lost_while_things_are_undone(memory):
     assert (await memory.doctor()).ok
 
 
-def test_every_truth_table_keeps_before_images_of_all_its_columns(tmp_path):
+def test_every_durable_table_keeps_before_images_of_all_columns(tmp_path):
     """A new one without them would be neither undone nor seen in the past."""
     from ricordo.storage import Store
 

@@ -164,7 +164,7 @@ def test_a_closed_node_leaves_the_index_and_a_restored_one_returns(tmp_path):
     story(tmp_path / "m.db", tell)
 
 
-def test_removals_nobody_needs_go_and_a_reader_that_slept_begins_anew(tmp_path):
+def test_old_removals_are_deleted_and_a_stale_reader_starts_over(tmp_path):
     async def tell(world):
         nodes = await world.add(6)
         await world.embed()
@@ -187,7 +187,7 @@ async def _now(world):
     return await world.store.read(lambda tx: tx)
 
 
-def test_new_words_need_a_new_vector(tmp_path):
+def test_changed_text_needs_a_new_vector(tmp_path):
     async def tell(world):
         (node,) = await world.add(1)
         await world.embed()
@@ -204,7 +204,7 @@ def test_new_words_need_a_new_vector(tmp_path):
     story(tmp_path / "m.db", tell)
 
 
-def test_a_vector_for_words_that_have_changed_meanwhile_is_not_stored(tmp_path):
+def test_a_vector_for_outdated_text_is_not_stored(tmp_path):
     async def tell(world):
         (node,) = await world.add(1)
         key = await world.key(node)
@@ -215,7 +215,7 @@ def test_a_vector_for_words_that_have_changed_meanwhile_is_not_stored(tmp_path):
     story(tmp_path / "m.db", tell)
 
 
-def test_the_id_of_a_moved_vector_is_never_given_out_again(tmp_path):
+def test_the_id_of_a_moved_vector_is_never_reused(tmp_path):
     """A reader that had followed up to that id would never see what got it next."""
 
     async def tell(world):
@@ -232,7 +232,7 @@ def test_the_id_of_a_moved_vector_is_never_given_out_again(tmp_path):
     story(tmp_path / "m.db", tell)
 
 
-def test_a_node_that_changes_its_shelf_takes_its_vector_along(tmp_path):
+def test_a_node_keeps_its_vector_when_it_changes_partition(tmp_path):
     path = tmp_path / "m.db"
 
     async def tell(world):
@@ -264,7 +264,7 @@ def test_when_all_loose_vectors_were_closed_before_packing_nothing_is_packed(tmp
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, size, seed):
+def test_every_reader_index_equals_the_stored_vectors(tmp_path, size, seed):
     """Additions, closings, returns, new words, moves, packs and reading on in any order."""
     dice = random.Random(seed)
 
@@ -308,7 +308,7 @@ def test_whatever_happens_every_reader_holds_what_is_there(tmp_path, size, seed)
 
 
 @pytest.mark.parametrize("size", [(6, 0)], indirect=True)
-def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path, size):
+def test_vectors_of_a_large_partition_are_read_at_the_second_search(tmp_path, size):
     async def tell(world):
         nodes = await world.add(30)
         await world.embed()
@@ -344,7 +344,7 @@ def test_of_a_large_shelf_the_vectors_are_read_when_somebody_asks_again(tmp_path
 
 
 @pytest.mark.parametrize("size", [(6, 0), (6, 10_000)], indirect=True)
-def test_a_damaged_pack_of_a_large_shelf_spoils_no_answer(tmp_path, size):
+def test_a_damaged_segment_spoils_no_answer(tmp_path, size):
     async def tell(world):
         await world.add(30)
         await world.embed()
@@ -489,7 +489,7 @@ class Slow(Letters):
         return await super().embed_batch(texts)
 
 
-def test_changing_to_and_fro_ends_with_the_last_one(tmp_path):
+def test_switching_embedders_back_and_forth_ends_with_the_last(tmp_path):
     path = tmp_path / "m.db"
 
     async def main():
@@ -508,7 +508,7 @@ def test_changing_to_and_fro_ends_with_the_last_one(tmp_path):
     assert rows(path, "SELECT count(*) FROM embeddings") == [(50,)]
 
 
-def test_a_process_whose_model_was_replaced_by_another_goes_on_without_complaint(tmp_path, caplog):
+def test_a_process_with_a_replaced_embedder_keeps_working(tmp_path, caplog):
     path = tmp_path / "m.db"
 
     async def main():
@@ -529,7 +529,7 @@ def test_a_process_whose_model_was_replaced_by_another_goes_on_without_complaint
     assert vectors_in(path)[1] == [("hashing-256-v1", "active")]
 
 
-def test_a_process_that_searched_before_another_changed_the_model_searches_by_the_new_one(tmp_path):
+def test_an_open_process_switches_to_the_new_embedder(tmp_path):
     path = tmp_path / "m.db"
 
     async def main():
@@ -547,7 +547,7 @@ def test_a_process_that_searched_before_another_changed_the_model_searches_by_th
     assert after.degraded == ()
 
 
-def test_the_key_of_a_dropped_model_is_never_given_out_again(tmp_path):
+def test_the_key_of_a_dropped_model_is_never_reused(tmp_path):
     """Another process may still hold vectors by it."""
 
     async def work(store):
@@ -561,7 +561,7 @@ def test_the_key_of_a_dropped_model_is_never_given_out_again(tmp_path):
     assert opened(tmp_path / "m.db", work) == (1, 2, 3)
 
 
-def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
+def test_writes_of_another_process_are_found_by_meaning(tmp_path):
     """The two share nothing but the file; here each is an engine of its own."""
     path = tmp_path / "m.db"
 
@@ -580,7 +580,7 @@ def test_what_another_process_writes_is_found_by_its_meaning(tmp_path):
     assert gone.hits == ()
 
 
-def test_background_work_that_meets_a_bug_is_tried_again_and_closing_still_closes(tmp_path, caplog):
+def test_failing_background_work_is_retried_and_close_still_works(tmp_path, caplog):
     """The task died of it, and then `settle` waited for ever."""
     path, left = tmp_path / "m.db", [ValueError("a bug"), ValueError("another")]
 

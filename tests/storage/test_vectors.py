@@ -117,7 +117,7 @@ def replay(history: History, index: VectorIndex) -> Rows:
     table=st.booleans(),
     sketch_from=st.sampled_from([0, 3, 1000]),
 )
-def test_one_answer_whatever_the_path(
+def test_every_search_path_gives_the_same_answer(
     history: History,
     query: list[float],
     limit: int,
@@ -145,7 +145,7 @@ def test_one_answer_whatever_the_path(
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("share", [0.002, 0.1, 0.45, 0.55, 1.0])
-def test_a_subset_of_many_scores_as_the_whole(kernel: Kernel, share: float) -> None:
+def test_a_large_subset_scores_like_the_whole(kernel: Kernel, share: float) -> None:
     rng = np.random.default_rng(7)
     rows = random_rows(rng, range(10, 9_010, 3), 32)
     index = index_of(rows, 32, kernel=kernel, block_rows=1024)
@@ -169,7 +169,7 @@ def test_a_kernel_is_exact_at_the_limits_of_int8(kernel: Kernel, dimension: int)
 
 @pytest.mark.parametrize("dimension", [1, 100, 256, 4096])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_rows_times_themselves_are_exact_at_the_limits_of_int8(
+def test_squared_rows_are_exact_at_the_limits_of_int8(
     kernel: Kernel, dimension: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "fastest", kernel)
@@ -182,7 +182,7 @@ def test_rows_times_themselves_are_exact_at_the_limits_of_int8(
         np.testing.assert_array_equal(found, exact.astype(np.float32))
 
 
-def test_cosines_about_a_mean_are_those_of_the_differences() -> None:
+def test_centred_cosines_equal_cosines_of_differences() -> None:
     """Within what rounding to int8 takes; none where there is no vector, and none without a direction."""
     rng = np.random.default_rng(5)
     mean = rng.standard_normal(256).astype(np.float32) / 16
@@ -199,7 +199,7 @@ def test_cosines_about_a_mean_are_those_of_the_differences() -> None:
     assert not centred_cosines(codes, scales, mean, Centre.at(mean))[kept].any()
 
 
-def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
+def test_equal_scores_are_ordered_by_key_across_the_limit() -> None:
     index = index_of({k: encode(np.ones(4), 4) for k in (9, 2, 7, 4, 1)}, 4, block_rows=2)
     keys, scores = index.search(np.ones(4), 3)
     assert keys.tolist() == [1, 2, 4]
@@ -208,7 +208,7 @@ def test_equal_scores_come_by_ascending_key_also_across_the_limit() -> None:
 
 @pytest.mark.parametrize("count", [1, 40, 700, 9_001])
 @pytest.mark.parametrize("limit", [1, 7, 40])
-def test_the_best_of_few_or_many_scores_are_those_of_a_sort(count: int, limit: int) -> None:
+def test_top_k_equals_a_sort(count: int, limit: int) -> None:
     chance = np.random.default_rng(count)
     for spread in (3, 10_000):  # with many ties and with few
         scores = chance.integers(-spread, spread, count).astype(np.float32)
@@ -219,7 +219,7 @@ def test_the_best_of_few_or_many_scores_are_those_of_a_sort(count: int, limit: i
         assert list(zip((-found_scores).tolist(), found_keys.tolist(), strict=True)) == sorted(alive)[:limit]
 
 
-def test_vectors_come_in_the_order_they_are_asked_for_whether_all_are_there_or_not() -> None:
+def test_vectors_are_returned_in_the_requested_order() -> None:
     rows = {key: encode(np.full(4, key + 1.0), 4) for key in range(0, 200, 2)}
     index = index_of(rows, 4, block_rows=1_000)
     index.remove(50)
@@ -239,14 +239,14 @@ def test_nothing_is_found_in_an_empty_index_or_among_no_keys() -> None:
     assert index.vectors([]).shape == (0, 4)
 
 
-def test_a_zero_vector_is_kept_and_scores_zero() -> None:
+def test_a_zero_vector_is_stored_and_scores_zero() -> None:
     index = index_of({1: encode(np.zeros(3), 3), 2: encode(-np.ones(3), 3)}, 3)
     assert found(index.search(np.ones(3), 2))[0] == (1, np.float32(0))
     assert index.search(np.zeros(3), 2)[0].tolist() == [1, 2]
 
 
 @given(st.lists(st.floats(-(2**39), 2**39, width=32), min_size=1, max_size=30))
-def test_decoding_is_within_half_a_step_of_what_was_encoded(numbers: list[float]) -> None:
+def test_decoding_is_within_half_a_step_of_the_input(numbers: list[float]) -> None:
     values = np.array(numbers, np.float32)
     step = max(float(np.abs(values).max()) / 127, 2e-12)
     assert np.abs(decode(encode(values, len(values))).astype(float) - values).max() <= step * 0.5001
@@ -282,14 +282,14 @@ def test_a_vector_that_is_not_finite_or_of_another_dimension_is_refused_by_name(
         ("dimension", lambda index: VectorIndex(0)),
     ],
 )
-def test_what_cannot_be_a_row_is_refused_and_changes_nothing(name: str, call: Callable[[VectorIndex], object]) -> None:
+def test_an_invalid_row_is_refused_and_changes_nothing(name: str, call: Callable[[VectorIndex], object]) -> None:
     index = index_of({1: encode(np.ones(3), 3)}, 3)
     with pytest.raises(InvalidError, match=f"^{name}"):
         call(index)
     assert index.search(np.ones(3), 5)[0].tolist() == [1]
 
 
-def test_rows_may_be_read_straight_into_reserved_room() -> None:
+def test_rows_can_be_read_into_reserved_space() -> None:
     rows = random_rows(np.random.default_rng(1), range(300), 8)
     index = index_of({k: rows[k] for k in range(290)}, 8, block_rows=256)
     room = index.reserve(10)
@@ -301,7 +301,7 @@ def test_rows_may_be_read_straight_into_reserved_room() -> None:
     assert found(index.search(np.ones(8), 300)) == reference_search(rows, np.ones(8, np.float32), 300)
 
 
-def test_room_is_void_after_another_write() -> None:
+def test_reserved_space_is_void_after_another_write() -> None:
     index = VectorIndex(2)
     room = index.reserve(1)
     index.add(1, encode(np.ones(2), 2))
@@ -330,9 +330,7 @@ def many() -> tuple[Rows, NDArray[np.float32]]:
     return {key: encode(vectors[key], 256) for key in range(COUNT)}, vectors[COUNT:]
 
 
-def test_of_very_many_rows_the_nearest_by_signs_hold_nearly_all_of_the_nearest(
-    many: tuple[Rows, NDArray[np.float32]],
-) -> None:
+def test_binary_codes_find_nearly_all_nearest_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
     rows, questions = many
     exact, quick = index_of(rows, 256), index_of(rows, 256, sketch_from=1_000)
     found_of = [np.isin(exact.search(question, 80)[0], quick.search(question, 80)[0]).mean() for question in questions]
@@ -341,14 +339,14 @@ def test_of_very_many_rows_the_nearest_by_signs_hold_nearly_all_of_the_nearest(
     assert len(quick.sketch(questions[0], 80)) < COUNT / 2, "else this test shows nothing"
 
 
-def test_what_signs_let_pass_is_scored_exactly(many: tuple[Rows, NDArray[np.float32]]) -> None:
+def test_rows_selected_by_codes_are_scored_exactly(many: tuple[Rows, NDArray[np.float32]]) -> None:
     rows, questions = many
     index = index_of(rows, 256, sketch_from=1_000)
     chosen = {key: rows[key] for key in index.sketch(questions[0], 20).tolist()}
     assert found(index.search(questions[0], 20)) == reference_search(chosen, questions[0], 20)
 
 
-def test_the_answer_depends_on_nothing_but_the_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
+def test_the_answer_depends_only_on_the_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
     """Not on how they came, in what order, what went in between, nor on when signs began to be kept."""
     rows, questions = many
     plain = index_of(rows, 256, sketch_from=1_000)
@@ -364,9 +362,7 @@ def test_the_answer_depends_on_nothing_but_the_rows(many: tuple[Rows, NDArray[np
         assert found(stirred.search(question, 80)) == found(plain.search(question, 80))
 
 
-def test_up_to_the_threshold_and_among_given_keys_every_row_is_looked_at(
-    many: tuple[Rows, NDArray[np.float32]],
-) -> None:
+def test_small_indexes_and_key_filters_score_every_row(many: tuple[Rows, NDArray[np.float32]]) -> None:
     rows, questions = many
     index = index_of(rows, 256, sketch_from=COUNT - 1)
     exact = found(index_of(rows, 256).search(questions[1], 400))
@@ -383,7 +379,7 @@ def test_up_to_the_threshold_and_among_given_keys_every_row_is_looked_at(
     st.integers(1, 700),
     st.sampled_from([np.uint8, np.uint16]),
 )
-def test_the_nearest_rows_and_all_that_tie_with_the_last(parts: list[list[int]], count: int, kind: type) -> None:
+def test_the_nearest_codes_include_ties_with_the_last(parts: list[list[int]], count: int, kind: type) -> None:
     ordered = sorted(distance for part in parts for distance in part)
     last = ordered[min(count, len(ordered)) - 1] if ordered else 0
     expected = [[row for row, distance in enumerate(part) if distance <= last] for part in parts]
@@ -391,7 +387,7 @@ def test_the_nearest_rows_and_all_that_tie_with_the_last(parts: list[list[int]],
 
 
 @pytest.mark.parametrize("dimension", [1, 5, 64, 100, 256, 384, 512, 1536])
-def test_signs_tell_the_angle_and_do_not_depend_on_company(dimension: int) -> None:
+def test_codes_approximate_the_angle_independently_of_other_rows(dimension: int) -> None:
     rng = np.random.default_rng(dimension)
     codes = rng.integers(-127, 128, (1_500, dimension), np.int8)
     signs = signs_of(codes)
@@ -404,13 +400,13 @@ def test_signs_tell_the_angle_and_do_not_depend_on_company(dimension: int) -> No
         assert near[0] < near[1:].min()
 
 
-def test_signs_are_stored_so_they_must_stay_what_they_are() -> None:
+def test_stored_binary_codes_never_change() -> None:
     codes = np.arange(-100, 156, dtype=np.int16).astype(np.int8)[np.newaxis]
     golden = [15857346412407350700, 12231324012360670952, 13600362224500913347, 15456804514606933038]
     assert signs_of(codes)[:, 0].tolist() == golden
 
 
-def test_memory_of_removed_rows_is_given_back() -> None:
+def test_memory_of_removed_rows_is_released() -> None:
     rows = random_rows(np.random.default_rng(2), range(4_096), 64)
     tracemalloc.start()
     try:

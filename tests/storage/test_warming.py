@@ -52,7 +52,7 @@ async def are_read(store, scope):
     return await store.read(look)
 
 
-async def test_after_the_first_answer_and_a_quiet_moment_turns_are_read(store, reading, tasks):
+async def test_turns_are_prefetched_after_the_first_answer_and_a_pause(store, reading, tasks):
     reading.asked(ME, by_vector=False)
     await done(tasks)
     assert not await are_read(store, ME) and not tasks
@@ -62,7 +62,7 @@ async def test_after_the_first_answer_and_a_quiet_moment_turns_are_read(store, r
     assert await are_read(store, ME) and len(tasks) == 1
 
 
-async def test_who_asks_again_at_once_has_them_read_then(store, reading, tasks):
+async def test_a_second_question_starts_the_prefetch_at_once(store, reading, tasks):
     for _ in range(3):
         reading.asked(ME, by_vector=False)
         reading.answered(ME)
@@ -70,14 +70,14 @@ async def test_who_asks_again_at_once_has_them_read_then(store, reading, tasks):
     assert await are_read(store, ME) and len(tasks) == 1
 
 
-async def test_who_leaves_begins_nothing(store, reading, tasks):
+async def test_a_caller_who_leaves_starts_no_prefetch(store, reading, tasks):
     reading.answered(ME)
     reading.close()
     await done(tasks)
     assert not tasks
 
 
-async def test_turns_of_others_go_only_for_who_asks_again(store, reading, tasks, monkeypatch):
+async def test_cached_turns_are_replaced_only_for_returning_callers(store, reading, tasks, monkeypatch):
     monkeypatch.setattr(turns, "KEPT_MOST", 12)
     reading.answered(ME)
     await done(tasks)
@@ -91,7 +91,7 @@ async def test_turns_of_others_go_only_for_who_asks_again(store, reading, tasks,
 
 
 @pytest.mark.parametrize(("limit", "most"), [("KEPT_MOST", 8), ("KEPT_CHARS", 71)])
-async def test_more_than_is_kept_is_not_read(store, reading, tasks, monkeypatch, limit, most):
+async def test_more_turns_than_the_cache_holds_are_not_prefetched(store, reading, tasks, monkeypatch, limit, most):
     monkeypatch.setattr(turns, limit, most)
     for _ in range(3):
         reading.asked(ME, by_vector=False)
@@ -100,7 +100,7 @@ async def test_more_than_is_kept_is_not_read(store, reading, tasks, monkeypatch,
     assert not await are_read(store, ME) and len(tasks) == 1
 
 
-async def test_a_question_waits_for_turns_no_longer_than_a_moment(reading, tasks, monkeypatch):
+async def test_a_question_waits_only_briefly_for_the_prefetch(reading, tasks, monkeypatch):
     monkeypatch.setattr(prefetch, "_PATIENCE_S", 0.001)
     begin = asyncio.Event()
 

@@ -55,7 +55,7 @@ def contents(path):
     return [content for (content,) in rows(path, "SELECT content FROM nodes ORDER BY key")]
 
 
-def test_one_failing_work_does_not_take_its_neighbours(tmp_path):
+def test_a_failing_write_does_not_affect_others_in_the_batch(tmp_path):
     async def work(store):
         return await in_one_batch(
             store, [adding(store, "one"), failing(store, InvalidError("no")), adding(store, "two")]
@@ -70,7 +70,7 @@ def test_one_failing_work_does_not_take_its_neighbours(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), MemoryError(), KeyboardInterrupt(), SystemExit()])
-def test_whatever_a_work_raises_reaches_its_caller_and_not_the_thread(tmp_path, error):
+def test_an_exception_reaches_its_caller_and_not_the_thread(tmp_path, error):
     async def work(store):
         with pytest.raises(type(error)):
             await store.derive(lambda _: (_ for _ in ()).throw(error))
@@ -87,7 +87,7 @@ def test_whatever_a_work_raises_reaches_its_caller_and_not_the_thread(tmp_path, 
         store.close()
 
 
-def test_what_waits_together_is_committed_together(tmp_path, fault):
+def test_waiting_writes_are_committed_together(tmp_path, fault):
     passed = []
 
     async def work(store):
@@ -101,7 +101,7 @@ def test_what_waits_together_is_committed_together(tmp_path, fault):
 
 
 @pytest.mark.parametrize("error", [apsw.FullError("full"), apsw.IOError("broken"), apsw.SQLError("rolled back")])
-def test_after_an_error_of_sqlite_the_batch_is_replayed_work_by_work(tmp_path, fault, error):
+def test_after_a_sqlite_error_the_batch_is_replayed_one_by_one(tmp_path, fault, error):
     left = [error]
 
     def fail_once(point):
@@ -119,7 +119,7 @@ def test_after_an_error_of_sqlite_the_batch_is_replayed_work_by_work(tmp_path, f
     assert contents(tmp_path / "m.db") == ["one", "two"]
 
 
-def test_an_error_in_the_middle_of_a_work_leaves_nothing_of_it(tmp_path, fault):
+def test_an_error_in_the_middle_of_a_write_leaves_nothing_behind(tmp_path, fault):
     def fail(point):
         if point == "apply: after nodes":
             raise apsw.FullError("full")
@@ -136,7 +136,7 @@ def test_an_error_in_the_middle_of_a_work_leaves_nothing_of_it(tmp_path, fault):
     assert contents(tmp_path / "m.db") == ["whole"]
 
 
-def test_a_busy_store_refuses_a_whole_batch_after_one_patience_not_one_each(tmp_path):
+def test_a_busy_store_refuses_a_whole_batch_after_one_timeout(tmp_path):
     path = tmp_path / "m.db"
 
     async def work(store):
@@ -199,7 +199,7 @@ def test_a_full_queue_refuses_clearly(tmp_path):
     assert len(contents(tmp_path / "m.db")) == 5
 
 
-def test_a_failed_write_nobody_awaited_is_logged_and_shown_by_doctor(tmp_path, caplog):
+def test_a_failed_background_write_is_logged_and_shown_by_doctor(tmp_path, caplog):
     def decide(tx):
         raise InvalidError("not today")
 
