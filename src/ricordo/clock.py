@@ -1,4 +1,4 @@
-"""Instants: the system's clock, and the one conversion between datetimes and the store's milliseconds."""
+"""The system clock, and the conversion between datetimes and Unix milliseconds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class SystemClock:
-    """The clock of the machine."""
+    """The clock of this machine."""
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
 
 
 def to_ms(at: datetime, *, name: str = "at") -> int:
-    """Unix milliseconds, UTC, of an aware datetime; what is finer is cut.
+    """Return an aware datetime as Unix milliseconds, UTC, rounded down.
 
     Raises:
         InvalidError: `at` has no time zone.
@@ -32,5 +32,5 @@ def to_ms(at: datetime, *, name: str = "at") -> int:
 
 @lru_cache(maxsize=4_096)
 def from_ms(ms: int) -> datetime:
-    """The aware UTC datetime of Unix milliseconds. Cached: a memory tells the same moment several times."""
+    """Return Unix milliseconds as an aware UTC datetime. Cached: the same instants come up again and again."""
     return _EPOCH + ms * _MILLISECOND

@@ -1,4 +1,4 @@
-"""How a memory fades with time, and when its time is over. Pure; computed when read, so that it cannot compound."""
+"""Fading and expiry. Pure; computed when read, so that fading cannot compound."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FADED = 0.05
 """Below this a memory counts as faded."""
 
 STATED = 0.8
-"""How sure a model's memory is that repeats what was said; what it only concludes is less."""
+"""The confidence of what a model repeats from a conversation; what it infers has less."""
 
 DAY_MS = 86_400_000
 
 LIFETIME_DAYS: Mapping[Category, int] = {"context": 7, "event": 30, "task": 14, "observation": 3}
-"""How long what passes is kept; every other category has no end of its own."""
+"""Lifetimes of the ephemeral categories; the others have none."""
 
 _POWER = 0.8
 _RECENCY_A_DAY = 0.01
@@ -28,11 +28,15 @@ _LONGEST_DAYS = 365_000
 
 
 class Vital(NamedTuple):
-    """What of a piece of knowledge decides how long it is kept. Instants are Unix milliseconds.
+    """What decides how long a memory is kept. Instants are Unix milliseconds.
 
-    `shown` and `last_access` tell how often it was returned, and when last. `is_said`: by the user, or a model repeats
-    what the user said; `is_inferred`: a model drew it. `is_protected`: it is about somebody who is marked so;
-    `is_frequent`: about somebody who is named very often. `size` is that of its text in bytes of UTF-8.
+    Attributes:
+        shown, last_access: how often it was returned, and when last.
+        is_said: the user said it, or a model repeats what the user said.
+        is_inferred: a model inferred it.
+        is_protected: it is about a protected entity.
+        is_frequent: it is about an entity that is mentioned very often.
+        size: bytes of its text in UTF-8.
     """
 
     key: int
@@ -55,33 +59,33 @@ class Vital(NamedTuple):
 
     @property
     def proved_at(self) -> int:
-        """When it was last learnt or proved useful; being shown proves nothing."""
+        """When it was last learnt or reinforced. Being shown does not count."""
         return max(self.created_at, self.reinforced_at or self.created_at)
 
     @property
     def touched_at(self) -> int:
-        """When it was last learnt, reinforced or shown: its fading counts from here."""
+        """When it was last learnt, reinforced or shown: fading counts from here."""
         return max(self.proved_at, self.last_access or self.proved_at)
 
     @property
     def fades(self) -> bool:
-        """Whether it ever does. What was confirmed or is protected does not, and makes no room for others either."""
+        """Whether it ever fades. Confirmed and protected memories do not, and are never evicted."""
         return self.rate > 0 and not (self.is_protected or self.is_frequent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """When a memory's time is over, Unix milliseconds, and whether somebody said so or its category does."""
+    """When a memory expires, in Unix milliseconds, and whether a stated expiry or its category says so."""
 
     at: int
     why: EndsBy
 
 
 def retention(confidence: float, rate: float, days: float) -> float:
-    """What is left of a memory after so many days without use: `confidence × exp(−rate × days^0.8)`.
+    """Return what is left of a memory after some days without use: `confidence × exp(−rate × days^0.8)`.
 
     Args:
-        days: below 0 (a clock that went back) counts as 0.
+        days: a negative value (a clock that went back) counts as 0.
 
     Source: FEATURES R6.1, after Ebbinghaus.
     """
@@ -89,36 +93,37 @@ def retention(confidence: float, rate: float, days: float) -> float:
 
 
 def days_until_faded(confidence: float, rate: float) -> float | None:
-    """After how many days a memory falls below `FADED`; None if it never does."""
+    """Return after how many days a memory falls below `FADED`; None if never."""
     if confidence <= FADED:
         return 0.0
     return None if rate <= 0 else float((log(confidence / FADED) / rate) ** (1 / _POWER))
 
 
 def used(confidence: float, shown: int) -> float:
-    """How firmly a memory is held that was returned so often: `confidence + 0.05 × log(1 + shown / 20)`, at most 1.
+    """Return the confidence raised by use: `confidence + 0.05 × log(1 + shown / 20)`, at most 1.
 
-    It slows fading and counts nowhere else. Source: FEATURES R4.8.
+    It slows fading and affects nothing else. Source: FEATURES R4.8.
     """
     return min(1.0, confidence + _USED_BONUS * log(1 + max(0, shown) / _USED_OFTEN))
 
 
 def left(vital: Vital, *, now: int) -> float:
-    """What is left of a memory now, from 0 to 1."""
+    """Return what is left of a memory now, from 0 to 1."""
     firmness = used(vital.confidence, vital.shown)
     return retention(firmness, vital.rate if vital.fades else 0.0, (now - vital.touched_at) / DAY_MS)
 
 
 def fades_at(vital: Vital) -> int | None:
-    """When it falls below `FADED` if nothing touches it, Unix milliseconds; None if it never does."""
+    """Return when a memory falls below `FADED` if nothing touches it, in Unix milliseconds; None if never."""
     days = days_until_faded(used(vital.confidence, vital.shown), vital.rate) if vital.fades else None
     return None if days is None else vital.touched_at + int(min(days, _LONGEST_DAYS) * DAY_MS)
 
 
 def ending(vital: Vital) -> Ending | None:
-    """When its time is over: as was said or, sooner, as its category has it. What was confirmed, or is about somebody
-    protected, has no end but a stated one. A lifetime counts from when it last proved useful, or from when it begins
-    to hold: an appointment is not over before it came.
+    """Return when a memory expires: at its stated expiry or, if sooner, after the lifetime of its category.
+
+    Confirmed memories, and those about a protected entity, expire only if it was stated. A lifetime counts from the
+    last reinforcement, or from when the fact begins to hold: an appointment does not expire before its date.
     """
     stated = None if vital.expires_at is None else Ending(at=vital.expires_at, why="expiry")
     days = lifetime_days(vital.category)
@@ -129,13 +134,13 @@ def ending(vital: Vital) -> Ending | None:
 
 
 def lifetime_days(category: Category | None) -> int | None:
-    """How long memories of a category are kept; None where it sets no end."""
+    """Return the lifetime of a category in days; None if it has none."""
     return None if category is None else LIFETIME_DAYS.get(category)
 
 
 def fate(vital: Vital, closes: DecayCloses) -> Fading:
-    """What becomes of a memory once it has faded. With "ephemeral" what passes, and what was only inferred, is closed;
-    what the user said is not.
+    """Return what happens to a faded memory. With "ephemeral", passing and inferred memories are closed, but not what
+    the user said.
     """
     if not vital.fades:
         return "never"
@@ -146,7 +151,7 @@ def fate(vital: Vital, closes: DecayCloses) -> Fading:
 
 
 def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
-    """Why a live memory is to be closed now; None: it stays."""
+    """Return why a live memory must be closed now; None if it stays."""
     end = ending(vital)
     if end is not None and end.at <= now:
         return "expired"
@@ -155,7 +160,7 @@ def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
 
 
 def standing(vital: Vital, *, now: int) -> float:
-    """What a memory counts beside others of its kind, whatever is asked: `exp(0.2 × score) × 1 / (1 + 0.01 × days)`.
+    """Return the value of a memory for ranking without a question: `exp(0.2 × score) × 1 / (1 + 0.01 × days)`.
 
     Source: FEATURES R6.8, with the weights of R4.7.
     """
@@ -164,5 +169,5 @@ def standing(vital: Vital, *, now: int) -> float:
 
 
 def worth(vital: Vital, *, now: int) -> float:
-    """How much would be lost with a memory: its standing, as far as anything is left of it."""
+    """Return how much would be lost with a memory: its standing times what is left of it."""
     return standing(vital, now=now) * left(vital, now=now)

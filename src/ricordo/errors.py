@@ -1,13 +1,13 @@
-"""Every error a caller of Ricordo can see, on one screen.
+"""All errors a caller of Ricordo can see.
 
-Each class carries a stable `code`; doors map codes to exit and HTTP statuses and never match text.
+Each class has a stable `code`. Interfaces map codes to exit and HTTP statuses and never match text.
 """
 
 from typing import ClassVar
 
 
 class RicordoError(Exception):
-    """What went wrong (`message`) and what to do about it (`hint`)."""
+    """The base of all errors: what went wrong (`message`) and what to do about it (`hint`)."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
@@ -23,7 +23,7 @@ class RicordoError(Exception):
 
 
 class InvalidError(RicordoError):
-    """An argument cannot be accepted as it is; the message names it."""
+    """An argument is invalid; the message names it."""
 
     code = "invalid"
     http_status = 422
@@ -31,7 +31,7 @@ class InvalidError(RicordoError):
 
 
 class NotFoundError(RicordoError):
-    """There is no such thing, or it is not the caller's to see: the two are never told apart."""
+    """There is no such thing, or the caller may not see it: the two are never distinguished."""
 
     code = "not_found"
     http_status = 404
@@ -39,7 +39,7 @@ class NotFoundError(RicordoError):
 
 
 class ConflictError(RicordoError):
-    """The store has moved on: what the caller builds on is no longer so. `commits` are the changes in the way."""
+    """What the caller builds on has changed. `commits` are the commits in the way."""
 
     code = "conflict"
     http_status = 409
@@ -51,7 +51,7 @@ class ConflictError(RicordoError):
 
 
 class DeniedError(RicordoError):
-    """The caller may see this, but not do that to it."""
+    """The caller may see this, but not change it in this way."""
 
     code = "denied"
     http_status = 403
@@ -67,7 +67,7 @@ class UnavailableError(RicordoError):
 
 
 class StoreError(RicordoError):
-    """The store itself is damaged, full, or newer than this code."""
+    """The store is damaged, the disk is full, or the store is newer than this code."""
 
     code = "store"
     http_status = 500

@@ -1,4 +1,4 @@
-"""Ids: UUIDv7 text, so that ids sort by the time they were given and can be made before anything is written."""
+"""Ids: UUIDv7 text. They sort by time and exist before anything is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _last = 0
 
 
 def new_id(now_ms: int) -> str:
-    """A fresh id. Ids of one process ascend even when the clock stands still or goes back.
+    """Return a new id. The ids of a process ascend even when the clock stands still or goes back.
 
     Source: RFC 9562, section 5.7, with 12 bits of counter after the milliseconds (section 6.2, method 1).
     """
@@ -32,10 +32,10 @@ def new_id(now_ms: int) -> str:
 
 
 def checked_id(given: str, *, name: str = "id") -> str:
-    """An id a caller brought.
+    """Check an id given by a caller, and return it.
 
     Raises:
-        InvalidError: it is empty, too long, or holds what cannot be stored or shown on one line.
+        InvalidError: it is empty, too long, or has characters that cannot be printed on one line.
     """
     if not isinstance(given, str) or not given.strip() or len(given) > MAX_ID_CHARS or not given.isprintable():
         raise InvalidError(f"{name} must be 1 to {MAX_ID_CHARS} printable characters", hint="leave it out to get one")
@@ -43,5 +43,5 @@ def checked_id(given: str, *, name: str = "id") -> str:
 
 
 def handle_of(node_id: str) -> str:
-    """A short form of an id for `[id:...]`: the random end, which differs where the beginning does not."""
+    """Return the short form of an id for `[id:...]`: its random end."""
     return node_id[-8:]

@@ -1,4 +1,4 @@
-"""What Ricordo calls out to. Anything with these methods will do; nothing needs to inherit."""
+"""Protocols of what Ricordo calls: embedders, language models, clocks. Implementations need not inherit from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 Kind = Literal["query", "passage"]
 
 Progress = Callable[[int, int], None]
-"""Told (how much is done, how much there is in all) as long work goes on."""
+"""Called with (done so far, total) during long work."""
 
 
 class Embedder(Protocol):
-    """Turns text into vectors whose dot product says how near two texts are in meaning.
+    """Turns text into vectors whose dot product measures similarity of meaning.
 
-    `name` identifies the vector space: vectors of two embedders of one name may be compared. A result of
-    `embed_batch` may be None for a text that could not be embedded, without losing the others.
+    `name` identifies the vector space: vectors of embedders of the same name can be compared. A result of `embed_batch`
+    may be None for a text that could not be embedded; the other results stay valid.
     """
 
     @property
@@ -32,11 +32,11 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
 
     async def embed(self, text: str, *, kind: Kind = "query") -> Vector:
-        """One text as float32[dimension]."""
+        """Return one text as float32[dimension]."""
         ...
 
     async def embed_batch(self, texts: Sequence[str], *, kind: Kind = "passage") -> list[Vector | None]:
-        """Many texts, in order: float32[dimension] each, or None where one failed."""
+        """Return float32[dimension] for each text in order, or None for one that failed."""
         ...
 
 
@@ -45,25 +45,25 @@ class WordEmbedder(Protocol):
     """An embedder that also gives a vector for each word piece, for late interaction."""
 
     async def embed_words(self, texts: Sequence[str]) -> list[tuple[list[str], Vector]]:
-        """For each text its word pieces and their vectors, float32[pieces, k]."""
+        """Return for each text its word pieces and their vectors, float32[pieces, k]."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One part of what a language model is given."""
+    """One message of the prompt for a language model."""
 
     role: Literal["system", "user", "assistant"]
     text: str
 
 
 Ending = Literal["done", "cut", "refused"]
-"""Why a model stopped: it had said all, it ran out of tokens, or it would not answer."""
+"""Why a model stopped: it was done, it ran out of tokens, or it refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What a language model said, and what that took. `text` should be JSON of the schema that was asked for."""
+    """The answer of a language model, and the tokens used. `text` should be JSON of the requested schema."""
 
     text: str
     tokens_in: int = 0
@@ -72,9 +72,10 @@ class Completion:
 
 
 class LanguageModel(Protocol):
-    """Answers with JSON. It is given text that others wrote, as data; what it answers is checked as a stranger's word.
+    """Answers with JSON. Its prompt contains untrusted text as data, and its answer is validated like any untrusted
+    input.
 
-    `name` says which model it is; `context_tokens` how many tokens a prompt and its answer may have together.
+    `name` identifies the model; `context_tokens` limits a prompt and its answer together.
     """
 
     @property
@@ -84,17 +85,17 @@ class LanguageModel(Protocol):
     def context_tokens(self) -> int: ...
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
-        """One answer, in the form of a JSON schema (an object whose properties are all required; `title` names it).
+        """Return one answer that matches a JSON schema (an object whose properties are all required; `title` names it).
 
         Raises:
-            RicordoError: no answer could be had, after several tries where that may help.
+            RicordoError: there was no answer, after retries where they may help.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of an answer as it comes. The last one says how it `ended` and, where the model tells, what it took."""
+    """A part of a streamed answer. The last one says how it `ended` and, if the model reports them, the tokens used."""
 
     text: str = ""
     ended: Ending | None = None
@@ -104,7 +105,7 @@ class Piece:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Answers with text, piece by piece, for somebody who reads along. Most language models are one, too."""
+    """Streams a text answer to a reader. Most language models are chat models, too."""
 
     @property
     def name(self) -> str: ...
@@ -113,23 +114,23 @@ class ChatModel(Protocol):
     def context_tokens(self) -> int: ...
 
     def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
-        """The answer; who stops reading ends it.
+        """Stream the answer. Closing the iterator ends it.
 
         Raises:
-            RicordoError: no answer could be had, or it broke off in the middle.
+            RicordoError: there was no answer, or it broke off.
         """
         ...
 
 
 class Clock(Protocol):
-    """Where "now" comes from, so that a test can move it."""
+    """The source of "now"; tests can move it."""
 
     def now(self) -> int:
-        """Unix milliseconds, UTC."""
+        """Return Unix milliseconds, UTC."""
         ...
 
 
 class TokenCounter(Protocol):
-    """How many tokens a model would see in a text."""
+    """Counts the tokens of a text for a model."""
 
     def count(self, text: str) -> int: ...

@@ -1,7 +1,7 @@
-"""Who may be believed: the tier of what is remembered, and what each tier may do to another. Pure.
+"""Trust tiers: how much a memory is believed, and what each tier may do to another. Pure.
 
-A tier is never stored: it follows from where a memory came from (`origin`) and who said it (`role`), and of the two the
-lower counts. What is derived from others carries the lowest tier of what it rests on (`lowest_role`).
+A tier is never stored: it is the lower one of the tiers of a memory's origin and of its speaker's role. A derived
+memory has the lowest tier of its sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY_ORIGIN: Mapping[Origin, Trust] = {
     "tool_result": "tool",
     "web": "web",
 }
-# Whoever writes the system's messages runs the agent; they are not the user's words.
+# System messages come from whoever runs the agent, not from the user.
 _BY_ROLE: Mapping[Role, Trust] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 _ORIGIN_OF: Mapping[Trust, Origin] = {"agent": "agent", "import": "import", "tool": "tool_result", "web": "web"}
 _ROLE_OF: Mapping[Trust, Role] = {"agent": "assistant", "import": "tool", "tool": "tool", "web": "tool"}
@@ -42,68 +42,66 @@ _LABELS: Mapping[Trust, str] = {
 
 @cache
 def trust_of(origin: Origin, role: Role | None) -> Trust:
-    """The tier of a memory: the lower of where it came from and of who said it.
+    """Return the trust tier of a memory: the lower one of its origin and its speaker.
 
-    >>> trust_of("conversation", "tool"), trust_of("web", "user"), trust_of("user", None)
-    ('tool', 'web', 'user')
+    >>> trust_of("conversation", "tool"), trust_of("web", "user"), trust_of("user", None) ('tool', 'web', 'user')
     """
-    # A file edited by hand may say anything: a word nobody knows is believed least.
+    # A file edited by hand may say anything: unknown words get the lowest tier.
     return lower(_BY_ORIGIN.get(origin, "web"), _BY_ROLE.get(role or "user", "web"))
 
 
 def lower(one: Trust, other: Trust) -> Trust:
-    """The less trusted of two tiers."""
+    """Return the less trusted of two tiers."""
     return one if _RANK[one] <= _RANK[other] else other
 
 
 def is_untrusted(tier: Trust) -> bool:
-    """Whether nobody who speaks for the user vouches for it: imports, tools and pages."""
+    """Return whether a tier is below that of an agent: imports, tools and web pages."""
     return _RANK[tier] < _RANK["agent"]
 
 
 def awaits_a_word(tier: Trust) -> bool:
-    """Whether knowledge of this tier is held until somebody approves it: what tools and pages say of the world is no
-    knowledge of the user's yet. An import is somebody's own doing.
+    """Return whether knowledge of this tier is quarantined until it is approved: what tools and web pages say. An
+    import is an action of the user.
     """
     return _RANK[tier] < _RANK["import"]
 
 
 def may_override(new: Trust, old: Trust) -> bool:
-    """Whether what is new may close, stand before, repeat or alter what is there. Assistants act for the user: they
-    note what the user says. Nobody else overrides what is more trusted than they are.
+    """Return whether new knowledge may close, outrank, repeat or change old knowledge. Agents act for the user and may;
+    everything else may not override what is more trusted.
     """
     return not is_untrusted(new) or _RANK[new] >= _RANK[old]
 
 
 def check_may_alter(caller: Trust) -> None:
-    """Whoever speaks for a tool or a page may add to what is remembered, and alter nothing.
+    """Check that a caller may change memories. Callers for a tool or a page may only add.
 
     Raises:
-        DeniedError: the caller is one of them.
+        DeniedError: the caller speaks for a tool or a page.
     """
     if is_untrusted(caller):
-        raise DeniedError(f"a caller trusted as {caller} alters nothing", hint="it may `add` and `remember`")
+        raise DeniedError(f"a caller with trust {caller} may not change memories", hint="it may `add` and `remember`")
 
 
 def may_decide(caller: Trust) -> bool:
-    """Whether a caller may say what becomes of what is held, and take back what others did. No assistant approves its
-    own reading.
+    """Return whether a caller may decide on quarantined memories and undo the changes of others. An agent may not
+    approve what it read itself.
     """
     return caller == "user"
 
 
 def capped(origin: Origin, role: Role | None, *, caller: Trust) -> Origin:
-    """The origin under which a caller's words are kept: none above the caller's own tier.
+    """Return the origin to store for a caller's words: never above the caller's own tier.
 
-    >>> capped("user", "user", caller="agent"), capped("web", "user", caller="agent")
-    ('agent', 'web')
+    >>> capped("user", "user", caller="agent"), capped("web", "user", caller="agent") ('agent', 'web')
     """
     said = trust_of(origin, role)
     return origin if lower(said, caller) == said else _ORIGIN_OF[caller]
 
 
 def least_of(tiers: Iterable[Trust]) -> Trust:
-    """The tier of what rests on all of these; of nothing, the user's."""
+    """Return the lowest of some tiers; of none, that of the user."""
     least: Trust = "user"
     for tier in tiers:
         least = lower(least, tier)
@@ -111,11 +109,11 @@ def least_of(tiers: Iterable[Trust]) -> Trust:
 
 
 def role_of_derived(tiers: Iterable[Trust]) -> Role:
-    """The role under which a derived memory is kept, so that its tier is no higher than the least of its sources."""
+    """Return the role to store for a derived memory, so that its tier is at most the lowest of its sources."""
     least = least_of(tiers)
     return "user" if least == "user" else _ROLE_OF[least]
 
 
 def label(tier: Trust) -> str:
-    """What is said beside a memory of this tier where it is shown; "" for the user's own."""
+    """Return the label shown beside a memory of this tier; "" for the user's own."""
     return _LABELS[tier]
