@@ -304,7 +304,7 @@ def _links(importing: Importing, batch: Sequence[Link], tx: Snapshot) -> tuple[C
         source, target = ends[link.source], ends[link.target]
         if source is None or target is None or source.id == target.id:
             continue
-        if not tx.rows("edge_of", {"source": source.key, "type": link.type, "target": target.key}):
+        if not tx.graph.has_edge(source.key, link.type, target.key):
             edges[link.source, link.type, link.target] = Edge(source=source.id, target=target.id, type=link.type)
     return Change(link=tuple(edges.values())), Outcome(added=len(edges), known=len(batch) - len(edges))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 
-from ricordo.model import Scope
+from ricordo.model import EdgeType, Scope
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Kinds, Near, Step, Usage
 from ricordo.text.names import Bearer, Known, candidates
@@ -60,6 +60,10 @@ class Graph:
         """The strongest few associates of each of some nodes."""
         values = {"nodes": json.dumps(list(nodes)), "each": each, "spaces": json.dumps(self._sql.visible(scope))}
         return [Step(*row) for row in self._sql.rows("associates_of", values)]
+
+    def has_edge(self, source: int, type: EdgeType, target: int) -> bool:
+        """Return whether an edge of a type leads from one node to another."""
+        return bool(self._sql.rows("edge_of", {"source": source, "type": type, "target": target}))
 
     def reinforced_with(self, owner: str, chat: str, node_id: str, *, at: int) -> list[str]:
         """The ids of what proved useful together with a node that is reinforced now (`at`, Unix milliseconds)."""
