@@ -1,4 +1,4 @@
-"""No test judges by the clock: the machine it runs on may be busy."""
+"""No test depends on timing, because the machine may be busy."""
 
 from hypothesis import settings
 

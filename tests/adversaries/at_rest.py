@@ -1,7 +1,7 @@
-"""Stores as `agent-memory-integrity` attacks them: by whoever can write the files, past everything of ours.
+"""Stores for the attacks of `agent-memory-integrity`: by someone who can write the files directly.
 
-It asks whether the store notices. Ours notices when it is looked at: `doctor`, which `ricordo doctor` and the health of
-a served store run, not each read.
+It checks whether the store notices. Ours notices when it is checked: by `doctor`, which `ricordo doctor` and the health
+of a served store run, not each read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ricordo import RicordoError, Scope
 from ricordo.sync import Memory
 
 PLACES = ("id", "key", "space", "session", "row")
-"""Where a row stands, besides what it says."""
+"""Columns that identify a row rather than hold its content."""
 
 
 class AtRest(MemoryAdapter):
-    """What both kinds of store share: ours are written through `Memory`, looked at by `doctor`."""
+    """The part that both kinds of store share: written through `Memory`, checked by `doctor`."""
 
     supports_replay = supports_metadata = supports_snapshot = True
     location: Path
@@ -55,7 +55,7 @@ class AtRest(MemoryAdapter):
                 memory.add(f"{owner} said number {number}", session="s")
 
     def reload(self) -> None:
-        """Every look at the store opens it."""
+        """Open the store for every check."""
 
     def verify(self) -> bool:
         try:
@@ -101,7 +101,7 @@ class AtRest(MemoryAdapter):
 
 
 class FileStore(AtRest):
-    """One SQLite file, written without its triggers: those of the schema would put other tables right."""
+    """One SQLite file, written without its triggers, because these would update other tables."""
 
     name = "ricordo, file"
 
@@ -155,7 +155,7 @@ class FileStore(AtRest):
 
 
 class Closing:
-    """A connection of our own to a file nobody has open."""
+    """Open a separate connection to a file that is not in use."""
 
     def __init__(self, path: str) -> None:
         self._connection = apsw.Connection(path)
@@ -168,8 +168,8 @@ class Closing:
 
 
 class FolderStore(AtRest):
-    """A folder of JSON lines, edited as text: each line with the seal it had. Whoever may write them may edit:
-    an edit is taken in as a commit "by hand", which `log` shows and `undo` takes back. Opening the folder says so.
+    """A folder of JSON Lines, edited as text; each line keeps its seal. Edits are allowed: they are imported as a
+    commit "by hand", which `log` shows and `undo` takes back. Opening the folder reports it.
     """
 
     name = "ricordo, folder"

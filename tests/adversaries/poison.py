@@ -1,4 +1,4 @@
-"""A memory as `agent-memory-guard` poisons it: something is written under a key, and a later turn reads the key."""
+"""A memory for the attacks of `agent-memory-guard`: a value is written under a key, and a later turn reads the key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ORIGINS: dict[str, Any] = {"user_input": "user", "external_tool": "tool_result"
 
 
 class Poisoned(MemorySystemAdapter):
-    """A key is an attribute of a fact. What a later turn reads is what of it is alive."""
+    """A key is an attribute of a fact. A later turn reads its live facts."""
 
     name = "ricordo"
     version = version("ricordo")

@@ -1,4 +1,4 @@
-"""Recall as `agent-memory-integrity` attacks it: by whoever can have something written to a memory."""
+"""Recall for the attacks of `agent-memory-integrity`: by someone who can get text written to a memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ricordo.sync import Memory
 
 
 class Recall(SemanticMemoryAdapter):
-    """What the user says is remembered as his, what came from elsewhere as a tool's. Read as an agent reads it: what is
+    """User statements are remembered as the user's, others as a tool's. An agent reads what is
     found for a question.
     """
 

@@ -1,4 +1,4 @@
-"""What the two suites find, as one value: `python -m tests.adversaries.tables` writes it beside the other results."""
+"""The results of both suites as one value; `python -m tests.adversaries.tables` writes it beside the other results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "adversaries.js
 
 
 def at_rest() -> dict[str, dict[str, Any]]:
-    """Each kind of store, each attack on its files: whether it was noticed, and how."""
+    """Return for each kind of store and each attack on its files whether it was noticed, and how."""
     from agmi.attacks.at_rest import AT_REST_ATTACKS_WITH_SNAPSHOT
 
     from tests.adversaries.at_rest import FileStore, FolderStore
@@ -27,7 +27,7 @@ def at_rest() -> dict[str, dict[str, Any]]:
 
 
 def recall(*attacks: str, embedder: str | None = "default") -> dict[str, Any]:
-    """Each way to have something written, by the channel it came on: in how many of five tries it came back."""
+    """Return for each attack and channel in how many of five tries the text came back."""
     from agmi.attacks.memory_specific import ALL_MEMORY_ATTACKS
 
     from tests.adversaries.recall import Recall
@@ -46,7 +46,7 @@ def recall(*attacks: str, embedder: str | None = "default") -> dict[str, Any]:
 
 
 def poisoned() -> dict[str, Any]:
-    """The grade, and how many attacks and harmless notes came out as they should."""
+    """Return the grade, and the number of correctly handled attacks and harmless notes."""
     from agent_memory_guard.bench.harness import run_suite
     from agent_memory_guard.bench.scoring import score_report
 

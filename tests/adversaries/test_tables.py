@@ -1,4 +1,4 @@
-"""The tables of `docs/explanation/security.md` are what the suites of others find."""
+"""The tables of `docs/explanation/security.md` match the results of the suites."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 SAME = frozenset(("machine", "store", "steps_each", "bytes_of_the_commit"))
-"""What must be the same in all parts."""
+"""Fields that must be equal in all parts."""
 
 
 def added(one: Any, other: Any, *, name: str = "") -> Any:
-    """Numbers are added, lists joined, objects added field by field; seeds become a list.
+    """Add numbers, join lists, add objects field by field, and collect seeds in a list.
 
     Raises:
-        ValueError: the parts are not of one kind.
+        ValueError: the parts are of different kinds.
     """
     if name == "seed":
         return [*(one if isinstance(one, list) else [one]), *(other if isinstance(other, list) else [other])]

@@ -1,11 +1,11 @@
-"""Kill processes that publish events and deal with them, again and again; then look whether each had its effect once.
+"""Kill processes that publish and handle events, again and again; then check that each had its effect once.
 
     python -m tests.crash.bus_kills --runs 100
 
-A journal and a memory are used for several kills in a row, in three of ten by two processes at once. Of the kills a
-half come at a random moment, the others where it is worst: before an effect, between the effect and the note of it,
-after a publishing. Three handlers listen: one adds a message to a memory under the event's key, one writes down the
-key in a file of its own and has an event follow, one writes down what follows.
+A journal and a memory are used for several kills in a row, in three of ten runs by two processes at once. Half of the
+kills come at a random moment, the others at the worst: before an effect, between the effect and its record,
+or after publishing. Three handlers listen: one adds a message to a memory under the event's key, one writes the
+key to a file and publishes a follow-up event, one records the follow-up.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATIENCE_S = 60
 
 
 class Worker:
-    """One process: three handlers, and events published as fast as it goes."""
+    """One process: three handlers, and events published as fast as possible."""
 
     def __init__(self, folder: Path, *, point: str | None, passes: int) -> None:
         self.folder = folder
@@ -71,12 +71,12 @@ class Worker:
             await bus.start()
             say({"ready": os.getpid()})
             for number in range(publishes):
-                if number % 30 == 29:  # a backlog of thousands would only make the end long
+                if number % 30 == 29:  # a backlog of thousands would only delay the end
                     await bus.drain(PATIENCE_S)
                 say({"published": await bus.publish("work", {"by": os.getpid()})})
                 self.reached("after publishing")
             await bus.drain(PATIENCE_S)
-            await bus.drain(PATIENCE_S)  # what follows
+            await bus.drain(PATIENCE_S)  # follow-up events
             say({"dead": len(await bus.dead_letters()), "waiting": (await bus.waiting())[0]})
             await bus.stop()
         await journal.close()
@@ -112,7 +112,7 @@ def say(what: object) -> None:
 
 @dataclass(slots=True)
 class Tally:
-    """All kills so far, and what came of the events."""
+    """The results of all kills so far."""
 
     kills: int = 0
     published: int = 0
@@ -124,7 +124,7 @@ class Tally:
 
 
 def one_journal(tally: Tally, *, seed: int, kills: int = KILLS_PER_JOURNAL) -> None:
-    """Kill on one journal so many times, let a last process finish, and look at what is there."""
+    """Kill a number of times on one journal, let a last process finish, and check the result."""
     dice, published = random.Random(seed), set()
     folder = Path(tempfile.mkdtemp(prefix="ricordo-bus-"))
     try:
@@ -178,7 +178,7 @@ def _begin(folder: Path, *, point: str | None, passes: int, publishes: int) -> s
 
 
 def _heard(child: subprocess.Popen[str], wait_s: float | None) -> tuple[int, set[str]]:
-    """Listen to a process until it ends; kill it so many seconds after it is ready, if that is said."""
+    """Read from a process until it ends; optionally kill it a number of seconds after it is ready."""
     deadline = threading.Timer(PATIENCE_S * 2, child.kill)
     deadline.start()
     published = set()
@@ -187,7 +187,7 @@ def _heard(child: subprocess.Popen[str], wait_s: float | None) -> tuple[int, set
         try:
             said = json.loads(line)
         except ValueError:
-            continue  # torn by the kill
+            continue  # truncated by the kill
         if "ready" in said and wait_s is not None:
             threading.Timer(wait_s, child.kill).start()
         if "published" in said:
@@ -218,13 +218,13 @@ def _look(tally: Tally, folder: Path, published: set[str], seed: int) -> None:
         ):
             if count == 0:
                 tally.lost.append(f"seed {seed}: {event} for {name}")
-    for of, count in (written + added).items():  # also of those whose publishing nobody was told of
+    for of, count in (written + added).items():  # including those whose publication was not acknowledged
         if count > 1:
             tally.twice.append(f"seed {seed}: {of}")
 
 
 def many(runs: int, *, seed: int) -> Tally:
-    """At least that many kills, with progress on standard error."""
+    """Perform at least that many kills, with progress on standard error."""
     tally, started = Tally(), time.monotonic()
     while tally.kills < runs:
         seed += 1

@@ -1,4 +1,4 @@
-"""A test of this folder that hangs has found something: it fails, and the suite goes on."""
+"""A test that hangs here has found a bug: it fails, and the suite continues."""
 
 from __future__ import annotations
 

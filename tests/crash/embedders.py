@@ -1,4 +1,4 @@
-"""A second tiny embedder, so that a store can change its model without waiting for a real one."""
+"""A second small embedder, to change the embedder of a store quickly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Letters:
-    """How often each letter occurs: float32[26], of length one."""
+    """Letter frequencies: float32[26], unit length."""
 
     name = "letters"
     dimension = 26
@@ -20,7 +20,7 @@ class Letters:
         return [await self.embed(text, kind=kind) for text in texts]
 
     async def embed_words(self, texts):
-        """Vectors of the first words of each text, too, as some embedders give them."""
+        """Also returns vectors of the first words of each text, as some embedders do."""
         pieces = [text[:200].split()[:8] for text in texts]
         return [
             (each, np.array([await self.embed(piece) for piece in each], np.float32).reshape(-1, self.dimension))

@@ -1,10 +1,10 @@
-"""Turn single bits of stores over, and see that none goes by unnoticed.
+"""Flip single bits of stores and check that none goes unnoticed.
 
     python -m tests.crash.flips --flips 1000
 
-Each flip is noticed (the store is not opened, or `doctor` names it) or harmless (all that the store holds is as it
-was). A folder whose index was hit is well again after its index was made anew; what is hit in its plain files is taken
-for an edit by hand, which `log` shows, or named as a line nobody can read.
+Each flip is noticed (the store does not open, or `doctor` reports it) or harmless (all data of the store is
+unchanged). A folder with a flip in its index is fine after a rebuild; a flip in its plain files is imported as
+an edit by hand, which `log` shows, or reported as an unreadable line.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ OPTIONS: dict[str, Any] = {"embedder": "hashing", "settings": Settings(durabilit
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the flips, by where they were; `silent` must stay empty."""
+    """The results of the flips by file; `silent` must stay empty."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     silent: list[str] = field(default_factory=list)
 
 
 async def grow(place: str, *, seed: int) -> None:
-    """A store with a bit of everything."""
+    """A store with some data of every kind."""
     clock = HandClock()
     async with Memory.open(place, clock=clock, **OPTIONS) as memory:
         history = History(memory, clock, Path(place), seed=seed)
@@ -55,7 +55,7 @@ async def grow(place: str, *, seed: int) -> None:
 
 
 def flip(path: Path, dice: random.Random) -> int:
-    """Turn a bit over. Returns in which byte."""
+    """Flip a bit and return its byte."""
     content = bytearray(path.read_bytes())
     place = dice.randrange(len(content))
     content[place] ^= 1 << dice.randrange(8)
@@ -64,7 +64,7 @@ def flip(path: Path, dice: random.Random) -> int:
 
 
 async def examined(place: str) -> tuple[bool, str]:
-    """Whether a store is opened and found well, and what is said where it is not."""
+    """Return whether a store opens and passes `doctor`, and the message if not."""
     try:
         store = await asyncio.to_thread(Store.open, place, durability="process")
     except RicordoError as error:
@@ -82,7 +82,7 @@ async def examined(place: str) -> tuple[bool, str]:
 
 
 def held(place: Path) -> Any:
-    """All that a store holds, or nothing where that cannot be read."""
+    """Return all data of a store, or nothing if it cannot be read."""
     try:
         return everything(place) if place.is_dir() else everything_of(place)
     except Exception as error:  # noqa: BLE001 - whatever a damaged file does to the reader
@@ -90,7 +90,7 @@ def held(place: Path) -> Any:
 
 
 def one(whole: Path, wanted: Any, *, name: str, dice: random.Random, tally: Tally, label: str) -> None:
-    """A flip in one file of a copy of a store."""
+    """Flip a bit in one file of a copy of a store."""
     with tempfile.TemporaryDirectory(prefix="ricordo-flips-") as folder:
         copy = Path(folder) / whole.name
         (shutil.copytree if whole.is_dir() else shutil.copy2)(whole, copy)
@@ -110,7 +110,7 @@ def one(whole: Path, wanted: Any, *, name: str, dice: random.Random, tally: Tall
 
 
 def mended(copy: Path, wanted: Any, tally: Tally, where: str, byte: int) -> None:
-    """An index that was hit is of no consequence once it is made anew."""
+    """A damaged index is harmless after a rebuild."""
     for path in copy.glob("index.db*"):
         if ".damaged" not in path.name:
             path.unlink()
@@ -122,7 +122,7 @@ def mended(copy: Path, wanted: Any, tally: Tally, where: str, byte: int) -> None
 
 
 def many(flips: int, *, seed: int, until: float = float("inf")) -> Tally:
-    """That many: half in a single file, a quarter each in the index and in the plain files of a folder."""
+    """Flip that many bits: half in a single file, a quarter each in the index and the plain files of a folder."""
     tally, dice, started, done = Tally(), random.Random(seed), time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="ricordo-flips-") as folder:
         file, plain = Path(folder) / "me.db", Path(folder) / "me"

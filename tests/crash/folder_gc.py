@@ -1,8 +1,8 @@
-"""Two processes append to a folder while a third writes its files anew in a loop: every line is there.
+"""Two processes append to a folder while a third rewrites its files in a loop: no line is lost.
 
     python -m tests.crash.folder_gc --seconds 60
 
-What was acknowledged is compared with what a fresh process reads, before and after the index is made anew.
+Acknowledged writes are compared with what a fresh process reads, before and after a rebuild of the index.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAUSE_S = 0.02
 
 
 async def write(path: str, name: str, seconds: float) -> dict[str, str]:
-    """Say things and change every third of them, until time is over. Returns what was acknowledged, by id."""
+    """Add messages and change every third one until the time is over; return acknowledged writes by id."""
     said: dict[str, str] = {}
     async with Memory.open(path, embedder=None) as memory:
         until, number = time.monotonic() + seconds, 0
@@ -36,7 +36,7 @@ async def write(path: str, name: str, seconds: float) -> dict[str, str]:
             text = f"{name} fact {number} about tea"
             node = await memory.remember(text)
             said[node.id] = text
-            if number % 3 == 0:  # the line before is outdated by this, and gc has something to do
+            if number % 3 == 0:  # this outdates the previous line, so that gc has work
                 await memory.update(node.id, content=f"{name} fact {number} about coffee")
                 said[node.id] = f"{name} fact {number} about coffee"
             said[await memory.add(f"{name} message {number}", session=name)] = f"{name} message {number}"
@@ -44,7 +44,7 @@ async def write(path: str, name: str, seconds: float) -> dict[str, str]:
 
 
 async def tidy(path: str, seconds: float) -> dict[str, int]:
-    """Run `gc` again and again. Returns how often, and how often the files were other ones afterwards."""
+    """Run `gc` in a loop; return the number of runs, and of runs that rewrote files."""
     runs = rewritten = 0
     files = Path(path) / "memories.jsonl"
     async with Memory.open(path, embedder=None) as memory:
@@ -59,7 +59,7 @@ async def tidy(path: str, seconds: float) -> dict[str, int]:
 
 
 def together(folder: Path, seconds: float) -> dict[str, Any]:
-    """Run the three processes, and look at what they left."""
+    """Run the three processes and check the result."""
     jobs = [*(f"writer{number}" for number in range(WRITERS)), "gc"]
     children = {
         job: subprocess.Popen(
@@ -104,7 +104,7 @@ def together(folder: Path, seconds: float) -> dict[str, Any]:
 
 
 async def _held(folder: Path) -> tuple[dict[str, str], list[str]]:
-    """Every memory by id, and what `doctor` has to say."""
+    """Return every memory by id, and the findings of `doctor`."""
     async with Memory.open(f"{folder}/", embedder=None) as memory:
         report = await memory.doctor()
         held = await memory._opened.store.read(
@@ -114,7 +114,7 @@ async def _held(folder: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def is_well(result: dict[str, Any]) -> bool:
-    """Whether nothing is missing, too much, or in disorder."""
+    """Return whether nothing is missing, extra, or out of order."""
     wrong = ("errors", "missing", "not_acknowledged", "findings", "differs_from_a_rebuilt_index")
     return not any(result.get(name) for name in wrong)
 

@@ -1,6 +1,6 @@
-"""Programs that are killed: processes of their own, forked from one that has imported everything.
+"""Child programs to kill, forked from a process that has imported everything.
 
-Starting Python and importing everything takes several times as long as what such a program does then. The process they
+Starting Python and importing everything takes several times as long as the work of such a program. The process they
 are forked from has opened no store, so no lock and no thread is carried over.
 """
 
@@ -35,14 +35,14 @@ FORKED.set_forkserver_preload(
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that has ended: its exit status, negative for a signal, and what it wrote to standard error."""
+    """A finished program: its exit status, negative for a signal, and its standard error."""
 
     returncode: int
     stderr: str
 
 
 def run_forked(program: str, *arguments: str, timeout_s: float = 120) -> Ended:
-    """What `python -c PROGRAM ARGUMENTS` does."""
+    """Run a program like `python -c PROGRAM ARGUMENTS`."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as errors:
         child = FORKED.Process(target=_be, args=(program, arguments, errors.name))
         child.start()

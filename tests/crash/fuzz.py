@@ -1,4 +1,4 @@
-"""Any text, through every door of a memory: it comes back as it was, or it is refused with a sentence.
+"""Send random texts through every interface: each comes back unchanged or is refused with a message.
 
 python -m tests.crash.fuzz --texts 20000
 """
@@ -32,7 +32,7 @@ VALUES = (None, True, False, 0, -1, 2**53, 2**63, 2**70, 1.5, -0.0, float("nan")
 
 @dataclass(slots=True)
 class Findings:
-    """What happened to the texts."""
+    """The results for the texts."""
 
     calls: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class Findings:
 
 
 class Fuzz:
-    """Every call of a memory that takes a text."""
+    """Every method of a memory that takes a text."""
 
     def __init__(self, memory: Memory, *, seed: int) -> None:
         self.memory = memory
@@ -77,7 +77,7 @@ class Fuzz:
         started = time.perf_counter()
         try:
             await door(text)
-        except StoreError as error:  # a text can be refused, but it is never the store's fault
+        except StoreError as error:  # a text may be refused, but never with a StoreError
             self.fail(door, text, error)
         except RicordoError as error:
             self.found.refused[error.code] += 1
@@ -95,7 +95,7 @@ class Fuzz:
         )
 
     def label(self):
-        """A strange label, or one that was stored before."""
+        """Return a strange label, or one stored before."""
         return self.dice.choice(self.labels) if self.dice.random() < 0.3 else strange_text(self.dice)[:600]
 
     def attributes(self):
@@ -126,7 +126,7 @@ class Fuzz:
         node = await self.memory.remember(text, tags=tags, about=about, attributes=attributes)
         again = await self.memory.get(node.id)
         self.labels += node.tags
-        if node.id in self.ids:  # said before: what was kept then stays, and takes what this brings
+        if node.id in self.ids:  # said before: the existing memory stays and is reinforced
             self.check(statement_line(again.content) == statement_line(stored(text)), "repetition", text)
             self.check(set(again.tags) >= {tag.strip() for tag in tags}, "tags", tags)
             return
@@ -134,7 +134,7 @@ class Fuzz:
         self.check(again.content == node.content == stored(text), "content", text)
         self.check(set(again.tags) == {tag.strip() for tag in tags}, "tags", tags)
         self.check(dict(again.attributes) == attributes, "attributes", attributes)
-        if about:  # else whom it is about is what the text names of those who are known
+        if about:  # otherwise its subjects are the known names in the text
             self.check(len(again.about) == len(about), "about", about)
 
     def maybe(self, share=0.3):
@@ -167,7 +167,7 @@ class Fuzz:
         await self.memory.search(self.label(), **{name: value})
 
     async def by_id(self, text):
-        """Ids that are none, reasons that are strange."""
+        """Try invalid ids and strange reasons."""
         if self.ids and self.dice.random() < 0.6:
             id_ = self.dice.choice(self.ids)
             await self.memory.forget(id_, reason=text)
@@ -180,7 +180,7 @@ class Fuzz:
 
 
 async def fuzz(path: Path, *, texts: int, seed: int) -> tuple[Findings, list[str]]:
-    """Findings, and what doctor says of the store afterwards."""
+    """Return the findings, and those of `doctor` afterwards."""
     settings = Settings(durability="process", fresh_wait_ms=0)
     async with Memory.open(path, embedder="hashing", settings=settings) as memory:
         found = await Fuzz(memory, seed=seed).run(texts)
@@ -189,7 +189,7 @@ async def fuzz(path: Path, *, texts: int, seed: int) -> tuple[Findings, list[str
 
 
 def stored(text):
-    """What is kept of a text: all but credentials and what this memory recalled itself."""
+    """Return the stored form of a text: without credentials and recalled text."""
     return storable(text, name="text", rules=TextRules())
 
 

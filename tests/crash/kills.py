@@ -2,8 +2,8 @@
 
     python -m tests.crash.kills --runs 300
 
-Two thirds of the kills come at a random moment, the others at the n-th pass of a named fault point. A store
-is used for several kills in a row, so that what a recovery left behind is killed again.
+Two thirds of the kills come at a random moment, the others at the n-th pass of a fault point. A store
+is used for several kills in a row, so that recovered stores are killed again.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ KILLS_PER_STORE = 5
 _INDEX_GONE = 0.2
 PATIENCE_S = 60
 
-# A kill at random comes after so many lines of what the process says, at most, and up to so long after: on a busy
-# machine it has done as much by then as on an idle one.
+# A random kill comes after at most this many output lines, and up to this long after: on a busy
+# machine the process has then done as much as on an idle one.
 _LINES = 120
 _JITTER_S = 0.2
 
 _NAMING = "folder: before naming"
-# Passed by what has tests of its own.
+# Points of features with tests of their own.
 ELSEWHERE = ("restore: before naming",)
-# Points that are passed at every write are killed at some later pass; those seldom passed at the first.
+# Points passed at every write are killed at a later pass; rare ones at the first.
 SELDOM = (
     "folder: before replacing",
     _NAMING,
@@ -65,7 +65,7 @@ SELDOM = (
 
 @dataclass(slots=True)
 class Run:
-    """One kill, and what came of it."""
+    """One kill and its result."""
 
     point: str | None
     was_killed: bool
@@ -73,12 +73,12 @@ class Run:
     verdict: Verdict
     stderr: str = ""
     during: tuple[str, ...] = ()
-    """What was under way."""
+    """The operation in progress."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """All kills so far."""
+    """The results of all kills so far."""
 
     runs: int = 0
     not_reached: int = 0
@@ -101,13 +101,13 @@ class Tally:
 
 
 def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = None, rounds: int = 1_000) -> Run:
-    """Let a process write to the store at `path`, kill it, and look at what it left."""
+    """Let a process write to the store at `path`, kill it, and check the store."""
     dice = random.Random(seed)
     before = said.count
     if is_for_folder(point):
         path.mkdir(exist_ok=True)
     elif path.is_dir() and point is None and dice.random() < _INDEX_GONE:
-        without_index(path)  # then it is made anew when the kill comes
+        without_index(path)  # then it is being rebuilt at the kill
     said.doing.clear()
     is_upgrade = point is not None and point.startswith("schema:")
     if is_upgrade:
@@ -117,7 +117,7 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
     status, stderr, is_late = _run_child(path, said, seed=seed, point=point, passes=passes, rounds=rounds, dice=dice)
     if status not in (0, -9):
         raise RuntimeError(f"the workload failed by itself (seed {seed}, {point}):\n{stderr}")
-    as_left = path.with_name("as-left")  # to look at where something is wrong
+    as_left = path.with_name("as-left")  # kept for inspection of failures
     shutil.rmtree(as_left, ignore_errors=True)
     as_left.mkdir()
     for place in (path, *path.parent.glob(f"{path.name}-*")):
@@ -130,19 +130,19 @@ def kill_once(path: Path, said: Acknowledged, *, seed: int, point: str | None = 
 
 
 def _points(kind: str) -> list[str]:
-    """A folder's erasures are one step, and only a single file is made into a folder."""
+    """Skip points that do not exist: a folder erases in one step, and only a single file is converted."""
     if kind == "folder":
         return [point for point in POINTS if point not in (*ELSEWHERE, "erase: between steps", _NAMING)]
     return [point for point in POINTS if not is_for_folder(point) and point not in ELSEWHERE]
 
 
 def is_for_folder(point: str | None) -> bool:
-    """Whether only a folder of plain files passes a point."""
+    """Return whether only folder stores pass a point."""
     return point is not None and point.startswith("folder:") and point != _NAMING
 
 
 def _run_child(path, said, *, seed, point, passes, rounds, dice):
-    """Its exit status, what it wrote to standard error, and whether it was killed for want of patience only."""
+    """The exit status, standard error, and whether it was killed only because of a timeout."""
     is_without_index = path.is_dir() and not (path / "index.db").exists()
     arguments = [str(path), "--seed", str(seed), "--rounds", str(rounds)]
     arguments += ["--point", point, "--passes", str(passes)] if point else []
@@ -181,7 +181,7 @@ def _run_child(path, said, *, seed, point, passes, rounds, dice):
 
 
 def _parsed(line: str) -> dict:
-    """A line the kill tore was not said."""
+    """A line truncated by the kill does not count."""
     with contextlib.suppress(json.JSONDecodeError):
         return json.loads(line)
     return {}
@@ -205,7 +205,10 @@ def _contents(path: Path) -> list[tuple]:
 
 
 def many(runs: int, *, seed: int, kind: str = "file", note=lambda tally: None) -> Tally:
-    """That many kills, with progress on standard error. `kind` is "file" or "folder"; `note` is told now and then."""
+    """Perform that many kills, with progress on standard error.
+
+    `kind` is "file" or "folder"; `note` is called at times.
+    """
     tally, dice, points, started = (Tally(), random.Random(seed), cycle(_points(kind)), time.monotonic())
     while tally.runs < runs:
         folder = Path(tempfile.mkdtemp(prefix="ricordo-kills-"))
@@ -215,7 +218,7 @@ def many(runs: int, *, seed: int, kind: str = "file", note=lambda tally: None) -
         for _ in range(KILLS_PER_STORE):
             seed += 1
             point = next(points) if dice.random() < 0.34 else None
-            own = point is not None and point.startswith("schema:")  # an upgraded store is closed to today's code
+            own = point is not None and point.startswith("schema:")  # today's code cannot open an upgraded store
             place = folder / (f"upgrade-{seed}.db" if own else "memories" if kind == "folder" else "memory.db")
             tally.count(kill_once(place, Acknowledged() if own else said, seed=seed, point=point), seed)
         if len(tally.lost) + len(tally.half) > wrong_before:

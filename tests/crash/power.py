@@ -1,15 +1,15 @@
-"""Cut the power again and again: only what was synced is sure to be there afterwards.
+"""Simulate power cuts: only synced data is sure to survive.
 
     python -m tests.crash.power --cuts 3000
 
-A process works on a store while every write, sync, renaming and removal of its files is recorded: those of SQLite by a
-VFS of its own, those of the plain files at the calls of the system. Then the recording is cut at random places. What
-was synced by then is on the disk; of each write that was not, all, some sectors or nothing; of names that were given or
-taken since their folder was synced, the first few. What was acknowledged before the cut must be there, and nothing may
+A process works on a store while every write, sync, rename and removal of its files is recorded: those of SQLite by a
+VFS, those of the plain files at the system calls. Then the recording is cut at random places. What
+was synced by then is on disk; of each other write, all, some sectors or nothing; of files created or
+removed since their folder was synced, the first few. Writes acknowledged before the cut must be there, and nothing may
 be damaged.
 """
 
-# What stands between a program and the system's calls speaks of paths as these do.
+# The wrappers of system calls use paths as these functions do.
 # ruff: noqa: PTH110, PTH112, PTH115, PTH120, PTH123, PTH202
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SECTOR = 512
 CUTS_PER_RECORDING = 50
 
 Op = tuple[Any, ...]
-"""What happened: its name, the path, and more."""
+"""A recorded operation: its name, the path, and details."""
 
 
-# recording, in a process of its own
+# recording, in a separate process
 
 
 class Recorder:
-    """Notes what is done to the files below a folder."""
+    """Records operations on the files below a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
@@ -58,7 +58,7 @@ class Recorder:
         return path.startswith(self.root)
 
     def capture(self, path: str) -> None:
-        """What a plain file has become since it was looked at last."""
+        """Record the changes of a plain file since the last check."""
         try:
             with open(path, "rb") as file:
                 now = file.read()
@@ -75,7 +75,7 @@ class Recorder:
         self._known[path] = now
 
     def install(self) -> None:
-        """Stand between the program and the calls that change files."""
+        """Wrap the calls that change files."""
         fsync, replace, rename, unlink, truncate = os.fsync, os.replace, os.rename, os.unlink, os.truncate
 
         def synced(file: int) -> None:
@@ -118,7 +118,7 @@ class Recorder:
 
 
 class RecordingVFS(apsw.VFS):
-    """What SQLite does to its files."""
+    """Records SQLite's file operations."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -165,7 +165,7 @@ class RecordingFile(apsw.VFSFile):
 
 
 async def work(place: str, recorder: Recorder, *, seed: int, durability: str) -> None:
-    """Some turns of what people do; what returned is noted as acknowledged."""
+    """Perform some user actions and record those that returned as acknowledged."""
     dice = random.Random(seed)
     number = 0
 
@@ -225,7 +225,7 @@ class Inode:
 
 
 def disk_after(ops: list[Op], dice: random.Random) -> dict[str, bytes]:
-    """What is on the disk when the power goes after these."""
+    """Return the disk content if the power fails after these operations."""
     live: dict[str, Inode] = {}
     names: dict[str, Inode] = {}
     unsynced_names: list[Op] = []
@@ -235,7 +235,7 @@ def disk_after(ops: list[Op], dice: random.Random) -> dict[str, bytes]:
                 live[path] = Inode()
                 unsynced_names.append(("link", path, live[path]))
             case ("write" | "truncate", path, *_):
-                if path not in live:  # it was there, and empty
+                if path not in live:  # it existed, empty
                     live[path] = Inode()
                     unsynced_names.append(("link", path, live[path]))
                 live[path].pending.append(op)
@@ -284,7 +284,7 @@ def apply(content: bytearray, op: Op) -> None:
 
 
 def survive(content: bytearray, op: Op, luck: float, dice: random.Random) -> None:
-    """A write that was not synced: all of it, some of its sectors, or nothing."""
+    """Apply an unsynced write: all of it, some of its sectors, or nothing."""
     kind = dice.random()
     if kind < luck * 0.6 or (kind < luck and op[0] == "truncate"):
         apply(content, op)
@@ -302,7 +302,7 @@ def survive(content: bytearray, op: Op, luck: float, dice: random.Random) -> Non
 
 
 def problems(place: str, ops: list[Op], dice: random.Random) -> tuple[list[str], list[str]]:
-    """What is lost, and what is damaged, after a cut behind these ops."""
+    """Return what is lost and damaged after a cut behind these operations."""
     root = Path(place).parent
     with tempfile.TemporaryDirectory(prefix="ricordo-power-") as folder:
         for path, content in disk_after(ops, dice).items():
@@ -340,7 +340,7 @@ class Tally:
 
 
 def recorded(place: str, *, seed: int, durability: str) -> list[Op]:
-    """A recording, made by another process."""
+    """Return a recording made by another process."""
     command = [sys.executable, "-m", "tests.crash.power", "--record", place, "--seed", str(seed)]
     child = subprocess.run(
         [*command, "--durability", durability], cwd=ROOT, capture_output=True, timeout=300, check=False
@@ -352,7 +352,7 @@ def recorded(place: str, *, seed: int, durability: str) -> list[Op]:
 
 
 def many(cuts: int, *, seed: int, kind: str, durability: str = "disk", until: float = float("inf")) -> Tally:
-    """That many cuts, or as many as there is time for, with progress on standard error."""
+    """Perform that many cuts, within the time limit, with progress on standard error."""
     tally, started = Tally(), time.monotonic()
     while tally.cuts < cuts and time.monotonic() < until:
         seed += 1

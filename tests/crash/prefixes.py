@@ -2,9 +2,9 @@
 
     python -m tests.crash.prefixes
 
-As a crash in the middle of writing leaves it: the lines of the commit in the order in which they are written, cut after
-so many bytes. At every second length the index is missing as well. The commit is there with its line, and not before;
-whatever is there opens, is found well, and is written on.
+Each prefix is what a crash in the middle of writing leaves: the lines of the commit in write order, cut after
+a number of bytes. At every second length the index is missing as well. The commit exists once its line is complete;
+every prefix opens, passes `doctor`, and accepts writes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _opened(folder: Path) -> Memory:
 
 @dataclass(frozen=True)
 class Torn:
-    """A folder, what its files held before the last commit, and what that added to them in order."""
+    """A folder, its files before the last commit, and the bytes that the commit appended, in order."""
 
     folder: Path
     before: dict[str, bytes]
@@ -46,12 +46,12 @@ class Torn:
 
     @property
     def total(self) -> int:
-        """How many bytes the commit is."""
+        """Number of bytes of the commit."""
         return sum(len(data) for data in self.grown.values())
 
     @property
     def before_its_line(self) -> int:
-        """How many of them come before its own line."""
+        """Number of bytes before its own line."""
         return self.total - len(self.grown[COMMITS])
 
 
@@ -71,7 +71,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 async def wrong(torn: Torn, length: int, place: Path) -> list[str]:
-    """What is wrong with the folder when it was cut after so many bytes of its last commit."""
+    """Return the errors of the folder cut after a number of bytes of its last commit."""
     shutil.copytree(torn.folder, place)
     left = length
     for name, data in torn.grown.items():
@@ -79,7 +79,7 @@ async def wrong(torn: Torn, length: int, place: Path) -> list[str]:
         left -= len(data)
     if length % 2:
         without_index(place)
-    # The newline of the commit's line may be all that is missing: the line is whole without it.
+    # Only the newline of the commit's line may be missing: the line is complete without it.
     wanted = {FIRST, LAST} if length >= torn.total - 1 else {FIRST}
     try:
         async with _opened(place) as memory:
@@ -101,7 +101,7 @@ async def _texts(memory: Memory) -> set[str]:
 async def all_wrong(
     torn: Torn, lengths: Iterable[int], place: Path, *, until: float = float("inf")
 ) -> tuple[int, dict[int, list[str]]]:
-    """How many lengths were tried before a time (of `time.monotonic`) was over, and by length what is wrong."""
+    """Return the number of lengths tried before a deadline (`time.monotonic`), and the errors by length."""
     found, tried = {}, 0
     for length in lengths:
         if time.monotonic() > until:
@@ -115,7 +115,7 @@ async def all_wrong(
 async def measured(step: int, *, most: int, least: int, until: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ricordo-prefixes-") as folder:
         torn = await written(Path(folder) / "memories")
-        # The end first: it is where the commit comes to be.
+        # The end first: that is where the commit is completed.
         lengths = range(min(torn.total, most), least - 1, -step)
         tried, found = await all_wrong(torn, lengths, Path(folder) / "torn", until=until)
     return {"bytes_of_the_commit": torn.total, "prefixes": tried, "wrong": found, "machine": machine()}
@@ -129,7 +129,7 @@ def main() -> int:
     options.add_argument("--minutes", type=float, default=120)
     options.add_argument("--out", type=Path, default=RESULT)
     given = options.parse_args()
-    logging.disable(logging.WARNING)  # each of them says that lines were set aside
+    logging.disable(logging.WARNING)  # each of them reports lines that were set aside
     until = time.monotonic() + given.minutes * 60
     result = asyncio.run(measured(given.step, most=given.most, least=given.least, until=until))
     given.out.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

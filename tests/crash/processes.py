@@ -2,7 +2,7 @@
 
     python -m tests.crash.processes --writes 1000
 
-Reports how long a write and a search took, as their callers saw it.
+Reports how long writes and searches took for their callers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALLERS = 4
 
 
 async def work(path: str, name: str, writes: int, *, searches: bool) -> dict[str, list]:
-    """Four callers of one process, each awaiting its writes one after the other."""
+    """Four callers in one process, each awaiting its writes one by one."""
     took: dict[str, list] = {"write": [], "search": [], "errors": []}
 
     async def timed(kind, call):
@@ -49,7 +49,7 @@ async def work(path: str, name: str, writes: int, *, searches: bool) -> dict[str
 
 
 def together(path: Path, writes: int) -> dict[str, list]:
-    """Run the processes; everything they measured in one."""
+    """Run the processes and join their measurements."""
     children = [
         subprocess.Popen(
             [
@@ -83,7 +83,7 @@ def together(path: Path, writes: int) -> dict[str, list]:
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
-    """In milliseconds."""
+    """Return percentiles in milliseconds."""
     ordered = sorted(seconds)
     return {
         name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000, 1)

@@ -1,4 +1,4 @@
-"""Events survive kills, and each handler's effect comes once. `bus_kills.py` in short."""
+"""Events survive kills, and each handler's effect happens once. The short version of `bus_kills.py`."""
 
 from __future__ import annotations
 

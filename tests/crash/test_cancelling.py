@@ -1,4 +1,4 @@
-"""Callers who stop waiting harm nobody: the writer lives, and what was acknowledged is there."""
+"""Cancelled callers do no harm: the writer lives, and acknowledged writes are there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE = 250
 
 
 class Callers:
-    """Tasks that are cancelled at a random moment, and what those that were not have been told."""
+    """Cancel tasks at random moments, and collect the results of the others."""
 
     def __init__(self, memory):
         self.memory = memory
@@ -46,7 +46,7 @@ class Callers:
         return asyncio.create_task(act(f"{self.number} about tea"))
 
     async def wave(self):
-        """Start many, cancel most of them one by one while the loop turns, let the rest end."""
+        """Start many tasks, cancel most of them one by one, and let the rest finish."""
         tasks = [self.call() for _ in range(AT_ONCE)]
         await asyncio.sleep(0)  # all of them have begun
         for task in self.dice.sample(tasks, AT_ONCE * 9 // 10):

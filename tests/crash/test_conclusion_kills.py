@@ -1,4 +1,4 @@
-"""What is taken from conversations and concluded from memories, killed at each step and run again three times, leaves
+"""Extraction and conclusions, killed at each step and run again three times, leave
 what an undisturbed run leaves.
 """
 

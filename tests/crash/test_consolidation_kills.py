@@ -89,7 +89,7 @@ def child(path: Path, where: str) -> int:
 
 
 def dump(path: Path) -> list[str]:
-    """The truth with ids in words, and runs as one: which of two runs a conversation fell into is chance."""
+    """Return the data with readable ids and runs as one: which of two runs a session fell into is chance."""
     names = {node: f"<{content}>" for node, content in rows(path, "SELECT id, content FROM nodes")}
     names |= {entity: f"<{name}>" for entity, name in rows(path, "SELECT id, canonical_name FROM entities")}
     truth = canonical(path)

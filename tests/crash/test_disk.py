@@ -1,4 +1,4 @@
-"""A full disk and a read-only one: a clear error, reads go on, nothing half done, no restart afterwards."""
+"""A full disk and a read-only one: clear errors, working reads, no partial writes, no restart needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = "a long message about tea " * 200  # 5 kB
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of a megabyte, or None where mounting is not allowed: a size limit then stands in."""
+    """A file system of one megabyte, or None if mounting is not allowed: then a size limit is used."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], check=False).returncode:
@@ -49,7 +49,7 @@ class SmallDisk:
 
 
 class SizeLimit:
-    """No file may grow beyond what it is, as by a quota. For a child process: it holds for all its files."""
+    """Forbid files to grow, like a quota. For a child process: it applies to all its files."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -64,7 +64,7 @@ class SizeLimit:
 
 
 async def write_until_refused(memory, kept):
-    """Several callers at once, so that batches are cut in their middle."""
+    """Several concurrent callers, so that batches fail in the middle."""
     refusals = []
 
     async def caller(name):
@@ -93,7 +93,7 @@ async def write_until_refused(memory, kept):
 
 
 async def a_day_on(disk, path, *, close_while_full):
-    """Write, fill the disk, write until refused, read, free it, write again: all with one opened memory."""
+    """Write, fill the disk, write until refused, read, free it, write again, with one open memory."""
     kept = {}
     async with Memory.open(path, embedder="hashing") as memory:
         for number in range(5):
@@ -110,7 +110,7 @@ async def a_day_on(disk, path, *, close_while_full):
         assert (await memory.list(limit=1)).nodes
         for id_, text in kept.items():
             assert (await memory.get(id_)).content == text
-        memory.add_nowait(LONG * 100)  # nobody will hear of it but doctor
+        memory.add_nowait(LONG * 100)  # only `doctor` reports it
         if close_while_full:
             return kept
         with contextlib.suppress(StoreError):
@@ -142,7 +142,7 @@ def check_afterwards(path, kept):
 
 
 def in_a_child(folder, *, close_while_full):
-    """With a limit on the size of files in place of a small disk."""
+    """With a file size limit instead of a small disk."""
     script = (
         "import asyncio; from pathlib import Path; from tests.crash import test_disk as t;"
         f"folder = Path({str(folder)!r}); path = folder / 'm.db'; disk = t.SizeLimit(folder);"

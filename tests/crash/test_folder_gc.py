@@ -1,4 +1,4 @@
-"""Several processes share a folder, one of which writes its files anew all the time."""
+"""Several processes share a folder while one rewrites its files continuously."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any text comes back as it was, or is refused with a sentence. The short version of `fuzz.py`."""
+"""Every text comes back unchanged or is refused with a message. The short version of `fuzz.py`."""
 
 from __future__ import annotations
 

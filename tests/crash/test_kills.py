@@ -1,4 +1,4 @@
-"""A killed process loses nothing it acknowledged, and leaves nothing half done. `kills.py` in short."""
+"""A killed process loses no acknowledged write and leaves nothing half done. The short version of `kills.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.storage.making import rows
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in ELSEWHERE])
 def test_a_kill_at_a_named_point_loses_nothing(tmp_path, point):
-    run = kill_once(tmp_path / "m.db", Acknowledged(), seed=2, point=point)  # a seed with which all come soon
+    run = kill_once(tmp_path / "m.db", Acknowledged(), seed=2, point=point)  # a seed with early kills
     assert run.was_killed, "the workload did not pass this point"
     assert run.verdict.ok, run.verdict
 

@@ -1,4 +1,4 @@
-"""Power cuts and turned bits; `power.py` and `flips.py` in short."""
+"""Power cuts and bit flips. The short versions of `power.py` and `flips.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes share a store: nothing is lost, nobody is told that it is locked."""
+"""Several processes share a store: nothing is lost, and no caller sees a lock error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_four_processes_write_side_by_side_and_everything_is_there(tmp_path):
     assert measured["errors"] == []
     wanted = {f"process{name} {number} said something about tea" for name in range(WRITERS) for number in range(WRITES)}
     assert {content for (content,) in rows(path, "SELECT content FROM nodes")} == wanted
-    assert quantiles(measured["write"])["p99"] < 5_000  # a second is the aim; this machine may be doing other things
+    assert quantiles(measured["write"])["p99"] < 5_000  # the goal is one second; the machine may be busy
 
     async def look():
         async with Memory.open(path, embedder="hashing") as memory:
@@ -98,7 +98,7 @@ asyncio.run(main(sys.argv[1]))
 
 
 def test_an_index_in_memory_follows_what_another_process_writes(tmp_path):
-    """Found by meaning alone: the words of the question are in no text, only parts of words."""
+    """Found by meaning only: the words of the question are in no text, only parts of words."""
     path = tmp_path / "m.db"
     other = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -137,7 +137,7 @@ def test_an_index_in_memory_follows_what_another_process_writes(tmp_path):
 
 
 def test_a_long_reader_elsewhere_does_not_keep_a_store_from_closing(tmp_path):
-    """The log cannot be shortened then; that is no reason to wait for it."""
+    """The log cannot be truncated then; closing does not wait for it."""
     from tests.storage.making import raw
 
     path = tmp_path / "m.db"

@@ -1,4 +1,4 @@
-"""What must hold of a store after its process was killed, looked at after reopening."""
+"""The invariants of a store after its process was killed, checked after reopening."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.crash.workload import UPGRADED
 from tests.storage.folders import everything, without_index
 from tests.storage.making import raw
 
-# Each answers with what is wrong, so all of them must answer with nothing.
+# Each check returns errors, so all of them must return nothing.
 HALF_DONE = {
     "an add_many of which a part is there": """
         SELECT json_extract(attributes, '$.batch') AS batch, count(*),
@@ -72,11 +72,11 @@ HALF_DONE = {
 
 @dataclass(slots=True)
 class Acknowledged:
-    """What the killed process said."""
+    """The output of the killed process."""
 
     texts: dict[str, str] = field(default_factory=dict)
     about: dict[str, list[str]] = field(default_factory=dict)
-    closed: dict[str, bool | None] = field(default_factory=dict)  # None: it was just being changed
+    closed: dict[str, bool | None] = field(default_factory=dict)  # None: it was being changed
     erased: dict[str, str] = field(default_factory=dict)
     erasing: set[str] = field(default_factory=set)
     entities: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Acknowledged:
 
 @dataclass(slots=True)
 class Verdict:
-    """What is wrong: `lost` writes, and what is `half` done."""
+    """The errors: `lost` writes, and operations `half` done."""
 
     lost: list[str] = field(default_factory=list)
     half: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Verdict:
 
 
 def verify(path: Path, said: Acknowledged) -> Verdict:
-    """Reopen, let background work end, and look everywhere."""
+    """Reopen, finish background work, and check everything."""
     verdict = Verdict()
     _end_lease(path)
     asyncio.run(_verify(path, said, verdict))
@@ -132,7 +132,7 @@ def verify(path: Path, said: Acknowledged) -> Verdict:
         verdict.half += asyncio.run(_differences_from_a_rebuilt(path))
     verdict.lost += [f"copy {copy}" for copy in said.copies if not Path(copy).exists()]
     for copy in (*path.parent.glob("backup-*"), *path.parent.glob("migrated-*")):
-        if ".partial" in copy.name or copy.suffix == ".json":  # has no name yet, or is what is said of a copy
+        if ".partial" in copy.name or copy.suffix == ".json":  # has no name yet, or is the manifest of a copy
             continue
         verdict.half += [f"{copy.name}: {problem}" for problem in _unsound(copy)]
         shutil.rmtree(copy) if copy.is_dir() else copy.unlink()
@@ -141,7 +141,7 @@ def verify(path: Path, said: Acknowledged) -> Verdict:
 
 
 async def _differences_from_a_rebuilt(folder: Path) -> list[str]:
-    """Files and index agree: an index made anew from the files holds the same."""
+    """Files and index agree: a rebuilt index is equal."""
     before = everything(folder)
     without_index(folder)
     async with Memory.open(folder, embedder="hashing") as memory:
@@ -151,11 +151,11 @@ async def _differences_from_a_rebuilt(folder: Path) -> list[str]:
 
 
 def _end_lease(path: Path) -> None:
-    """As if the ten seconds had passed after which a killed process loses it; that has a test of its own."""
+    """Expire the lease of a killed process, which takes ten seconds and has a test of its own."""
     index = path / "index.db" if path.is_dir() else path
     if index.exists():
         connection = raw(index)
-        with contextlib.suppress(apsw.SQLError):  # it was killed before there was such a table
+        with contextlib.suppress(apsw.SQLError):  # it was killed before the table existed
             connection.execute("DELETE FROM leases")
         connection.close()
 
@@ -167,7 +167,7 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
         stored = await store.read(
             lambda tx: {row[0]: row[1:] for row in tx.connection.execute("SELECT id, content, closed_at FROM nodes")}
         )
-        for id_ in said.erasing - stored.keys():  # the kill came before it could say so
+        for id_ in said.erasing - stored.keys():  # the kill came before the output
             said.hear({"did": "erase", "id": id_})
         said.erasing.clear()
         verdict.half += [f"{id_} is erased and still there" for id_ in said.erased if id_ in stored]
@@ -183,11 +183,11 @@ async def _verify(path: Path, said: Acknowledged, verdict: Verdict) -> None:
 
 
 def _traces(path: Path, said: Acknowledged) -> list[str]:
-    """The store is open, so its files may be read by their bytes only through another process."""
+    """The store is open, so its raw files may be read only by another process."""
     marks = [text.split()[0] for text in said.erased.values()]
     if not marks:
         return []
-    # What was set aside is named in the report of an erasure as out of its reach.
+    # The report of an erasure lists set-aside files as out of reach.
     places = path.iterdir() if path.is_dir() else path.parent.glob(f"{path.name}*")
     files = [str(each) for each in places if not each.name.startswith("set-aside-")]
     looked = subprocess.run(
@@ -216,7 +216,7 @@ def _lost(said: Acknowledged, stored: dict) -> list[str]:
 
 
 async def _wrong_through_the_door(memory: Memory, said: Acknowledged) -> list[str]:
-    """The newest ones once more as a caller sees them: they were the nearest to the kill."""
+    """Check the newest memories through the API: they were nearest to the kill."""
     wrong = []
     for id_ in [*said.texts][-30:]:
         node = await memory.get(id_)
@@ -240,7 +240,7 @@ def _half_done(tx) -> list[str]:
 
 
 def _index_off(tx) -> list[str]:
-    """A fresh index, loaded from packs and loose vectors, must hold exactly the live nodes."""
+    """A fresh index, loaded from segments and loose vectors, must hold exactly the live nodes."""
     wrong = []
     for key, dimension in tx.connection.execute("SELECT key, dimension FROM models").fetchall():
         for space, shelf in tx.connection.execute("SELECT DISTINCT space, shelf FROM nodes").fetchall():
@@ -260,7 +260,7 @@ def _index_off(tx) -> list[str]:
 
 
 def _unsound(copy: Path) -> list[str]:
-    """Whatever carries the name of a copy is a whole store, acknowledged or not; a folder also without its index."""
+    """Every file with the name of a copy is a complete store, acknowledged or not; a folder also without its index."""
     if copy.is_dir():
         without_index(copy)
 
@@ -281,7 +281,7 @@ def _partial(tx):
 
 
 def verify_upgrade(path: Path, before: list[tuple]) -> Verdict:
-    """Killed in an upgrade: it is the old version or the new, whole either way, and the upgrade can go on."""
+    """After a kill during an upgrade, the store is the complete old or new version, and the upgrade can continue."""
     verdict = Verdict()
     verdict.half += _mixed(path)
     Store.open(path, steps=UPGRADED).close()

@@ -1,6 +1,6 @@
-"""What is killed: a process that writes to a store, seeded, and says each write after its await returned.
+"""The process to kill: it writes to a store from a seed and prints each write after its await returned.
 
-Lines are JSON. `try` says what is about to happen, `did` that it was acknowledged.
+Lines are JSON. `try` announces a write, `did` reports that it was acknowledged.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ UPGRADED = (
 
 
 def say(**what):
-    """One line, at once: what a killed process has not flushed it has not said."""
+    """Print one line and flush it, because unflushed output is lost in a kill."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def die_at(point, passes, *, trouble):
-    """Kill this process at a pass of a point. In `trouble`, batches now and then fail as on a full disk."""
+    """Kill this process at a pass of a fault point. In `trouble`, batches sometimes fail as on a full disk."""
     left = {point: passes}
     dice = random.Random(passes)
 
@@ -60,7 +60,7 @@ def die_at(point, passes, *, trouble):
 
 
 class Workload:
-    """Several callers of one memory, which is closed and opened again now and then."""
+    """Run several callers of one memory, which is sometimes closed and opened again."""
 
     def __init__(self, path, seed):
         self.path = Path(path)
@@ -69,10 +69,10 @@ class Workload:
         self.number = 0
         self.memory = None
         self.facts = set()
-        self.versions = set()  # erasing one of them may take its relatives along
+        self.versions = set()  # erasing one of them may erase related ones
 
     def text(self):
-        """Never twice the same; sometimes long, so that the log grows over its checkpoints."""
+        """Return unique texts, sometimes long, so that the log outgrows its checkpoints."""
         self.number += 1
         words = self.dice.choices(WORDS, k=self.dice.choice((3, 6, 12, 12, 400)))
         return f"mark{self.seed}x{self.number} {' '.join(words)} \0 ü {self.dice.random()}"
@@ -93,7 +93,7 @@ class Workload:
         return await Memory.open(self.path, embedder=embedder, settings=settings)
 
     async def leave(self):
-        """Often something nobody awaited is in the queue; once `close` has returned it counts as written."""
+        """Often unawaited writes are in the queue; once `close` has returned they count as written."""
         unseen = []
         for _ in range(self.dice.choice((0, 0, 5, 50))):
             text = self.text()
@@ -139,7 +139,7 @@ class Workload:
         mine.append(id_)
 
     async def add_many(self, dice, mine, gone):
-        """The messages carry how many they are, so that a part of them is recognised as one."""
+        """The messages carry their number, so that a partial batch is recognised."""
         texts = [self.text() for _ in range(dice.randrange(2, 9))]
         marks = {"batch": f"{self.seed}-{self.number}", "of": len(texts)}
         ids = await self.memory.add_many([Message(text=text, session="many", attributes=marks) for text in texts])
@@ -154,7 +154,7 @@ class Workload:
         self.facts.add(node.id)
 
     async def correct(self, dice, mine, gone):
-        """The old one ends and the new one begins, or neither."""
+        """The old version ends and the new one begins, or neither."""
         known = [id_ for id_ in mine if id_ in self.facts]
         if known:
             id_ = dice.choice(known)
@@ -184,7 +184,7 @@ class Workload:
             mine.append(id_)
 
     async def undo(self, dice, mine, gone):
-        """Taking a forgetting back is restoring."""
+        """Undoing a forgetting is a restore."""
         if gone:
             id_ = gone.pop()
             number = (await self.memory.history(id_))[-1].commit.seq
@@ -194,7 +194,7 @@ class Workload:
             mine.append(id_)
 
     async def erase(self, dice, mine, gone):
-        """Seldom: the file is rewritten each time."""
+        """Rare: the file is rewritten each time."""
         known = [id_ for id_ in mine if id_ not in self.versions]
         if known and dice.random() < 0.3:
             id_ = dice.choice(known)
@@ -211,23 +211,23 @@ class Workload:
         say(did="meet", id=entity.id)
 
     async def tidy(self, dice, mine, gone):
-        """Writes the files of a folder anew, where it has any outdated lines."""
+        """Rewrite the files of a folder, if it has outdated lines."""
         await self.memory.gc()
 
     async def rebuild(self, dice, mine, gone):
-        """The index anew, while others write."""
+        """Rebuild the index while others write."""
         if dice.random() < 0.5:
             await self.memory.rebuild_index()
 
     async def migrate(self, dice, mine, gone):
-        """To a store of the other kind, while others write; what carries its name is whole."""
+        """Migrate to the other kind of store while others write; every file with its name is complete."""
         if dice.random() < 0.3:
             target = self.path.with_name(f"migrated-{self.text().split()[0]}{'.db' if self.path.is_dir() else ''}")
             await self.memory.migrate(str(target) if self.path.is_dir() else f"{target}/")
             say(did="copy", path=str(target))
 
     async def backup(self, dice, mine, gone):
-        """Seldom: a copy costs as much as all the rest."""
+        """Rare: a copy takes as long as everything else."""
         if dice.random() < 0.3:
             target = self.path.with_name(f"backup-{self.text().split()[0]}.db")
             await self.memory.backup(target)
@@ -235,7 +235,7 @@ class Workload:
 
 
 def until_it_does(open_memory):
-    """Opening writes too, where the store is new or its embedder another one, and is tried again as a person would."""
+    """Opening also writes if the store is new or its embedder changed, and is retried."""
 
     async def attempts(*args):
         while True:
@@ -248,7 +248,7 @@ def until_it_does(open_memory):
 
 
 async def in_trouble(workload, rounds):
-    """The same, where batches fail: a refused write is refused, and only what returned is acknowledged."""
+    """The same with failing batches: refused writes are ignored, and only returned ones count as acknowledged."""
 
     def stubborn(act):
         async def attempt(*args):
@@ -280,7 +280,7 @@ async def in_trouble(workload, rounds):
 
 
 def heard(out, errors, arguments):
-    """As `main`, in a process that was forked: what it says goes into a pipe, what goes wrong into a file."""
+    """Like `main`, in a forked process: output goes to a pipe, errors to a file."""
     os.dup2(out.fileno(), 1)
     with Path(errors).open("wb") as file:
         os.dup2(file.fileno(), 2)
@@ -295,7 +295,7 @@ def main(arguments=None):
     options.add_argument("--point", choices=faults.POINTS)
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args(arguments)
-    embeddings.PACK_ROWS = 16  # what happens at 16,384 vectors, and at 2,000 dropped ones, then happens at once
+    embeddings.PACK_ROWS = 16  # to cover the behaviour at 16,384 vectors and 2,000 removals
     embedding_models._DROP_ROWS = 10
     erase.AT_ONCE_ROWS = 0
     trouble = given.point == "writer: replay"

@@ -1,4 +1,4 @@
-"""The documents are true: their code runs, their commands exist, and nothing public is left out."""
+"""The documentation is correct: its code runs, its commands exist, and everything public is documented."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ LIBRARIES = {
     "pydantic_ai": "pydantic_ai",
     "anthropic_memory": "anthropic",
 }
-"""What an adapter needs that only `make adapters` installs."""
+"""The libraries of adapters, installed only by `make adapters`."""
 
 
 PATIENT = {"RICORDO_FRESH_WAIT_MS": "60000", "RICORDO_SEARCH_DEADLINE_MS": "600000"}
-"""The default embedder may take long to load here."""
+"""Longer deadlines, because the default embedder may load slowly."""
 
 
 def libraries_of(program: str) -> set[str]:
@@ -103,7 +103,7 @@ def test_the_readme_shows_what_the_demo_and_the_first_commands_print(tmp_path: P
 
 
 def _without_what_differs(line: str) -> str:
-    """A line without ids and the time of the day it was printed."""
+    """Return a line without ids and times."""
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\(\d{4}-\d\d-\d\d \d\d:\d\d\)", "*", line).rstrip()
 
 

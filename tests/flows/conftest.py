@@ -1,4 +1,4 @@
-"""Stories run through both faces, the async `Memory` and its blocking twin called from a thread, and on both kinds of
+"""Stories run through both APIs, the async `Memory` and the blocking one called from a thread, and on both kinds of
 store: a single file, and a folder of plain files.
 """
 
@@ -20,7 +20,7 @@ DAY = 86_400_000
 
 
 class HandClock:
-    """A clock moved by hand."""
+    """A clock that tests move by hand."""
 
     def __init__(self) -> None:
         self.ms = START
@@ -30,7 +30,7 @@ class HandClock:
 
 
 class Blocking:
-    """The blocking twin behind awaitable names, so that one story serves both."""
+    """The blocking API behind awaitable methods, so that one story tests both."""
 
     def __init__(self, memory: ricordo.sync.Memory) -> None:
         self._memory = memory
@@ -54,11 +54,11 @@ def clock() -> HandClock:
 
 
 class Place(NamedTuple):
-    """Where the store of a story lies that opens it by itself."""
+    """Return the path of a store that a story opens itself."""
 
     location: str
     index: Path
-    """The database in it, to look into."""
+    """Return the path of its database."""
 
 
 @pytest.fixture(params=["file", "folder"])
@@ -70,7 +70,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 @pytest.fixture(params=["async", "blocking", "folder"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> AsyncIterator[Any]:
-    """A fresh store with a quick embedder."""
+    """Open a fresh store with a fast embedder."""
     place = f"{tmp_path}/memories/" if request.param == "folder" else tmp_path / "me.db"
     options: dict[str, Any] = {
         "embedder": "hashing",

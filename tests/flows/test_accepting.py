@@ -1,4 +1,4 @@
-"""What another model made of a run is taken over, whole or item by item, and nothing that people touched is lost."""
+"""Accept a replay of a run, whole or item by item, without losing what people changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is concluded from memories: reflections, who somebody is, what led to what. By a model that says its lines."""
+"""Conclusions from memories: reflections, entity summaries and causes, by a scripted model."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_forgetting_a_memory_ends_its_conclusions(opened):  # noqa: F811
     assert (await memory.entity("Sarah")).summary == "Sarah runs.", "drawn anew from what is left"
 
 
-# who somebody is
+# entity summaries
 
 
 async def test_people_named_often_get_a_summary(opened, tmp_path):  # noqa: F811
@@ -240,7 +240,7 @@ async def test_evidence_about_one_person_does_not_count_for_another(opened):  # 
     assert [item.reason for item in run.items if item.what == "refused"] == ["names evidence that was not handed out"]
 
 
-# what led to what
+# causes
 
 
 async def test_a_stated_cause_becomes_an_edge(opened):  # noqa: F811
@@ -306,7 +306,7 @@ async def test_a_run_reads_fifty_pairs_and_the_next_continues(opened):  # noqa: 
     assert sum(asked) == 61
 
 
-# all of them
+# all conclusions
 
 
 WORKS = {

@@ -1,4 +1,4 @@
-"""Several processes consolidate one store: a conversation is taken in by one of them, and paid for once."""
+"""Several processes consolidate one store: each session is consolidated and paid for once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.storage.making import rows
 
 
 class Slow(ScriptedModel):
-    """Thinks until it is let go."""
+    """A model that waits until it is released."""
 
     def __init__(self, *answers: object) -> None:
         super().__init__(answers)
@@ -34,7 +34,7 @@ class Slow(ScriptedModel):
 
 @pytest.fixture
 async def another(place: Place, clock: HandClock) -> AsyncIterator[Callable[..., Any]]:
-    """Opens the one store of a test once more, with a model."""
+    """Open the store of a test again, with a model."""
     memories: list[Memory] = []
 
     async def open_(model: ScriptedModel) -> Memory:

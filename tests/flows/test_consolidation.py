@@ -1,4 +1,4 @@
-"""Conversations become knowledge, by a model that says what it was told to."""
+"""Conversations become knowledge, by a scripted model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 async def opened(place: Place, clock: HandClock) -> AsyncIterator[Open]:
-    """Opens the one store of a test with a model of the given answers."""
+    """Open the store of a test with a model of the given answers."""
     memories: list[Memory] = []
 
     async def open_(*answers: object, **settings: Any) -> Memory:

@@ -1,4 +1,4 @@
-"""What an agent is told before it speaks, and that none of it is learnt when it comes back."""
+"""The context of an agent, and that recalled text is not learnt again."""
 
 from __future__ import annotations
 

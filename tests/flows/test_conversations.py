@@ -1,4 +1,4 @@
-"""What was said is found again."""
+"""Messages are stored and found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from conversations to knowledge on the demo's two evenings."""
+"""Consolidation of the demo's two evenings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody wants gone is gone, on both faces."""
+"""Erasure, through both APIs."""
 
 from __future__ import annotations
 

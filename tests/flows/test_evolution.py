@@ -1,4 +1,4 @@
-"""Knowledge that changes: on purpose, and because something newer was said."""
+"""Knowledge that changes: explicitly, and because of newer statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A score is what its trace says, to the last digit, whatever the store, the question and the settings."""
+"""The trace adds up to the score, to the last digit, for every store, question and setting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ QUESTIONS = (
 )
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
-conflicting = st.sampled_from(WORDS).map(lambda word: f"Anna works at {word}")  # linked, the newer first
+conflicting = st.sampled_from(WORDS).map(lambda word: f"Anna works at {word}")  # linked; the newer ranks first
 messages = st.builds(
     lambda text, asks, speaker, session, days: Message(
         text=text + "?" * asks, speaker=speaker, session=session, at=NOW - timedelta(days=days)
@@ -66,7 +66,7 @@ left_out = st.sets(st.sampled_from(get_args(SignalName)), max_size=3).map(lambda
 
 
 class MovedClock:
-    """Three days after the store was filled, so that some facts have expired."""
+    """Search three days after the store was filled, so that some facts have expired."""
 
     def __init__(self) -> None:
         self.ms = START
@@ -88,7 +88,7 @@ async def asked(
         await memory.add_many(turns)
         nodes = {node.id: node for node in await memory.remember_many(known)}
         for node, done in zip(nodes.values(), afterwards, strict=False):
-            with suppress(ConflictError):  # a newer one took its place already
+            with suppress(ConflictError):  # already replaced by a newer one
                 if done == "correct":
                     await memory.correct(node.id, f"{node.content} in Kazan")
                 elif done is not None:
@@ -120,7 +120,7 @@ def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, f
 
 
 def test_every_signal_can_be_named_in_the_settings():
-    assert (*SIGNALS, "session") == get_args(SignalName)  # this one is worked out from all others
+    assert (*SIGNALS, "session") == get_args(SignalName)  # computed from all others
     assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 26.25 + 3  # with links
 
 

@@ -1,4 +1,4 @@
-"""What is taken from conversations as they go on, and that nothing of it is there twice once they are over."""
+"""Extraction from open sessions, without duplicates after consolidation."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def test_one_report_covers_several_sessions(opened):  # noqa: F811
 
 
 class Slow:
-    """Thinks until it is let go on."""
+    """A model that waits until it is released."""
 
     name = "slow"
     context_tokens = 8_192

@@ -1,4 +1,4 @@
-"""The blocking twin where people use it: in a script, and in a notebook, whose own loop is running."""
+"""The blocking API in a script, and in a notebook with a running event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first days of somebody's memory, as users asked for them: no model, the built-in embedder."""
+"""A first story: no language model, the built-in embedder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is forgotten without being asked, what never is, and what there is to see of it."""
+"""Fading, lifetimes and upkeep: what ends, what never does, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.flows.conftest import DAY, HandClock, Place
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
-# Of a memory that is sure and untouched: (ln(1 / 0.05) / 0.1) ^ (1 / 0.8) days.
+# For full confidence without use: (ln(1 / 0.05) / 0.1) ^ (1 / 0.8) days.
 FADED_DAY = (log(20) / 0.1) ** 1.25
 
 
@@ -52,7 +52,7 @@ async def test_what_a_user_said_is_never_closed_by_fading(memory: Any, clock: Ha
     clock.ms += 2 * DAY
     assert (await memory.gc()).archived == {}
     clock.ms += 9_000 * DAY
-    assert (await memory.gc()).archived == {"expired": 1}  # an observation is kept for three days
+    assert (await memory.gc()).archived == {"expired": 1}  # observations are kept for three days
     assert [(await memory.get(node.id)).is_live for node in said] == [True, True, False, True]
     assert {weak.node.id for weak in await memory.weak()} == {said[0].id, said[1].id, said[3].id}
     assert (await memory.search("peanuts allergic")).ids[0] == said[0].id
@@ -392,7 +392,7 @@ async def test_upkeep_covers_the_caller_unless_all_owners_is_allowed(memory: Any
     assert [step.name for step in report.steps] == ["sessions", "gc", "prune", "enrich", "causes", "tidy"]
     assert report.steps[1].report.archived == {"expired": 2}
     changes = [(commit.actor, commit.reason) for commit in await ann.log()]
-    # Where the truth lies in files, writing them anew is a change, too.
+    # In a folder store, rewriting the files is a change, too.
     assert [each for each in changes if each[1] != "files written anew"] == [("upkeep", "expired"), ("ann", "remember")]
     assert [commit.origin for commit in await memory.log()] == []
     (run,) = [commit.run_id for commit in await ann.log() if commit.run_id]

@@ -1,4 +1,4 @@
-"""What was forgotten is in no answer, and what it came from does not bring it back, until somebody says it anew."""
+"""Forgotten facts are in no answer and do not come back from their source, until someone says them again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def said(memory, clock, **options):
 
 
 async def told(memory, *questions):
-    """All that answers say: hits, contexts, timelines."""
+    """Return the text of all answers: hits, contexts, timelines."""
     found = []
     for question in (*questions, "peanuts allergic food", "what am I allergic to?", "peanuts"):
         found += [hit.content + hit.excerpt for hit in (await memory.search(question, type="any", limit=50)).hits]
@@ -44,7 +44,7 @@ async def test_a_forgotten_fact_and_its_sentence_are_in_no_answer(memory, clock)
     answers = await told(memory, "bees")
     assert "peanut" not in answers
     assert "I keep bees on the roof" in answers
-    assert "peanuts" in (await memory.get(ids[0])).content  # the record itself is as it was
+    assert "peanuts" in (await memory.get(ids[0])).content  # the stored message is unchanged
 
 
 async def test_replaying_the_session_does_not_bring_it_back(memory, clock, tmp_path):
@@ -54,7 +54,7 @@ async def test_replaying_the_session_does_not_bring_it_back(memory, clock, tmp_p
     await memory.forget(fact.id)
     clock.ms += DAY
     await said(memory, clock)  # as it was
-    for role, text in TALK:  # as if it were said now, in the same conversation
+    for role, text in TALK:  # as if said now, in the same session
         await memory.add(text, role=role, session="talk")
     for text in ("i am ALLERGIC to peanuts", "I'm very allergic to peanuts!!", "Peanuts: I am allergic to."):
         await memory.add(text, session="elsewhere", at="2025-12-24T10:00:00Z")

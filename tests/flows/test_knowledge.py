@@ -1,4 +1,4 @@
-"""What is remembered, forgotten, and brought back."""
+"""Remember, forget and restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question in one language finds what was said in another, through the whole of search."""
+"""A question in one language finds a memory in another, through the whole search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENGLISH_FACT, RUSSIAN_FACT, ENGLISH, RUSSIAN = range(4)
 
 
 async def found_among_the_first(depth: int, *, question: int, fact: int) -> int:
-    """Of 20 questions, how many find their fact; around it are those of the other pairs and a hundred more."""
+    """Return how many of 20 questions find their fact, among those of the other pairs and a hundred more."""
     async with Memory.open(":memory:", settings=Settings(durability="process")) as memory:
         nodes = await memory.remember_many([Fact(content=pair[fact]) for pair in PAIRS])
         await memory.remember_many([Fact(content=text) for text in (*DATA["others_en"], *DATA["others_ru"])])
@@ -35,7 +35,7 @@ async def test_eighteen_of_twenty_questions_find_their_fact(question: int, fact:
 
 @pytest.mark.parametrize(("question", "intent"), [("¿Quién es ella?", "who"), ("Warum ist sie gegangen?", "why")])
 async def test_the_first_question_in_another_language_has_an_intent(question: str, intent: str) -> None:
-    """It waits for the questions it is compared with: else an answer would depend on how busy the machine is."""
+    """The search waits for the reference questions, so that the answer does not depend on the load of the machine."""
     settings = Settings(durability="process", search_deadline_ms=60_000)
     async with Memory.open(":memory:", settings=settings) as memory:
         await memory.add("Ana went away")

@@ -1,4 +1,4 @@
-"""Memories that are found by what they hang together with, and what is noted of those that are shown."""
+"""Memories found through links, and the usage counts of those that are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE = 60_000
 
 
 def inside(memory: Any) -> Any:
-    """The asynchronous memory behind either face."""
+    """Return the asynchronous memory behind either API."""
     return getattr(getattr(memory, "_memory", memory), "_memory", getattr(memory, "_memory", memory))
 
 
@@ -47,7 +47,7 @@ async def test_facts_about_the_named_person_are_candidates(memory: Any) -> None:
     fact = await memory.remember("Shellfish must never be served", about=["Anna Weber"])
     await memory.remember("The boiler was serviced in spring")
     await memory.settle(20)
-    results = await memory.query("Weber Anna Weber's plans")  # words alone: it shares none with the fact
+    results = await memory.query("Weber Anna Weber's plans")  # full text only: it shares no word with the fact
     assert fact.id in results.ids
     traced = await memory.search("What about Anna Weber?", trace=True)
     assert traced.trace.candidates["entity"] == 1
@@ -78,7 +78,7 @@ async def test_causes_are_reached_step_by_step(memory: Any) -> None:
     chain = [await memory.remember(text) for text in texts]
     await cause(memory, [(later.id, earlier.id) for earlier, later in pairwise(chain)])
     near = (await memory.query("bakery", limit=10)).ids
-    assert near == [chain[0].id, chain[1].id, chain[2].id]  # two steps where the question is simple
+    assert near == [chain[0].id, chain[1].id, chain[2].id]  # two steps for a simple question
     far = (await memory.query("bakery and shops and all else", limit=10)).ids
     assert far == [each.id for each in chain]
     why = await memory.search("Why did the bakery close?", trace=True)
@@ -204,7 +204,7 @@ async def test_in_a_question_for_several_things_repetitions_lose_score(memory: A
         hit.content: sum(share.share for share in hit.why if share.strategy == "said already") for hit in several.hits
     }
     assert min(lost.values()) == min(lost[said[0]], lost[said[1]]) < 1.5 * lost[said[2]] <= 0
-    assert 0.0 in (lost[said[0]], lost[said[1]])  # the best loses nothing
+    assert 0.0 in (lost[said[0]], lost[said[1]])  # the best hit loses nothing
     one = await memory.search("we bought at the market", trace=True)
     assert not [share for hit in one.hits for share in hit.why if share.strategy == "said already"]
 

@@ -1,4 +1,4 @@
-"""The nine operations of the write path, called one by one as an agent would."""
+"""The nine operations of the write path, called one by one as by an agent."""
 
 from __future__ import annotations
 

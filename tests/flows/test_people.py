@@ -1,4 +1,4 @@
-"""Who is who: names in every script, what people are to the owner, two that are one and one that is two."""
+"""Entities: names in every script, relations to the owner, merge and split."""
 
 from __future__ import annotations
 

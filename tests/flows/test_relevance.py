@@ -1,4 +1,4 @@
-"""Only what matters: nothing is told to what concerns nobody, and whoever asks why hears it."""
+"""Relevance: unrelated prompts get nothing, and the reason can be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was known when, what happened, where it came from, and taking it back."""
+"""Time travel, timelines, provenance and undo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_as_of_returns_memories_as_they_were(memory: Any, clock: HandClock
     assert (await memory.search("where does Anna live", as_of=then)).ids == [node.id]
     assert (await memory.search("where does Anna live", as_of=then, entity="Anna")).ids == [node.id]
     assert "Rome" in await memory.context("where does Anna live?", as_of=then)
-    assert (await memory.list(as_of="yesterday")).nodes == ()  # which begins at midnight, before all of it
+    assert (await memory.list(as_of="yesterday")).nodes == ()  # it starts at midnight, before everything
     assert len((await memory.list(as_of="in 3 days")).nodes) == 1
 
 
@@ -43,7 +43,7 @@ async def test_before_the_first_commit_nothing_was_known(memory: Any, clock: Han
 
 
 async def test_after_a_clock_step_back_the_later_moment_is_meant(memory: Any, clock: HandClock) -> None:
-    """Order is by number. At 10:30 by the clock there was one memory and, after it went back, all three."""
+    """Order is by number: at 10:30 there was one memory and, after the clock went back, all three."""
     first = await memory.remember("one")
     clock.ms += DAY
     second = await memory.remember("two")
@@ -243,7 +243,7 @@ async def test_why_not_works_for_the_past(memory: Any) -> None:
 
 
 async def test_search_follows_undone_and_restored_turns(memory: Any) -> None:
-    """What readers keep of turns is let go of: the answer is that of somebody who looks for the first time."""
+    """Readers drop their cached turns: the answer equals that of a fresh reader."""
     for text in ("shall we take the ferry", "the red one at noon", "or the night train", "the ferry was lovely"):
         await memory.add(text, session="trip")
     await memory.settle(20)

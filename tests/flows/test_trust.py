@@ -1,4 +1,4 @@
-"""Whose word it is: what a tool or a page says overrides nothing, and what reads like an order waits."""
+"""Trust: statements of tools and pages override nothing, and text that reads like an instruction is quarantined."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 async def take_in(memory: Any, row: dict[str, Any]) -> str:
-    """Write an input the way it says it comes; returns its id."""
+    """Write an input with its stated origin and return its id."""
     if row["by"] == "remember":
         return str((await memory.remember(row["text"], origin=row["origin"], about=row.get("about", ()))).id)
     return str(
@@ -169,7 +169,7 @@ async def test_approved_facts_keep_their_trust_level(memory: Any) -> None:
 async def test_approving_what_the_user_already_said_merges_both(memory: Any) -> None:
     mine = await memory.get((await memory.remember("My favourite colour is blue")).id)
     held = await memory.remember("My favourite colour is blue", origin="web")
-    assert await memory.get(mine.id) == mine  # repeated by nobody the user trusts
+    assert await memory.get(mine.id) == mine  # not repeated by the user
     (item,) = await memory.review()
     await memory.resolve(item, decision="approve")
     assert (await memory.get(held.id)).closed_reason == "merged"

@@ -1,4 +1,4 @@
-"""A search waits a moment for the vectors of what was written just before it, and for nothing that comes later."""
+"""A search waits briefly for the vectors of earlier writes, and for nothing later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ricordo import Memory, Settings
 
 
 class Held:
-    """An embedder that embeds a message only when it is let."""
+    """An embedder that embeds a message only when released."""
 
     name, dimension = "held", 4
 

@@ -1,4 +1,4 @@
-"""What is learnt of conversations without a language model: what was said plainly, and nothing twice."""
+"""Consolidation without a language model: plain statements, without duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations of known evidence: stored, asked, and how much of the evidence comes first."""
+"""Conversations with known evidence: store them, ask their questions, and measure recall."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def demo() -> tuple[dict[str, Message], list[Question]]:
-    """The demo's turns by their number, from 1, and the questions to it that stand here."""
+    """Return the demo's turns by number, from 1, and its questions."""
     with conversation() as path:
         rows = lines(path)
     turns = {str(number): _message(row) for number, row in enumerate(rows, start=1)}
@@ -79,7 +79,7 @@ def _message(row: Mapping[str, Any]) -> Message:
 
 
 def twin(language: str) -> tuple[dict[str, Message], list[Question]]:
-    """The conversation of Marina and Timur in one of its two languages, "ru" or "en", and its questions."""
+    """Return the conversation of Marina and Timur in one of its languages, "ru" or "en", and its questions."""
     turns = {
         row["id"]: Message(
             text=row["text"][language],
@@ -106,7 +106,7 @@ async def ask_all(
     clock: Clock | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Asked]:
-    """Store the turns and ask the questions, shortly after the last turn unless there is a clock."""
+    """Store the turns and ask the questions, shortly after the last turn unless a clock is given."""
     last = max(turn.at for turn in turns.values() if isinstance(turn.at, datetime))
     options = Settings(durability="process", time_zone=TIME_ZONE, **(settings or {}))
     clock = clock or StandingClock(to_ms(last) + 3_600_000)

@@ -1,4 +1,4 @@
-"""A conversation in Russian answers Russian questions as its English twin answers theirs, and for the same reasons."""
+"""A Russian conversation and its English twin answer their questions alike, and for the same reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.quality.asking import Asked, ask_all, mean_recall, twin
 
 DEPTH = 5
 SIGNALS = ("person", "date", "kind of answer", "own experience", "said already")
-"""What depends on word lists; the others depend on the words that happen to stand in the turns."""
+"""The signals that depend on word lists; the others depend on the words of the turns."""
 
 _asked: dict[tuple[str, str | None], list[Asked]] = {}
 

@@ -1,5 +1,5 @@
-"""All that a store holds as truth, in a form in which equal stores are equal: no keys of the store's own, no seals, no
-commit numbers, rows in order. The tables are those the schema makes out to be truth: a new one is in it at once.
+"""All durable data of a store in a canonical form, so that equal stores compare equal: no internal keys, no seals, no
+commit numbers, rows in order. The tables come from the schema, so a new durable table is included automatically.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _NAMES = {
     "sessions": "SELECT ss.key, json_array(owner, chat, session_id) FROM sessions ss JOIN spaces s ON s.key = ss.space",
     "commits": "SELECT seq, seq FROM commits",
 }
-"""What a reference to a row stands for."""
+"""Return the canonical form of a reference to a row."""
 
 Dump = dict[str, list[tuple[Any, ...]]]
 
 
 def canonical(path: Path) -> Dump:
-    """Each truth table's rows, sorted."""
+    """Return the rows of each durable table, sorted."""
     connection = raw(path)
     try:
         truth = truth_of(connection)

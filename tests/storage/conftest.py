@@ -1,4 +1,4 @@
-"""What many tests of the store begin with."""
+"""Shared fixtures of the storage tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ricordo.storage import Store
 
 @pytest.fixture
 def store(tmp_path):
-    """An open store in one file, with nothing in it."""
+    """An open, empty single-file store."""
     opened = Store.open(tmp_path / "me.db", durability="process", reader_threads=2)
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""Looks into folder stores for tests: everything that must be the same after the index was made anew."""
+"""Helpers for folder stores: everything that must be equal after a rebuild of the index."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ EXACT = (
 
 
 def everything(folder: Path) -> dict[str, Any]:
-    """What the index of a folder holds that is no cache."""
+    """Return everything in the index of a folder that is not a cache."""
     return everything_of(folder / "index.db")
 
 
 def everything_of(path: Path) -> dict[str, Any]:
-    """What a database holds that is no cache: truth, history, commits, vectors, settings. Rows are exact, keys and
-    seals included; canonical ones beside.
+    """Return everything in a database that is not a cache: durable data, history, commits, vectors, settings. Rows are
+    exact, seals included; canonical ones beside.
     """
     connection = raw(path)
     try:
@@ -61,11 +61,11 @@ def everything_of(path: Path) -> dict[str, Any]:
 
 
 def without_index(folder: Path) -> None:
-    """Delete the index and what SQLite keeps beside it."""
+    """Delete the index and SQLite's files beside it."""
     for path in folder.glob("index.db*"):
         path.unlink()
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
-    """The lines of a file, parsed."""
+    """Return the parsed lines of a file."""
     return [json.loads(line) for line in (folder / name).read_bytes().split(b"\n")[:-1]]

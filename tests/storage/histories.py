@@ -1,4 +1,4 @@
-"""Random histories over the public front: what people do to a memory, with a clock that now and then goes back."""
+"""Random histories through the public API, with a clock that sometimes goes back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERBS = ("likes", "sold", "asked about", "is afraid of", "bought")
 
 
 class HandClock:
-    """A clock moved by hand, forwards and backwards."""
+    """A clock that tests move by hand, forwards and backwards."""
 
     def __init__(self, ms: int = START) -> None:
         self.ms = ms
@@ -32,7 +32,7 @@ class HandClock:
 
 
 class History:
-    """A memory to which random things happen. `ids` are all memories there ever were."""
+    """A memory with random actions. `ids` are all memories that ever existed."""
 
     def __init__(
         self, memory: AsyncMemory, clock: HandClock, path: Path, *, seed: int, acts: Sequence[Choice] | None = None
@@ -46,7 +46,7 @@ class History:
         self.entities: list[str] = []
 
     async def step(self) -> str:
-        """Let something happen; returns what. Refused is fine: then nothing did."""
+        """Perform a random action and return it. A refused action changes nothing."""
         self.clock.ms += self.dice.choice((0, 1, HOUR, 30 * HOUR, -2 * HOUR, -1))
         acts = [act for act in self.acts if act[0] is None or hasattr(self.memory, act[0])]
         _, act = self.dice.choice(acts)
@@ -57,7 +57,7 @@ class History:
         return act.__name__
 
     async def commit(self) -> int:
-        """The number of the last commit."""
+        """Return the number of the last commit."""
         commits = await self.memory.log(1)
         return int(commits[0].seq) if commits else 0
 
@@ -202,7 +202,7 @@ ACTS: tuple[Choice, ...] = (
     ("resolve", move),
     ("resolve", resolve),
 )
-"""What may happen, and the method it takes: what the front does not have yet does not happen."""
+"""The possible actions and their methods; an action without a method is skipped."""
 
 OPTIONS: dict[str, Any] = {"embedder": "hashing", "settings": Settings(durability="process")}
 

@@ -1,9 +1,9 @@
-"""Whole lives of a store: everything the front can write, in any order, and an index that is lost in between.
+"""Random histories of a store: every public write, in any order, and an index that is lost in between.
 
     python -m tests.storage.lives --runs 500 --steps 50
 
-A folder's index is deleted at random moments, or replaced by an older one, and what is there after it was made anew or
-has caught up is compared with what was there before, row by row, seals included. A single file is at such moments
+The index of a folder is deleted at random moments, or replaced by an older one. After the rebuild or
+catch-up, the data is compared with the data before, row by row, seals included. A single file is at such moments
 copied to a folder, whose index is deleted, and back.
 """
 
@@ -32,14 +32,14 @@ from ricordo import Memory, Settings
 RESULT = ROOT / "benchmarks" / "results" / "lives.json"
 KINDS = ("file", "folder")
 LOOKS = 0.08
-"""How often, instead of a step, the index is lost."""
+"""Probability that the index is lost instead of a step."""
 OLDER = 0.4
-"""How often an older index takes its place, which has to follow what it has not seen."""
+"""Probability that an older index takes its place and must catch up."""
 
 SETTINGS = Settings(durability="process", max_entries=25, max_size=6_000)
 PLAIN = ("I'm allergic to {}", "I love {}", "I live in {}", "My favourite thing is {}")
 
-# What can be made again must be made the same, too: a search reads it.
+# Derived data must be rebuilt equal, too: a search reads it.
 DERIVED = {
     "slots": "SELECT * FROM slots ORDER BY node",
     "traits": "SELECT * FROM traits ORDER BY node",
@@ -139,7 +139,7 @@ ALL: tuple[Choice, ...] = (
 
 @dataclass(slots=True)
 class Told:
-    """What came of a life."""
+    """The result of a random history."""
 
     acts: Counter[str] = field(default_factory=Counter)
     refused: int = 0
@@ -149,7 +149,7 @@ class Told:
 
 
 class Life:
-    """One store, from birth on."""
+    """One store, from its creation."""
 
     def __init__(self, place: Path, *, kind: str, seed: int) -> None:
         self.place = place
@@ -162,7 +162,7 @@ class Life:
         self._history: History | None = None
 
     async def live(self, steps: int) -> Told:
-        """So many steps, and at the end the index is lost once more."""
+        """Run a number of steps; at the end the index is lost once more."""
         done = 0
         while done < steps:
             async with self._opened() as memory:
@@ -193,7 +193,7 @@ class Life:
         return self._history
 
     async def _lost(self) -> None:
-        """The index of the folder goes, or an older one is put in its place; then it is as it was."""
+        """Delete the index of the folder, or replace it by an older one, and compare."""
         before = held(self.place / "index.db")
         without_index(self.place)
         self.told.losses += 1
@@ -208,7 +208,7 @@ class Life:
             shutil.copyfile(self.place / "index.db", self._older)
 
     async def _copied(self, memory: Memory) -> None:
-        """The file becomes a folder, which loses its index, and becomes a file again."""
+        """Convert the file to a folder, delete its index, and convert it back."""
         folder, back = self.place.with_name("copy"), self.place.with_name("copy.db")
         shutil.rmtree(folder, ignore_errors=True)
         back.unlink(missing_ok=True)
@@ -233,7 +233,7 @@ class Life:
 
 
 def held(path: Path) -> dict[str, Any]:
-    """All that an index holds of the truth, and what was made of it."""
+    """Return all durable and derived data of an index."""
     found = everything_of(path)
     connection = raw(path)
     try:
@@ -249,13 +249,13 @@ def _first(before: Any, after: Any) -> str:
 
 
 def lived(place: Path, *, kind: str, seed: int, steps: int) -> Told:
-    """One whole life in a place of its own."""
+    """Run one random history in its own folder."""
     life = Life(place / ("memories" if kind == "folder" else "memory.db"), kind=kind, seed=seed)
     return asyncio.run(life.live(steps))
 
 
 def many(runs: int, steps: int, *, seed: int, within_s: float) -> dict[str, Any]:
-    """So many lives, both kinds in turn, with progress on standard error; fewer where time is over before."""
+    """Run random histories, alternating both kinds, with progress on standard error, within a time limit."""
     whole, wrong, done, started = Told(), [], 0, time.monotonic()
     for number in range(runs):
         if time.monotonic() - started > within_s:

@@ -1,4 +1,4 @@
-"""Small stores for tests: nodes by the word, writes without ceremony, and a raw look inside."""
+"""Small stores for tests: short ways to make nodes, write changes, and read raw rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ WHY = Reason(actor="me", origin="test", reason="test")
 
 
 def fact(content: str, *, minutes: int = 0, **fields) -> Node:
-    """A fact of mine."""
+    """Make a fact of the owner "me"."""
     at = NOON + timedelta(minutes=minutes)
     given = {"id": new_id(0), "type": "semantic", "owner": "me", **fields}
     return Node(content=content, event_time=at, created_at=at, valid_from=at, **given)
 
 
 def said(content: str, *, minutes: int = 0, session: str | None = None, **fields) -> Node:
-    """An episode of mine."""
+    """Make an episode of the owner "me"."""
     return fact(content, minutes=minutes, session=session, type="episodic", role="user", **fields)
 
 
@@ -35,7 +35,7 @@ def closing(node: Node) -> Closing:
 
 
 async def commit(store: Store, scope: Scope = ME, **change) -> None:
-    """One change, as one commit."""
+    """Write one change as one commit."""
     await store.write(lambda _: (Change(**change), None), scope=scope, reason=WHY, at=NOON)
 
 
@@ -53,7 +53,7 @@ def opened(path: Path, work, **options):
 
 
 def raw(path: Path) -> apsw.Connection:
-    """A connection past all our manners, to look and to damage."""
+    """Open a raw connection, to inspect and to damage."""
     connection = apsw.Connection(str(path))
     add_functions(connection)
     return connection
@@ -68,5 +68,5 @@ def rows(path: Path, sql: str, values=None) -> list[tuple]:
 
 
 def failing(report) -> set[str]:
-    """The names of the checks of `doctor` that found something."""
+    """Return the names of the checks of `doctor` that failed."""
     return {finding.check for finding in report.findings if not finding.ok}

@@ -1,4 +1,4 @@
-"""A backup says what it holds, is tried on a copy, and comes back whole or not at all; nothing is overwritten."""
+"""A backup has a manifest, is verified on a copy, and is restored whole or not at all; nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def place(tmp_path: Path, kind: str, name: str = "me") -> str:
 
 
 def held(location: str) -> dict:
-    """Everything in a store, whichever its kind."""
+    """Return everything in a store of either kind."""
     path = Path(location)
     return everything(path) if path.is_dir() else everything_of(path)
 
@@ -42,7 +42,7 @@ async def lived(location: str, *, steps: int = 25, seed: int = 3) -> None:
 
 
 async def backed_up(tmp_path: Path, kind: str, **lives) -> tuple[str, str]:
-    """A store with a life, and its backup."""
+    """A store with some history, and its backup."""
     store, copy = place(tmp_path, kind), place(tmp_path / "copies", kind, "copy")
     await lived(store, **lives)
     async with Memory.open(store, **OPTIONS) as memory:
@@ -79,7 +79,7 @@ def manifest_of(copy: str) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_backup_under_load_is_one_snapshot(tmp_path, kind):
-    """Each message carries its number, so a moment is a run of numbers without a gap."""
+    """Each message carries its number, so a snapshot is a sequence of numbers without a gap."""
     store = place(tmp_path, kind)
     async with Memory.open(store, embedder=None, settings=OPTIONS["settings"]) as memory:
         written = 0

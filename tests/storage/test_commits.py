@@ -1,4 +1,4 @@
-"""Commits: chained, sealed, whole, and with what was there before."""
+"""Commits: chained, hashed, atomic, and with before-images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEALED = ("nodes", "sessions", "entities", "aliases", "subjects", "edges")
 
 
 def filled(path):
-    """A store in which every kind of change has happened once, and its nodes."""
+    """A store with one change of each kind, and its nodes."""
     tea, coffee, hello = fact("likes tea"), fact("likes coffee"), said("hello", session="s")
 
     async def fill(store):
@@ -64,7 +64,7 @@ def test_a_commit_digest_covers_its_rows_and_replaced_versions(tmp_path):
 
 
 def test_equal_rows_have_different_hashes(tmp_path):
-    """Else the hash of an erased short secret could be guessed."""
+    """Otherwise the hash of an erased short secret could be guessed."""
 
     async def fill(store):
         await commit(store, add=(fact("4711"), fact("4711")))
@@ -139,7 +139,7 @@ def test_a_change_the_schema_refuses_writes_nothing(tmp_path):
 
 
 def test_keys_are_never_reused(tmp_path):
-    """Indexes in other processes hold them."""
+    """Indexes in other processes refer to them."""
     path = tmp_path / "m.db"
 
     async def fill(store):

@@ -1,4 +1,4 @@
-"""`doctor` sees each kind of damage. Every test really damages a store."""
+"""`doctor` detects each kind of damage. Every test really damages a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updat
 
 @pytest.fixture
 def path(tmp_path):
-    """A store with a bit of everything in it."""
+    """A store with some data of every kind."""
     tea, gone, hello = fact("Anna likes tea"), fact("Anna likes milk"), said("hello\0there", session="s")
 
     async def fill(store):
@@ -35,7 +35,7 @@ def examined(path):
 
 
 def damage(path, *statements):
-    """Past the triggers, as a bit flip would: those of the schema would put things right."""
+    """Without the triggers, like a bit flip: the schema's triggers would repair it."""
     connection = raw(path)
     triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
     connection.execute("BEGIN")
@@ -118,7 +118,7 @@ def test_a_file_readable_by_others_is_reported(path):
 
 
 def test_a_flipped_byte_of_a_text_inside_the_file_is_found(path):
-    """The page is sound to SQLite; only the seal knows, and what was made of the text: the slot and the traits."""
+    """The page is valid for SQLite; only the seal shows it, and the data derived from the text: slot and features."""
     content = path.read_bytes()
     place = next(found.start() for found in re.finditer(b"Anna likes tea", content))
     path.write_bytes(content[:place] + b"B" + content[place + 1 :])
@@ -145,7 +145,7 @@ def test_doctor_changes_nothing(path):
 
 
 def test_texts_with_nul_are_counted_completely(path):
-    """SQLite's own length() stops at a NUL: the counts were off after the first forgotten text with one."""
+    """SQLite's length() stops at a NUL: the counts were wrong after the first forgotten text with one."""
     node = said("one\0two", session="s")
 
     async def come_and_go(store):
@@ -162,7 +162,7 @@ def test_the_sqlite_version_has_the_wal_fix():
 
 
 def test_doctor_is_not_confused_by_writes_of_other_processes(tmp_path):
-    """FTS5's own check goes by what its connection saw last; the connection of a reader had seen less."""
+    """FTS5's own check uses the last state its connection saw; a reader's connection had seen less."""
     path = tmp_path / "m.db"
 
     async def look_and_look_again(store):

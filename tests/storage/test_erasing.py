@@ -1,4 +1,4 @@
-"""Erasing leaves no byte, keeps what is not its own, and leaves the chain whole."""
+"""Erasing leaves no byte, keeps everything else, and leaves the hash chain intact."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_(path: Path | str, scope: Scope = ANN, **options) -> Memory:
 
 
 async def summed_up(memory: Memory, session: str, person: str, words: list[str]) -> None:
-    """As a consolidation would write it: a conversation and a person with a summary."""
+    """Write a session and a person with a summary, as a consolidation would."""
     store, scope = memory._opened.store, memory.scope
 
     def decide(tx):
@@ -48,7 +48,7 @@ async def summed_up(memory: Memory, session: str, person: str, words: list[str])
 
 
 async def fill(memory: Memory, words: list[str]) -> None:
-    """Every place a word can get into, one after the other."""
+    """Put words into every place that can hold text."""
     left = iter(words)
     for _ in range(len(words) // 20):
         session = f"talk {next(left)}"
@@ -88,7 +88,7 @@ def words():
 
 
 async def other_things(memory: Memory) -> list[str]:
-    """What nobody wants erased."""
+    """Data that must stay."""
     ids = [await memory.add(f"the kettle number {number} is on", session="kitchen") for number in range(20)]
     kept = await memory.remember("Tom likes plums", about=["Tom"], tags=["fruit"])
     await memory.update(kept.id, tags=["fruit", "plum"])
@@ -112,7 +112,7 @@ def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words, pla
             assert report.is_done
             assert {each.kind for each in report.erased} == {"episodic", "semantic", "entity", "relation", "session"}
             await bobs.backup(tmp_path / "copies" / "backup.db")
-            # While it is open: the log is there, and this process has read all of it before.
+            # While it is open: the log exists, and this process has read everything before.
             assert traces(tmp_path, [*words, ANN.owner]) == []
             after = (await bobs.stats(), await bobs.log(), [await bobs.get(id_) for id_ in ids])
             assert [before[1], before[2]] == [after[1], after[2]]
@@ -162,7 +162,7 @@ def test_erasing_step_by_step_leaves_no_byte_either(tmp_path, words, place):
 
 
 def test_every_table_is_covered_by_erasure(tmp_path):
-    """A new table that could hold content is reached by a foreign key, or it is named in `erasing`."""
+    """A new table that can hold content is reached by a foreign key or listed in the erasing code."""
 
     async def nothing(store):
         return None
@@ -185,7 +185,7 @@ def test_every_table_is_covered_by_erasure(tmp_path):
 
 
 async def small(memory: Memory) -> dict[str, str]:
-    """A conversation and what is known from it, by name of a memory its id."""
+    """Make a session and the facts learnt from it; return ids by name."""
     said = await memory.add("My wife is Mirabel. The code is Zuvinakob.", session="talk")
     fact = await memory.remember("Mirabel likes tea", about=["Mirabel"], session="other")
     lives = await memory.remember("Mirabel lives in Rome", about=["Mirabel"])
@@ -210,7 +210,7 @@ async def small(memory: Memory) -> dict[str, str]:
     ],
 )
 def test_only_erased_rows_can_pass_as_erased(tmp_path, statement, check):
-    """Rows that go, rows that are said to have been erased, and words that are blanked are all seen by `doctor`."""
+    """`doctor` detects removed rows, rows marked as erased, and blanked texts."""
 
     async def story(*, then=None):
         async with open_(tmp_path / "m.db") as memory:
@@ -243,7 +243,7 @@ def test_other_open_processes_no_longer_see_erased_data(tmp_path):
             await theirs.search("the kettle")
             assert sum(len(held.index) for held in shelves._shelves.values()) == 1
             kept = theirs._opened.store._readers._kept.turns
-            assert kept._count == 2  # the kettle, and nobody
+            assert kept._count == 2  # the kettle, and no one
             assert "Mirabel" not in str(await theirs.context("who is Mirabel"))
             for id_ in ids.values():
                 with pytest.raises(NotFoundError, match="was erased on"):
@@ -329,7 +329,7 @@ def test_memories_with_other_evidence_stay_without_the_erased_part(tmp_path):
 
 
 def test_erasing_a_very_large_memory_uses_little_ram(tmp_path, monkeypatch):
-    """Step by step, with progress; nobody who writes in between has to wait for the end."""
+    """Step by step, with progress; other writers do not wait for the end."""
     monkeypatch.setattr(erasing, "STEP_ROWS", 50)
     told = []
 
@@ -412,8 +412,8 @@ def test_undo_across_an_erasure_restores_only_the_rest(tmp_path):
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
 async def test_writes_during_an_erasure_keep_their_subjects_and_session(tmp_path, monkeypatch, kind):
-    """An erasure in many steps, in between which others write: of a person only the erased memory knew, and into the
-    conversation it stood in.
+    """An erasure in many steps with other writes in between: about a person only the erased memory mentioned, and into
+    the session it was in.
     """
     monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
     path = tmp_path / ("me/" if kind == "folder" else "me.db")
@@ -440,7 +440,7 @@ async def test_writes_during_an_erasure_keep_their_subjects_and_session(tmp_path
 
 
 async def test_a_rebuild_during_an_erasure_restores_nothing(tmp_path, monkeypatch):
-    """The files are written anew when all is done: what was gone from the index only came back with the new one."""
+    """The files are rewritten at the end: rows removed only from the index came back with a rebuild."""
     monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
     monkeypatch.setattr(erasing, "STEP_ROWS", 1)
     async with open_(f"{tmp_path}/me/") as memory:

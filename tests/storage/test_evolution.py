@@ -1,4 +1,4 @@
-"""Reviews are truth, slots are derived: both follow what happens to the facts."""
+"""Reviews are durable, slots are derived: both follow the facts."""
 
 from __future__ import annotations
 

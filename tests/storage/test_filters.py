@@ -1,4 +1,4 @@
-"""Every combination of conditions answers like the same conditions written in Python."""
+"""Every combination of filters gives the same result as the same conditions in Python."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def a_node(dice, number):
 
 
 class World:
-    """A store of random nodes, and the same nodes as plain values."""
+    """Return a store of random nodes, and the same nodes as plain values."""
 
     def __init__(self, path):
         dice = random.Random(4)
@@ -85,7 +85,7 @@ class World:
         return (node.owner, node.chat) in {(scope.owner, ""), ("", scope.chat)}
 
     def matches(self, scope, filter_, node):
-        """What `filters.py` says in SQL."""
+        """The conditions of `filters.py` in Python."""
         at = to_ms(node.event_time)
         shelf = "e" if node.type == "episodic" else "k"
         return (

@@ -1,4 +1,4 @@
-"""A folder of plain files is the truth: the index can go, be damaged, be behind, and nothing is lost."""
+"""The plain files are the truth: the index can be missing, damaged or stale, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_a_rebuild_computes_no_vectors(folder):
 
 
 async def test_a_rebuild_restores_word_vectors(folder):
-    """Those an embedder gives with a memory's own, and nobody is told of lines that could not be used."""
+    """Word vectors of the embedder come back, and no lines are reported as unusable."""
     async with opened(folder, embedder=Letters()) as memory:
         for text in ("I like green tea", "рыба", "a", "O'Brien's boat!"):
             await memory.add(text)
@@ -129,7 +129,7 @@ async def test_a_rebuild_restores_word_vectors(folder):
 
 
 async def test_a_rebuild_does_not_restore_removed_vectors(folder):
-    """Those of forgotten memories go with their model, and with their text, and nobody makes them again."""
+    """Vectors of forgotten memories are removed with their model or text and not computed again."""
     async with opened(folder, embedder="hashing") as memory:
         said = [await memory.add(f"message {number}") for number in range(20)]
         fact = await memory.remember("Anna likes tea")
@@ -181,7 +181,7 @@ async def test_an_index_without_a_valid_position_is_rebuilt(folder, damage):
 
 
 async def test_a_prefix_of_the_last_commit_opens(folder, tmp_path):
-    """Some of them: `tests/crash/prefixes.py` tries every one."""
+    """Some prefixes; `tests/crash/prefixes.py` tries all."""
     torn = await prefixes.written(folder)
     line = torn.before_its_line
     lengths = [*range(0, line, 71), *range(line, torn.total + 1, 29), torn.total - 1, torn.total]

@@ -1,4 +1,4 @@
-"""What people do to the files of a folder with an editor, with git, and by pulling the plug."""
+"""Edits of a folder's files with an editor or git, and crashes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def caught(memory):
 
 
 def rewritten(folder, name, change):
-    """Do something to the lines of a file, as an editor does."""
+    """Edit the lines of a file, as an editor does."""
     path = folder / name
     before = path.read_text().splitlines(keepends=True)
     path.with_name("draft").write_text("".join(change(before)))
@@ -162,7 +162,7 @@ async def test_a_folder_can_live_in_git(folder, with_index):
     async with opened(folder) as memory:
         assert await facts(memory) == {"Anna likes coffee", "Chiara plays chess", "hello there"}
         await memory.remember("Dan has a boat", about=["Dan"])
-        # Without an index nothing tells what the line said that was taken out: `doctor` goes on to miss it.
+        # Without an index, the content of the deleted line is unknown: `doctor` keeps reporting it.
         assert failing(await memory.doctor()) == (set() if with_index else {"commit rows"})
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "second")
@@ -228,7 +228,7 @@ async def test_a_stale_index_learns_lifted_sentences(folder, tmp_path):
     shutil.copy(folder / "index.db", tmp_path / "behind.db")
     async with opened(folder) as memory:
         await memory.forget(tea.id)
-        await memory.remember("Anna likes tea")  # said anew
+        await memory.remember("Anna likes tea")  # said again
     before = everything(folder)
     assert before["withheld"]
     without_index(folder)
@@ -302,7 +302,7 @@ async def test_a_bad_value_does_not_block_the_folder(folder, what, with_index):
 
 
 async def test_hand_edits_wait_if_they_cannot_be_imported(folder):
-    """The index is made anew and the disk is full when the lines are to become a commit: the next opening does it."""
+    """The disk is full when hand-written lines become a commit after a rebuild: the next opening does it."""
     await filled(folder)
     with (folder / "memories.jsonl").open("a") as file:
         file.write(json.dumps({"content": "Dora swims"}) + "\n")
@@ -323,7 +323,7 @@ async def test_hand_edits_wait_if_they_cannot_be_imported(folder):
 
 
 async def test_a_deleted_lock_file_is_replaced(folder):
-    """As `git clean` and `git stash -u` do."""
+    """`git clean` and `git stash -u` do this."""
     await filled(folder)
     one, other = FolderLock(folder, patience_s=0.05), FolderLock(folder, patience_s=0.05)
     (folder / ".lock").unlink()
@@ -351,7 +351,7 @@ async def test_a_folder_removed_while_open_gives_a_clear_error(folder):
 
 
 async def test_a_linked_folder_is_opened_and_a_linked_file_refused(folder):
-    """A file would be replaced when it is written anew, and what was erased stay where the link led."""
+    """Rewriting would replace the link, and erased text would stay in its target."""
     await filled(folder)
     link = folder.with_name("link")
     link.symlink_to(folder)
@@ -380,13 +380,13 @@ async def test_a_reader_rebuilds_a_deleted_index(folder):
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         (folder / "index.db").unlink()
-        # More questions at once than threads have asked before: those that come new find no index.
+        # More concurrent reads than reader threads so far: new ones find no index.
         assert await asyncio.gather(*(facts(memory) for _ in range(8))) == [{"Anna likes tea"}] * 8
         assert failing(await memory.doctor()) == set()
 
 
 async def test_a_checkout_on_a_full_disk_is_followed_later(folder, monkeypatch):
-    """An older state comes back while the folder is open, and there is no room to make the index anew."""
+    """An older state is checked out while the folder is open, and there is no space to rebuild the index."""
 
     def full(*_, **__):
         raise apsw.FullError("as if the disk were full")
@@ -406,7 +406,7 @@ async def test_a_checkout_on_a_full_disk_is_followed_later(folder, monkeypatch):
 
 
 async def test_writes_are_found_at_once_even_if_the_index_failed(folder):
-    """An undo answers with its commit, which it reads."""
+    """An undo reads and returns its commit."""
 
     def full(point):
         if point == "writer: before commit":
@@ -513,7 +513,7 @@ async def test_an_unknown_origin_gets_the_lowest_trust(folder, with_index):
 
 @pytest.mark.parametrize("with_index", [True, False])
 async def test_a_hand_written_erasure_does_not_block_the_folder(folder, with_index):
-    """It has the files written anew, by an index that is being made itself."""
+    """It causes a rewrite of the files during a rebuild of the index."""
     await filled(folder)
     line = {"kind": "erasure", "owner_user_id": "me", "what": "memory", "at": "2026-01-01", "rows": 0, "digest": ""}
     with (folder / "runs.jsonl").open("a") as file:

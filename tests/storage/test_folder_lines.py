@@ -1,4 +1,4 @@
-"""What stands in a line, and reading it quickly."""
+"""The line format and its fast parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(), _VALUES, max_size=5))
 def test_the_fast_parser_equals_the_plain_one(line):
-    raw = json.dumps(line).encode()  # with escapes, halves of surrogate pairs among them
+    raw = json.dumps(line).encode()  # with escapes, including lone surrogates
     assert decoded(raw, quick_reader()) == decoded(raw) == line
     assert line_mark(decoded(raw, quick_reader())) == line_mark(line)
     assert [type(each) for each in decoded(raw, quick_reader()).values()] == [type(each) for each in line.values()]

@@ -1,4 +1,4 @@
-"""The files of a folder written anew: without what was replaced, without what was erased, all of them or none."""
+"""Rewriting the files of a folder: without replaced and erased rows, all files or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(folder, **options):
 
 
 async def changed(folder):
-    """A folder with a corrected and a forgotten fact, and one that stays."""
+    """A folder with a corrected, a forgotten and an unchanged fact."""
     async with opened(folder) as memory:
         red = await memory.remember("My favourite colour is red")
         await memory.correct(red.id, "My favourite colour is blue")
@@ -111,7 +111,7 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
 
 @pytest.mark.parametrize("with_index", [True, False])
 async def test_an_unusable_line_is_tracked_when_earlier_lines_are_removed(folder, with_index):
-    """Those that no commit vouches for are set aside at once."""
+    """Lines without a commit are set aside at once."""
     await changed(folder)
     nobody, wrong = '{"content":"never","row":"99","commit":9999}', '{"content":"too sure","confidence":7}'
     with (folder / "memories.jsonl").open("a") as file:
@@ -184,7 +184,7 @@ async def test_erased_text_is_in_no_byte_of_the_folder(folder):
 @pytest.mark.parametrize("kind", ["folder", "file"])
 @pytest.mark.parametrize("above", [0, 1, 2])
 async def test_an_erasure_names_the_git_history_that_the_store_may_be_in(tmp_path, kind, above):
-    """In the folder of the store, in that above it, or higher: a file has no folder of its own."""
+    """In the folder of the store, its parent, or higher: a single file has no folder of its own."""
     folder = tmp_path / "project" / "data"
     folder.mkdir(parents=True)
     repository = [folder / "memories", *(folder / "memories").parents][above] / ".git"
@@ -201,7 +201,7 @@ async def test_an_erasure_names_the_git_history_that_the_store_may_be_in(tmp_pat
 
 
 async def test_keys_of_erased_rows_are_not_reused_after_a_rebuild(folder):
-    """What is withheld, and what a run did, goes by it."""
+    """Withheld sentences and runs refer to keys."""
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         secret = await memory.remember("Boris hides the key")
@@ -233,7 +233,7 @@ async def test_files_left_by_a_killed_process_contain_no_erased_text(folder, is_
 
 
 async def test_a_torn_rewrite_marker_is_ignored(folder):
-    """Where nothing is synced, a power loss may leave it empty."""
+    """Without sync, a power loss may leave it empty."""
     await changed(folder)
     before = everything(folder)
     (folder / ".rewriting").touch()

@@ -1,4 +1,4 @@
-"""The parts of the word index become one, and a search finds the same before and after."""
+"""Merging the parts of the full-text index does not change search results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ricordo.storage.database import fulltext
 
 
 def found(snapshot):
-    """The postings of a frequent word, a rare one and one that nobody said, and how many parts there are."""
+    """Return the postings of a frequent, a rare and an unknown word, and the number of parts."""
     terms = ["boat", "w7", "w70007", "gone"]
     postings = snapshot.postings(ME, ("k", "e"), terms, archived=False, most=10_000)
     parts = snapshot.connection.execute("SELECT count(DISTINCT segid) FROM nodes_fts_idx").get
@@ -16,7 +16,7 @@ def found(snapshot):
 
 
 async def filled(store):
-    """A few lots, each of words of its own, and one memory closed."""
+    """Write a few batches with different words, and close one memory."""
     for lot in range(3):
         words = [f"boat w{lot * 50_000 + n}" for n in range(2_000)]
         await commit(store, add=tuple(said(text, minutes=n) for n, text in enumerate(words)))
@@ -40,7 +40,7 @@ async def test_merging_index_parts_changes_no_result(store):
 
 
 async def test_small_indexes_and_small_rests_are_not_merged(store):
-    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=0))  # nothing is not scattered
+    assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=0))  # an empty index has no parts to merge
     await filled(store)
     assert not await store.read(lambda tx: fulltext.is_scattered(tx, least=10_000))
     while await store.derive(fulltext.join_on):

@@ -1,4 +1,4 @@
-"""Everything the front can write, in any order: what an index lost in between held is what is there afterwards."""
+"""Random histories through the public API: a lost index is rebuilt equal."""
 
 from __future__ import annotations
 

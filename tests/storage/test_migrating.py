@@ -1,4 +1,4 @@
-"""From a file to a folder and back, with everything; and what is well with a folder, or is made so."""
+"""Conversion between file and folder, and checks and repairs of a folder."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_doctor_makes_safe_repairs(tmp_path):
 
 
 async def test_missing_vectors_are_computed_after_a_rebuild(tmp_path):
-    """A new index counts anew what left it; who had counted further in the old one looked past it."""
+    """A new index restarts its removal count; readers with a higher old count missed removals."""
     folder = tmp_path / "memories"
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
         nodes = [await memory.remember(f"fact {number}") for number in range(8)]

@@ -1,4 +1,4 @@
-"""Stores of every version of the schema that there was open, hold what they held, and can be gone on with."""
+"""Stores of every schema version open, keep their data, and work."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NEXT = Migration(
     name="moods",
     sql="ALTER TABLE sessions ADD COLUMN mood TEXT; CREATE INDEX sessions_by_mood ON sessions (mood);",
 )
-"""A made-up next step: a truth table gets a column."""
+"""An invented migration: a durable table gets a column."""
 
 
 def held(version: int) -> dict:
-    """What the store of a version held when it was made, table by table."""
+    """The original content of the store of a version, table by table."""
     return json.loads((STORES / f"schema_{version}.json").read_text("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What is opened, what is refused, how a store grows older, and who may look at its files."""
+"""Opening: what is accepted and refused, upgrades, and file permissions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def filled(path, content="likes tea"):
     return path
 
 
-# what is refused
+# refused locations
 
 
 def test_a_newer_store_is_refused_and_not_changed(tmp_path):
@@ -95,13 +95,13 @@ def test_an_empty_file_and_a_half_made_store_become_a_store(tmp_path):
     path.touch()
     filled(path)
     other = tmp_path / "wal.db"
-    connection = apsw.Connection(str(other))  # another process was killed just after it switched the log on
+    connection = apsw.Connection(str(other))  # another process was killed just after switching on the write-ahead log
     connection.pragma("journal_mode", "wal")
     connection.close()
     filled(other)
 
 
-# growing older
+# upgrades
 
 
 def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
@@ -144,13 +144,13 @@ def test_nothing_can_be_written_between_the_backup_and_the_upgrade(tmp_path, fau
 
 
 def test_of_two_upgrading_processes_the_second_keeps_the_backup(tmp_path, fault):
-    """It would be a copy of the upgraded store, and the way back would be gone."""
+    """It would be a copy of the upgraded store, and downgrading would be impossible."""
     path = filled(tmp_path / "m.db")
     steps = (*migrations(), NEXT)
     Store.open(path, steps=steps).close()
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
     first = backup.read_bytes()
-    # The second one looked at the version before the first was done; it finds out when it has the lock.
+    # The second process read the version before the first finished; it notices under the lock.
     connection = connect(path, patience_s=1)
     _upgrade(connection, path, steps)
     connection.close()
@@ -216,7 +216,7 @@ def test_a_backup_where_nothing_can_be_written_says_so(tmp_path):
     opened(tmp_path / "m.db", work)
 
 
-# whose eyes
+# permissions
 
 
 def test_all_files_are_private_under_any_umask(tmp_path):
@@ -253,11 +253,11 @@ def test_an_in_memory_store_is_deleted_on_close(tmp_path):
     assert not folder.exists()
 
 
-# two at once
+# concurrent openings
 
 
 def test_a_store_being_created_elsewhere_is_recognised(tmp_path):
-    """Version and program are two questions; between them the tables appeared."""
+    """Version and application id are two queries; between them the tables appeared."""
     path = tmp_path / "m.db"
     first = apsw.Connection(str(path))
     first.pragma("journal_mode", "wal")

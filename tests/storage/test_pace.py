@@ -1,4 +1,4 @@
-"""Brief questions are answered in the thread of whoever asks; long ones in another, and those that would wait."""
+"""Brief searches run in the caller's thread; long ones, and those that would wait, in another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG_S = 0.02
 
 
 def is_here(snapshot):
-    """Whether this thread answers, where the test runs in it."""
+    """Return whether the current thread answers."""
     snapshot.statistics.size(ME, ("k",))
     return threading.current_thread() is threading.main_thread()
 
@@ -71,7 +71,7 @@ async def test_other_tasks_run_before_each_brief_search(store):
 
     await asyncio.gather(*(asked(pace, 1, ask=ask) for _ in range(3)), others())
     assert order.count("search") == 3
-    assert order.index("search") >= 2  # of `others` two steps at least came before any
+    assert order.index("search") >= 2  # `others` made at least two steps before each search
     assert "elsewhere" not in order
 
 

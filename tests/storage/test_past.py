@@ -1,4 +1,4 @@
-"""`as_of` equals a copy of the store taken at that time, whatever happened since and wherever the clock went."""
+"""`as_of` equals a copy of the store made at that time, whatever changes and clock steps came since."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 30
 
 
 async def everything(memory: Any, history: History, **when: Any) -> dict[str, Any]:
-    """All that the front tells of a store, now or as of then."""
+    """Return all public answers of a store, now or as of a time."""
     told: dict[str, Any] = {}
     for archived in (False, True):
         told[f"list archived={archived}"] = await memory.list(archived=archived, limit=1_000, **when)
@@ -32,7 +32,7 @@ async def everything(memory: Any, history: History, **when: Any) -> dict[str, An
     if hasattr(memory, "entity"):
         for name in (*PEOPLE, *NICKNAMES):
             profile = await answer(memory.entity, name, **when)
-            # Today's span also counts what is linked no longer; that of the past is exact.
+            # Today's span includes removed links; that of the past is exact.
             told[f"entity {name}"] = profile if isinstance(profile, str) else replace(profile, **NO_SPAN)
     return told
 
@@ -49,7 +49,7 @@ CONDITIONS = ({"type": "any"}, {}, {"archived": True, "type": "any"}, {"session"
 
 
 async def check_search(memory: Any, copy: Any, **when: Any) -> None:
-    """Only what the copy holds, as it holds it; and every memory that holds a word of the question."""
+    """Only memories of the copy, unchanged; and every memory with a word of the question."""
     for question in QUESTIONS:
         for options in CONDITIONS:
             found = await memory.search(question, limit=100, **options, **when)
@@ -104,7 +104,7 @@ async def test_the_past_equals_a_copy_taken_then(tmp_path, seed):
             clock.ms = kept
             live = {node.id for node in (await memory.list(limit=1_000, as_of=meant)).nodes}
             expired = {node.id for node in shown.nodes} ^ live
-            for node_id in expired:  # judged at the instant itself, not at the commit before it
+            for node_id in expired:  # evaluated at the instant itself, not at the previous commit
                 assert (await memory.get(node_id, as_of=meant)).expires_at is not None
 
 

@@ -1,4 +1,4 @@
-"""What is kept about people: counts, before-images, one commit a change, and speed at a hundred thousand facts."""
+"""Entities: counts, before-images, one commit per change, and speed with a hundred thousand facts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(path: Path, query: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def famous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A hundred thousand facts about one person: a row copied so often, which is quicker than saying it."""
+    """A hundred thousand facts about one person, made by copying a row, which is faster than `remember`."""
     path = tmp_path_factory.mktemp("people") / "m.db"
 
     async def begin() -> None:

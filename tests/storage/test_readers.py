@@ -1,4 +1,4 @@
-"""What readers keep of the store as a whole holds for exactly as long as nobody writes."""
+"""Store-wide caches of readers are valid exactly until the next write."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ricordo.storage import Store
 
 
 def told(snapshot):
-    """How much each shelf holds, and which memories hold a word, as a search is told."""
+    """Return the size of each partition and the postings of a word, as a search gets them."""
     shelves = {shelf: snapshot.statistics.size(ME, (shelf,)) for shelf in "kec"}
     return shelves, snapshot.postings(ME, ("k", "e"), ["lake"], archived=False, most=10)[0].tolist()
 
 
 def afresh(snapshot):
-    """The same, past all that is kept."""
+    """Return the same without any cache."""
     snapshot._unchanged = None
     return told(snapshot)
 

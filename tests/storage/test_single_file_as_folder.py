@@ -1,4 +1,4 @@
-"""A single file that is opened as a folder becomes one, with everything; the file is kept and it is said where."""
+"""A single file opened as a folder is converted completely; the file is kept and its place logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def lived(place, *, steps=25, seed=3):
 
 
 async def is_well(folder: Path) -> set[str]:
-    """What an index made anew has to say, after another change."""
+    """Return the dump of a rebuilt index after another change."""
     without_index(folder)
     async with Memory.open(f"{folder}/", **OPTIONS) as memory:
         await memory.settle(20)
@@ -100,7 +100,7 @@ async def test_a_file_that_is_not_a_store_is_not_changed(tmp_path):
 
 
 async def test_a_store_can_be_converted_back_and_forth(tmp_path):
-    """The second file was the index of a folder, whose state it still carries."""
+    """The second file was the index of a folder and still has its state."""
     await lived(tmp_path / "me.db", steps=10)
     for source, target in (("me.db", "one/"), ("one", "two.db"), ("two.db", "three/")):
         async with Memory.open(tmp_path / source, **OPTIONS) as memory:

@@ -1,4 +1,4 @@
-"""Every statement compiles, is used, and where it is on a hot path walks no whole table."""
+"""Every statement compiles, is used, and scans no whole table if it is on a hot path."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def connection(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "memory.db"
     Store.open(path).close()
     connection = connect(path, patience_s=1)
-    connection.execute(sql("touched_table"))  # what the writer of a folder notes for itself
+    connection.execute(sql("touched_table"))  # internal notes of a folder's writer
     yield connection
     connection.close()
 
 
 def plan_of(connection, text, values):
-    """The steps SQLite would take, one line each."""
+    """Return SQLite's query plan, one line per step."""
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
 
 
 def compiled(connection, text):
-    """Whether it compiles; parameters do not matter for that, so none are bound."""
+    """Compile the statement without binding parameters."""
     return list(connection.execute(f"EXPLAIN {text}", _bindings(text)))
 
 
@@ -105,7 +105,7 @@ def _bindings(text):
 
 @pytest.fixture(scope="module")
 def past_connection(connection):
-    """One on which the past stands in front of today's tables, as the statements of the past find it."""
+    """A connection on which past states cover today's tables, as for `as_of` statements."""
     shadowed = connect(Path(connection.filename), read_only=True, patience_s=1)
     with past(shadowed, DatabaseSnapshot(connection), commit=0, at=0, links=lambda *_: []):
         yield shadowed
@@ -136,7 +136,7 @@ def test_a_hot_statement_scans_no_table(connection, name):
 
 
 class Overheard:
-    """A connection that notes what it is asked."""
+    """A connection that records its statements."""
 
     def __init__(self, connection):
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Turns kept between searches are the turns a fresh look at the store finds, whatever was written in between."""
+"""Cached turns equal a fresh read of the store, whatever was written in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEDS = range(6)
 
 
 def around(snapshot, table, keys, best):
-    """What a search takes of a table: the candidates' rows and their order."""
+    """Return what a search reads of a table: the candidates' rows and their order."""
     chosen = np.array(sorted(keys), np.int64), np.array(sorted(best), np.int64)
     turns, size = table.around(snapshot, *chosen, reach=2, allowed=None, spaces=snapshot.visible(ME))
     order = turns.keys[turns.nearby].tolist()
@@ -53,7 +53,7 @@ async def test_cached_turns_equal_a_fresh_read(store, seed):
 
 
 async def _something(store, chance, alive):
-    """Talk in one of three sessions, not always in order, a fact, or the end of something."""
+    """Write a message in one of three sessions, not always in order, or a fact, or close something."""
     what = chance.random()
     if what < 0.7 or not alive:
         session = chance.choice(["a", "b", "c"])
@@ -148,13 +148,13 @@ def postings(snapshot, *, most=1_000, shelves=("k", "e")):
 
 
 def in_memory(snapshot):
-    """Whether the words of all turns are there, and not full text alone."""
+    """Return whether the postings of all turns are cached."""
     with snapshot.turns() as table:
         return table.holding(snapshot, TERMS, snapshot.visible(ME)) is not None
 
 
 def counted_alike(snapshot):
-    """How often a turn holds a word is the same by who holds it and by the words of the turns themselves."""
+    """Term counts from the postings equal those from the turns' own codes."""
     spaces = snapshot.visible(ME)
     keys = np.sort(live_turns(snapshot, spaces))[::2]
     if not len(keys):
@@ -168,7 +168,7 @@ def counted_alike(snapshot):
 
 
 def told_alike(snapshot):
-    """What is kept tells the same as full text, which a look of its own asks."""
+    """Cached postings equal those of a fresh full-text query."""
     assert counted_alike(snapshot)
     fresh = Snapshot(snapshot.connection)
     for most in (1_000, 2):

@@ -1,4 +1,4 @@
-"""After an undo the truth is what it was before, and what is derived follows; whatever the commit did."""
+"""After an undo the durable data is what it was before, and derived data follows, for every kind of commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = 40
 
 
 async def check_derived(memory: Any, path: Any) -> None:
-    """Doctor finds nothing; every vector and every link is there, and none too many."""
+    """`doctor` finds nothing; exactly the right vectors and links exist."""
     await memory.settle(20)
     report = await memory.doctor()
     assert report.ok, [each for each in report.findings if not each.ok]
@@ -49,12 +49,12 @@ async def test_undo_restores_the_previous_data_and_can_be_undone(tmp_path, seed)
             if made == before:
                 continue
             if step % 3 == 0:
-                await memory.settle(20)  # what is derived must not stand in the way
+                await memory.settle(20)  # derived data must not block it
             undone = await memory.undo(made)
             dumps[undone.seq] = canonical(path)
             assert dumps[undone.seq] == dumps[before], undone
             if step % 3 == 1:
-                await memory.settle(20)  # what came back after it was given up is made again
+                await memory.settle(20)  # restored rows get their derived data again
             back = await memory.undo(undone.seq)
             dumps[back.seq] = canonical(path)
             assert dumps[back.seq] == dumps[made], back
@@ -157,7 +157,7 @@ async def test_a_change_of_another_owner_looks_absent(memory):
 
 
 async def test_a_private_fact_about_a_group_member_uses_a_private_entity(memory):
-    """Were it about the group's Lena, undoing her would be refused, and the group would learn that there is one."""
+    """If it were about the group's Lena, undoing her would be refused, which would reveal the private fact."""
     group = memory.scoped(Scope(owner="", chat="climbers"))
     lena = await group.add_entity("Lena")
     await memory.scoped(Scope(owner="me", chat="climbers")).remember("Lena owes me a rope", about=["Lena"])
@@ -176,7 +176,7 @@ async def test_an_undo_in_a_group_is_listed_for_the_group(memory):
 
 
 async def test_undo_does_not_restore_erased_data(tmp_path, memory):
-    """By hand, as erasing will do it: the row, and every before-image of it."""
+    """Remove the row and every before-image of it, as an erasure does."""
     kept = await memory.remember("I like tea")
     gone = await memory.remember("my number is 12345")
     await memory.forget(kept.id)
@@ -215,7 +215,7 @@ async def test_a_run_is_undone_as_a_whole(tmp_path, memory):
 
 
 async def test_a_removed_name_links_nothing(tmp_path, memory):
-    """Rows of any truth table can be written and taken back, even where no method does so yet."""
+    """Rows of any durable table can be written and undone, even if no method does so yet."""
     from tests.storage.making import NOON, WHY
 
     from ricordo.model import Change, RowId, RowState
@@ -266,7 +266,7 @@ async def test_no_write_is_lost_during_undo(memory):
 
 
 def test_every_durable_table_keeps_before_images_of_all_columns(tmp_path):
-    """A new one without them would be neither undone nor seen in the past."""
+    """A table without them could be neither undone nor seen in the past."""
     from ricordo.storage import Store
 
     Store.open(tmp_path / "m.db").close()

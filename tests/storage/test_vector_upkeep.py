@@ -1,4 +1,4 @@
-"""Vectors follow their nodes: out of the index, back in, to another shelf or model, in every process."""
+"""Vectors follow their nodes: out of the index, back in, to another partition or model, in every process."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ EMBEDDED = "SELECT node FROM embeddings"
 
 @pytest.fixture
 def small_packs(monkeypatch):
-    """Packs of four: what happens at 16,384 vectors then happens in a test."""
+    """Use segments of four vectors instead of 16,384."""
     monkeypatch.setattr(embeddings, "PACK_ROWS", 4)
 
 
 @pytest.fixture(params=[(6, 0), (6, 10_000), (10_000, 10_000)], ids=["large", "medium", "small"])
 def size(request, monkeypatch, small_packs):
-    """What happens above 150,000 vectors, above 50,000, and below."""
+    """Cover the behaviour above 150,000 vectors, above 50,000, and below."""
     sketched_from, at_once = request.param
     monkeypatch.setattr(embeddings, "SKETCH_FROM", sketched_from)
     monkeypatch.setattr(embeddings, "_READ_AT_ONCE", at_once)
@@ -42,13 +42,13 @@ def vector_of(key, turn=0):
 
 
 def new(key, text, turn=0):
-    """A vector and two word vectors, made from a text."""
+    """Return a vector and two word vectors made from a text."""
     vector = vector_of(key, turn)
     return NewVectors(key=key, content=text, vector=vector, pieces=("a", "b"), words=np.eye(2, dtype=np.float32))
 
 
 class World:
-    """A store with one model, whose truth is asked of SQL, and readers that joined at different moments."""
+    """A store with one model, its expected state from SQL, and readers that joined at different times."""
 
     def __init__(self, store):
         self.store = store
@@ -64,7 +64,7 @@ class World:
         return nodes
 
     async def embed(self, turn=0):
-        """Give a vector to whatever lacks one."""
+        """Embed all nodes without a vector."""
 
         def work(tx):
             lacking = tx.rows("lacking", {"model": self.model.key, "after": 0, "most": 1_000})
@@ -77,7 +77,7 @@ class World:
             pass
 
     async def tidy(self):
-        """Let go of removals, as if all vectors had just been made. How many rows went."""
+        """Delete removals, as if all vectors had just been computed; return the number of rows."""
 
         def work(tx):
             newest = tx.rows("embeddings_position")[0][1]
@@ -90,7 +90,7 @@ class World:
         return await self.store.read(lambda tx: tx.rows("node_place", {"id": node.id})[0][0])
 
     async def held(self, shelves, on="kec"):
-        """What a reader's index answers: {key: score}."""
+        """Return the answer of a reader's index: {key: score}."""
         question = np.ones(DIMENSION, np.float32)
         keys, scores = await self.store.read(
             lambda tx: shelves.nearest(
@@ -100,10 +100,10 @@ class World:
         return dict(zip(keys.tolist(), scores.tolist(), strict=True))
 
     async def read_on(self, reader):
-        return await self.store.read(lambda tx: reader.read_on(tx, for_s=0))  # a pack at a time
+        return await self.store.read(lambda tx: reader.read_on(tx, for_s=0))  # one segment at a time
 
     async def vectors(self, shelves, keys):
-        """The vectors a reader gives for keys on all shelves."""
+        """Return a reader's vectors for keys in all partitions."""
         return await self.store.read(
             lambda tx: shelves.vectors(
                 tx, np.array(keys), model=self.model.key, dimension=DIMENSION, spaces=tx.visible(ME), shelves="kec"
@@ -111,7 +111,7 @@ class World:
         )
 
     async def check(self):
-        """Old readers, a new one, and the table of embeddings all say the same."""
+        """Old readers, a new one, and the table of embeddings agree."""
         self.readers.append(VectorShelves())
         for shelf in "kec":
             wanted = await self.store.read(lambda tx, s=shelf: self._wanted(tx, s))
@@ -137,7 +137,7 @@ class World:
 
 
 def story(path, tell):
-    """Open a world, let `tell(world)` happen."""
+    """Open a world and run `tell(world)`."""
 
     async def work(store):
         world = World(store)
@@ -216,7 +216,7 @@ def test_a_vector_for_outdated_text_is_not_stored(tmp_path):
 
 
 def test_the_id_of_a_moved_vector_is_never_reused(tmp_path):
-    """A reader that had followed up to that id would never see what got it next."""
+    """A reader that had followed up to that id would never see its next use."""
 
     async def tell(world):
         one, _ = await world.add(2)
@@ -265,7 +265,7 @@ def test_when_all_loose_vectors_were_closed_before_packing_nothing_is_packed(tmp
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_reader_index_equals_the_stored_vectors(tmp_path, size, seed):
-    """Additions, closings, returns, new words, moves, packs and reading on in any order."""
+    """Add, close, restore, edit, move, pack and read in any order."""
     dice = random.Random(seed)
 
     async def tell(world):
@@ -316,9 +316,7 @@ def test_vectors_of_a_large_partition_are_read_at_the_second_search(tmp_path, si
         reader = VectorShelves()
         first = await world.held(reader)
         assert len(first) == 30 and reader.has_unread
-        await commit(
-            world.store, close=tuple(closing(node) for node in nodes[3:15])
-        )  # time to copy the living together
+        await commit(world.store, close=tuple(closing(node) for node in nodes[3:15]))  # time to compact the live rows
         halfway = [await world.held(reader)]
         while await world.read_on(reader):
             halfway.append(await world.held(reader))
@@ -368,7 +366,7 @@ WHERE key = (SELECT min(key) FROM packs)
 
 
 async def _move(world, key, shelf):
-    """To another shelf, and nothing else, as a commit of its own."""
+    """Move a node to another partition in a commit of its own."""
     row = RowId(table="nodes", key=(key,))
     image = await world.store.read(lambda tx: Ledger(tx).current(row))
     await commit(world.store, rows=(RowState(row=row, values={**image, "shelf": shelf}),))
@@ -378,11 +376,11 @@ async def _quietly(tale):
     await tale
 
 
-# a model gives way to another
+# changing the embedder
 
 
 class Letters:
-    """An embedder nobody can build from a name: how often each letter occurs."""
+    """An embedder that cannot be built from a name: letter frequencies."""
 
     name = "letters"
     dimension = 26
@@ -429,7 +427,7 @@ async def answers(memory):
 
 
 def vectors_in(path):
-    """{text: vector} and the names of the models there are."""
+    """Return {text: vector} and the names of the models."""
     found = rows(path, "SELECT n.content, e.vector FROM embeddings e JOIN nodes n ON n.key = e.node")
     return dict(found), rows(path, "SELECT name, state FROM models")
 
@@ -479,7 +477,7 @@ def test_while_the_model_changes_the_old_one_answers_and_the_answer_says_so(tmp_
 
 
 class Slow(Letters):
-    """Gives no passage its vector before it is told to."""
+    """An embedder that embeds passages only when released."""
 
     def __init__(self):
         self.gate = asyncio.Event()
@@ -504,7 +502,7 @@ def test_switching_embedders_back_and_forth_ends_with_the_last(tmp_path):
     assert report.ok and results.hits
     vectors, known = vectors_in(path)
     assert known == [("hashing-256-v1", "active")]
-    assert len(vectors) == 10  # five times the same ten texts, each an own memory
+    assert len(vectors) == 10  # the same ten texts five times, each a memory of its own
     assert rows(path, "SELECT count(*) FROM embeddings") == [(50,)]
 
 
@@ -548,7 +546,7 @@ def test_an_open_process_switches_to_the_new_embedder(tmp_path):
 
 
 def test_the_key_of_a_dropped_model_is_never_reused(tmp_path):
-    """Another process may still hold vectors by it."""
+    """Another process may still hold vectors under it."""
 
     async def work(store):
         first = await store.derive(lambda tx: tx.models.adopt(name="a", dimension=2, spec=""))
@@ -562,7 +560,7 @@ def test_the_key_of_a_dropped_model_is_never_reused(tmp_path):
 
 
 def test_writes_of_another_process_are_found_by_meaning(tmp_path):
-    """The two share nothing but the file; here each is an engine of its own."""
+    """The two share only the file; each has its own engine."""
     path = tmp_path / "m.db"
 
     async def main():
@@ -581,7 +579,7 @@ def test_writes_of_another_process_are_found_by_meaning(tmp_path):
 
 
 def test_failing_background_work_is_retried_and_close_still_works(tmp_path, caplog):
-    """The task died of it, and then `settle` waited for ever."""
+    """The task died, and then `settle` waited forever."""
     path, left = tmp_path / "m.db", [ValueError("a bug"), ValueError("another")]
 
     def fail_twice(point):

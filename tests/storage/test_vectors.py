@@ -1,4 +1,4 @@
-"""The vector index against a plain reference: one answer, whatever the path."""
+"""The vector index against a plain reference: the same answer on every path."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ def test_every_search_path_gives_the_same_answer(
     table: bool,
     sketch_from: int,
 ) -> None:
-    """Signs may be looked at first, too: as long as they let all rows pass."""
+    """Binary codes may be compared first, if they let all rows pass."""
     asked = np.array(query, np.float32)
     index = VectorIndex(DIMENSION, kernel=kernel, block_rows=block_rows, sketch_from=sketch_from)
     rows = replay(history, index)
     chosen = {k: row for k, row in rows.items() if k in some}
-    # Keys that are not here, in numbers, make the lookup go by table instead of by bisection.
+    # Many missing keys make the look-up use a table instead of bisection.
     among = some + [k for k in range(100, 200) if table]
 
     assert len(index) == len(rows)
@@ -183,7 +183,7 @@ def test_squared_rows_are_exact_at_the_limits_of_int8(
 
 
 def test_centred_cosines_equal_cosines_of_differences() -> None:
-    """Within what rounding to int8 takes; none where there is no vector, and none without a direction."""
+    """Within the rounding of int8; no cosine without a vector or direction."""
     rng = np.random.default_rng(5)
     mean = rng.standard_normal(256).astype(np.float32) / 16
     rows = rng.standard_normal((40, 256)).astype(np.float32) / 16 + mean
@@ -212,7 +212,7 @@ def test_top_k_equals_a_sort(count: int, limit: int) -> None:
     chance = np.random.default_rng(count)
     for spread in (3, 10_000):  # with many ties and with few
         scores = chance.integers(-spread, spread, count).astype(np.float32)
-        scores[chance.random(count) < 0.2] = -np.inf  # dead
+        scores[chance.random(count) < 0.2] = -np.inf  # removed
         keys = chance.permutation(count).astype(np.int64)
         alive = [(-score, key) for key, score in zip(keys.tolist(), scores.tolist(), strict=True) if score > -np.inf]
         found_keys, found_scores = best([(keys, scores)], limit)
@@ -309,11 +309,11 @@ def test_reserved_space_is_void_after_another_write() -> None:
         index.commit(room)
 
 
-# signs first
+# codes first
 
 
 def clustered(rng: np.random.Generator, count: int, dimension: int) -> NDArray[np.float32]:
-    """Vectors about a few hundred subjects, with a mean that is not zero, as embedders give them."""
+    """Return vectors in a few hundred clusters with a non-zero mean, like real embeddings."""
     subjects = rng.standard_normal((300, dimension)) + 0.3
     mixed = subjects[rng.integers(0, 300, count)] + 0.9 * rng.standard_normal((count, dimension))
     return np.asarray(mixed, np.float32)
@@ -324,7 +324,7 @@ COUNT = 4 * SKETCH_LEAST
 
 @pytest.fixture(scope="module")
 def many() -> tuple[Rows, NDArray[np.float32]]:
-    """Far more rows than signs let pass, and questions."""
+    """Return many more rows than the codes let pass, and queries."""
     rng = np.random.default_rng(4)
     vectors = clustered(rng, COUNT + 20, 256)
     return {key: encode(vectors[key], 256) for key in range(COUNT)}, vectors[COUNT:]
@@ -347,7 +347,7 @@ def test_rows_selected_by_codes_are_scored_exactly(many: tuple[Rows, NDArray[np.
 
 
 def test_the_answer_depends_only_on_the_rows(many: tuple[Rows, NDArray[np.float32]]) -> None:
-    """Not on how they came, in what order, what went in between, nor on when signs began to be kept."""
+    """Not on the order of writes, on removals in between, or on when codes were first computed."""
     rows, questions = many
     plain = index_of(rows, 256, sketch_from=1_000)
     rng = np.random.default_rng(9)

@@ -1,4 +1,4 @@
-"""Turns are read ahead when a caller is quiet, at the latest when they ask again; who asks meanwhile waits a moment."""
+"""Turns are prefetched when a caller pauses or asks again; a search meanwhile waits briefly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tasks():
 
 @pytest.fixture
 async def reading(store, tasks, monkeypatch):
-    """What reads ahead for two callers of nine turns each, a moment being short."""
+    """A prefetcher for two callers of nine turns each, with a short delay."""
     monkeypatch.setattr(prefetch, "_QUIET_S", 0.001)
     for who in (ME, OTHER):
         await commit(store, who, add=tuple(said("the lake", minutes=n, owner=who.owner) for n in range(9)))
@@ -37,7 +37,7 @@ async def reading(store, tasks, monkeypatch):
 
 
 async def done(tasks):
-    """Until what was begun is done, and what it may begin after a quiet moment."""
+    """Wait until a started prefetch is done, and one that may start after a pause."""
     for _ in range(3):
         await asyncio.sleep(0.01)
         if tasks:

@@ -1,4 +1,4 @@
-"""The writer: what waits together is committed together, and everybody gets their own answer."""
+"""The writer: waiting changes are committed together, and every caller gets its own result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ricordo.storage import Store, faults
 
 @pytest.fixture
 def fault():
-    """Install a hook for the time of a test."""
+    """Install a hook for the duration of a test."""
     yield faults.install
     faults.install(None)
 
 
 async def in_one_batch(store, works):
-    """Hold the writer up until all works are queued, so that they share a transaction."""
+    """Block the writer until all writes are queued, so that they share a transaction."""
     gate = threading.Event()
     held = asyncio.ensure_future(store.derive(lambda _: gate.wait(10)))
     await asyncio.sleep(0.05)
@@ -42,7 +42,7 @@ def adding(store, *contents):
 
 
 def failing(store, error):
-    """A work that adds something and then fails."""
+    """A write that adds something and then fails."""
 
     def decide(tx):
         tx.rows("space_insert", {"owner": "half done", "chat": ""})
@@ -79,7 +79,7 @@ def test_an_exception_reaches_its_caller_and_not_the_thread(tmp_path, error):
     if isinstance(error, Exception):
         opened(tmp_path / "m.db", work)
         assert contents(tmp_path / "m.db") == ["afterwards"]
-    else:  # asyncio itself ends at these two, so they are looked at without it
+    else:  # asyncio itself stops at these two, so they are tested without it
         store = Store.open(tmp_path / "m.db")
         future = store._writer.submit(lambda _: (_ for _ in ()).throw(error))
         assert isinstance(future.exception(10), type(error))
@@ -231,7 +231,7 @@ def test_a_forked_child_is_refused_clearly_and_does_no_harm(tmp_path):
 
 
 def _fork_says(store):
-    """0 when every use is refused with a sentence about forks."""
+    """Return 0 if every use is refused with a message about forks."""
     uses = (
         lambda: store.write(lambda _: None, scope=ME, reason=WHY, at=NOON).send(None),
         lambda: store.read(lambda _: None).send(None),

@@ -1,4 +1,4 @@
-"""Words that stand nowhere else, and a search for them in every byte of a folder."""
+"""Unique words, and a search for them in every byte of a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTERS = {"latin": ("bcdfghklmnprstvz", "aeiou"), "cyrillic": ("бвгдзкл
 
 
 def canaries(count: int, *, seed: int) -> list[str]:
-    """Capitalised words that nobody says, half of them in Cyrillic."""
+    """Return invented capitalised words, half of them Cyrillic."""
     dice = random.Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
@@ -28,7 +28,7 @@ def canaries(count: int, *, seed: int) -> list[str]:
 
 
 def forms(word: str) -> set[bytes]:
-    """A word and its index terms, as anything might have written them."""
+    """Return a word and its index terms in every written form."""
     written = {word, word.lower(), *index_terms(word)}
     found: set[bytes] = set()
     for text in written:
@@ -36,16 +36,16 @@ def forms(word: str) -> set[bytes]:
         found.add(json.dumps(text)[1:-1].encode())
         found.add(text.encode().hex().encode())
         found.add(text.encode().hex().upper().encode())
-        for shift in range(3):  # base64 is another text at each of three places; its ends depend on the neighbours
+        for shift in range(3):  # base64 differs for each of three offsets; its ends depend on the neighbours
             coded = base64.b64encode(b"\0" * shift + text.encode())
             piece = coded[4 if shift else 0 : len(coded) // 4 * 4 - 4]
-            if len(piece) >= 8:  # four characters of base64 stand somewhere in a hash of every few megabytes
+            if len(piece) >= 8:  # four characters of base64 occur by chance in every few megabytes of hashes
                 found.add(piece)
     return found
 
 
 def traces(folder: Path, words: Iterable[str]) -> list[str]:
-    """Where any of the words still is."""
+    """Return the places where any of the words still is."""
     words_of = defaultdict(set)
     for word in words:
         for form in forms(word):
@@ -55,7 +55,7 @@ def traces(folder: Path, words: Iterable[str]) -> list[str]:
 
 
 def _found(data: bytes, words_of: Mapping[bytes, set[str]]) -> set[str]:
-    """The words of which a form stands in the data. Compared only where a form's first three bytes stand."""
+    """Return the words with a form in the data. Compared only at matches of a form's first three bytes."""
     begun = defaultdict(list)
     for form in words_of:
         begun[int.from_bytes(form[:3])].append(form)
