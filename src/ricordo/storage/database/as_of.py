@@ -1,8 +1,8 @@
-"""The store as it was right after a commit: the same tables and views under the same names, with the rows of then.
+"""The store as it was right after a commit: the same tables and views, with the rows of that time.
 
-A connection of its own shadows each truth table by a temporary view: rows that have not changed since, and the
-before-images of those that have. Every statement then reads the past without knowing. Vectors, counts per shelf and
-full text are those of today; `altered` tells which texts today's indexes do not hold.
+A separate connection shadows each truth table by a temporary view: rows unchanged since then, and the before-images of
+the others. So every statement reads the past without change. Vectors, counts and full text are those of today;
+`altered` lists the texts that today's indexes do not hold.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ _BODY = re.compile(r"\bAS\s")
 
 
 class PastSnapshot(DatabaseSnapshot):
-    """Questions to the store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it
-    is.
-    """
+    """The store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it is."""
 
     def __init__(self, connection: apsw.Connection, *, today: DatabaseSnapshot, commit: int, at: int) -> None:
         super().__init__(connection)
@@ -51,7 +49,7 @@ class PastSnapshot(DatabaseSnapshot):
         self.at = at
 
     def current(self, now: int) -> int:
-        """What had expired by then had expired."""
+        """Return the instant of the past: what had expired by then had expired."""
         return self.at
 
     @cached_property
@@ -61,7 +59,7 @@ class PastSnapshot(DatabaseSnapshot):
         return {key: FormerText(content, speaker, tags, space) for key, content, speaker, tags, space in found}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
-        """The nodes that held an index term, live or not."""
+        """Return the nodes that held an index term, live or not."""
         spaces = self.visible(scope)
         match = " OR ".join(f'"{term}·{space}{shelf}"' for space in spaces for shelf in "kec")
         if not match:
@@ -71,14 +69,14 @@ class PastSnapshot(DatabaseSnapshot):
         return held | {key for key, text in texts if term in _terms(text)}
 
     def closed_since(self, keys: Keys) -> Keys:
-        """Those of the nodes that are closed today."""
+        """Return those of the nodes that are closed today."""
         import numpy as np
 
         rows = self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})
         return np.array([key for (key,) in rows], np.int64)
 
     def vectors(self, keys: Sequence[int], model: int) -> dict[int, NDArray[np.float32]]:
-        """The vectors of a model that nodes have today, float32[dimension] each."""
+        """Return the vectors of a model that nodes have today, float32[dimension] each."""
         from ricordo.storage.database.vectors.codec import decode
 
         rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys)})
@@ -90,7 +88,7 @@ class PastSnapshot(DatabaseSnapshot):
             yield from map(int, text.split(",")) if text else ()
 
     def may_name(self, space: int, name: str) -> list[int]:
-        """The nodes of a space that may name somebody. Those in `altered` are left out."""
+        """Return the nodes of a space that may name someone, without those in `altered`."""
         terms = index_terms(name)
         if not terms:
             return []
@@ -99,10 +97,10 @@ class PastSnapshot(DatabaseSnapshot):
 
 
 def commit_of(today: DatabaseSnapshot, scope: Scope, when: When) -> tuple[int, int]:
-    """The number of the commit meant, 0 for before all of them, and the instant that counts as now then.
+    """Return the number of the commit meant (0: before the first), and the instant that counts as now.
 
-    Order is by number. A clock that goes back may have shown an instant twice; then the later of the two moments is
-    meant: the last commit whose own time is not after it, with all made before it, whatever their clocks said.
+    Commits are ordered by number. If a clock went back, an instant may have occurred twice; the later moment counts:
+    the last commit whose own time is not after it, with all commits before it.
     """
     values = {"spaces": json.dumps(today.visible(scope))}
     if when.commit is None:
@@ -121,7 +119,7 @@ def _terms(text: FormerText) -> set[str]:
 def past(
     connection: apsw.Connection, today: DatabaseSnapshot, *, commit: int, at: int, links: Links
 ) -> Iterator[PastSnapshot]:
-    """The store as it was after a commit. Takes a connection nobody else uses, and closes it."""
+    """Yield the store as it was after a commit. Uses and closes a connection of its own."""
     try:
         with translated("cannot read"):
             connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is open for reading
@@ -135,7 +133,7 @@ def past(
 
 
 def _shadow(snapshot: PastSnapshot) -> None:
-    """Names come from the schema and the number is ours, so the statements are put together."""
+    """Shadow all truth tables. Names come from the schema and the number is an int, so statements are put together."""
     connection, commit = snapshot.connection, int(snapshot.commit_number)
     truth = truth_of(connection)
     former: dict[str, list[Image]] = {name: [] for name in truth.tables}
@@ -166,7 +164,7 @@ def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Im
 
 
 def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
-    """Links found by rule follow from texts and names: where either was another, they are looked for again."""
+    """Find mentions again where texts or names were different."""
     connection = snapshot.connection
     connection.execute(sql("past_links_table"))
     connection.execute(sql("past_renamed_table"))
@@ -182,7 +180,7 @@ def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
 
 
 def _to_search(snapshot: PastSnapshot) -> dict[int, set[int]]:
-    """By space, the nodes whose words were others, or that may speak of somebody who was another to the owner."""
+    """Return by space the nodes whose words were different, or that may name someone whose relation was."""
     spaces: dict[int, set[int]] = {}
     for key, text in snapshot.altered.items():
         spaces.setdefault(text.space, set()).add(key)

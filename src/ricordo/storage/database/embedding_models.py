@@ -1,4 +1,4 @@
-"""Which embedding models a store has vectors of, and the change from one to another."""
+"""The embedding models of a store, and the change from one to another."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DROPPED = "removals dropped below"
 
 
 class EmbeddingModels:
-    """Which embedding models a store has vectors of, and the change from one to another."""
+    """The embedding models of a store, and the change from one to another."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
     def known(self) -> list[EmbeddingModel]:
-        """All of them, oldest first."""
+        """Return all models, oldest first."""
         return self._sql.once(
             ("known_models",),
             lambda: [
@@ -55,7 +55,7 @@ class EmbeddingModels:
         return EmbeddingModel(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
 
     def switch(self, coming: int) -> bool:
-        """Make a coming model the active one, if nothing lacks its vector any more. Returns whether it is active."""
+        """Activate a coming model if nothing lacks its vector any more; return whether it is active."""
         if self._sql.rows("lacking", {"model": coming, "after": 0, "most": 1}):
             return False
         faults.reached("model: before switch")
@@ -67,16 +67,16 @@ class EmbeddingModels:
         return True
 
     def progress(self, model: int) -> tuple[int, int, tuple[int, int]]:
-        """Up to which node, and as of which removal, everything had its vector: (node, removal, both)."""
+        """Return up to which node, and as of which removal, everything had its vector: (node, removal, both)."""
         after, _, removals = (self._sql.meta(_progress_name(model)) or "0,0").partition(",")
         return int(after), int(removals), (int(after), int(removals))
 
     def note_progress(self, model: int, after: int, removals: int) -> None:
-        """Remember it for the next opening."""
+        """Record the progress for the next opening. Only inside `derive`."""
         self._sql.rows("meta_put", {"name": _progress_name(model), "value": f"{after},{removals}"})
 
     def lost_since(self, removal: int) -> tuple[int, int | None]:
-        """The latest removal, and the first node that lost a vector after the one given."""
+        """Return the latest removal, and the first node that lost a vector after the given one."""
         newest, least = self._sql.rows("removals_since", {"after": removal})[0]
         if removal + 1 < self.dropped_below():  # what was lost in between nobody can tell: all is looked at again
             least = 1
@@ -97,17 +97,17 @@ class EmbeddingModels:
         return gone
 
     def dropped_below(self) -> int:
-        """Below which removal there is nothing to read any more."""
+        """Return below which removal nothing can be read any more."""
         return int(self._sql.meta(_DROPPED) or 0)
 
     def centres_due(self, model: int) -> list[tuple[int, str]]:
-        """(space, shelf) of what has grown by a third since the mean of its vectors was taken."""
+        """Return (space, shelf) of what has grown by a third since the mean of its vectors was taken."""
         values = {"model": model, "least": CENTRE_LEAST, "most": CENTRE_MOST}
         return [(space, shelf) for space, shelf in self._sql.rows("centres_due", values)]
 
     def drop_retired(self) -> bool:
-        """Delete some vectors of retired models; call again while it returns True. Short, so that others can write.
-        A model goes in a step of its own: the files of a folder name it where they say which vectors went.
+        """Delete some vectors of retired models; call again while it returns True. Steps are short, so that others can
+        write. A model is deleted in a step of its own: the files of a folder name it to say which vectors went.
         """
         retired = [model.key for model in self.known() if model.state == "retiring"]
         for key in retired:

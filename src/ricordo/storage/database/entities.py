@@ -1,4 +1,4 @@
-"""Who is meant by a name, and what lies about them: the questions about entities that rooms ask of a snapshot."""
+"""Entities by name, id and key, with their relations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
 
 
 class Entities:
-    """Who is meant by a name, and what lies about them: the questions about entities that rooms ask of a snapshot."""
+    """Entities by name, id and key, with their relations."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
     def named(self, scope: Scope, name: str) -> Named:
-        """Whom a name means. A looser likeness counts only where a stricter one finds nobody."""
+        """Return the entities that a name means. A looser likeness counts only if a stricter one finds none."""
         if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
             return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
         by_likeness: dict[Likeness, set[int]] = {}
@@ -51,13 +51,13 @@ class Entities:
         return Named()
 
     def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
-        """Who is the owner's wife (brother, boss, ...) now; oldest first."""
+        """Return the entities that are the owner's wife (brother, boss, ...) now, oldest first."""
         targets = {relation.target for relation in self.open_relations(scope, predicate)}
         keys = [self._sql.value("entity_place", {"id": target}) for target in targets]
         return self.by_key(scope, keys)
 
     def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
-        """The owner's relations of a kind that hold now, the newest first."""
+        """Return the owner's relations of a kind that hold now, newest first."""
         space = self.home(scope)
         if space is None:
             return []
@@ -65,43 +65,45 @@ class Entities:
         return [relation for relation in map(relation_of, rows) if relation.valid_until is None]
 
     def home(self, scope: Scope) -> int | None:
-        """The space a caller's own knowledge lies in: the owner's, or the chat's where there is no owner."""
+        """Return the space of a caller's own knowledge: the owner's, or the chat's if there is no owner."""
         return self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
 
     def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
-        """Entities by key, oldest first; what the caller may not see is left out."""
+        """Return entities by key, oldest first, without those the caller may not see."""
         values = {"keys": json.dumps(sorted(keys)), "spaces": json.dumps(self._sql.visible(scope))}
         return tuple(entity_of(row) for row in self._sql.rows("entities_by_key", values))
 
     def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
-        """The entity of an id, or the one it was merged into."""
+        """Return the entity of an id, or the one it was merged into."""
         values = {"id": entity_id, "spaces": json.dumps(self._sql.visible(scope))}
         key = self._sql.value("entity_key_by_id", values) if entity_id.isprintable() else None
         return None if key is None else self.by_key(scope, [key])[0]
 
     def members(self, scope: Scope, key: int) -> tuple[Entity, ...]:
-        """An entity and those that were merged into it; each with names and memories of its own."""
+        """Return an entity and those merged into it; each has names and memories of its own."""
         keys = [row[0] for row in self._sql.rows("entity_members", {"entity": key})]
         return self.by_key(scope, keys)
 
     def own_names(self, key: int) -> list[str]:
-        """The names of one entity, without those of entities merged into it."""
+        """Return the names of one entity, without those of entities merged into it."""
         return [row[0] for row in self._sql.rows("aliases_of_entity", {"entity": key})]
 
     def people(self, scope: Scope, *, most: int) -> list[Entity]:
-        """People, those who are named most often first."""
+        """Return people, those mentioned most often first."""
         values = {"spaces": json.dumps(self._sql.visible(scope)), "most": most}
         keys = [row[0] for row in self._sql.rows("people_listed", values)]
         found = {entity.key: entity for entity in self.by_key(scope, keys)}
         return [found[key] for key in keys]
 
     def relations(self, key: int) -> tuple[Relation, ...]:
-        """What an entity is to others and others to it; what holds now before what has ended, the newest first."""
+        """Return the relations to and from an entity: present before past ones, newest first."""
         found = [relation_of(row) for row in self._sql.rows("relations_of_entity", {"entity": key})]
         return tuple(sorted(found, key=lambda relation: relation.valid_until is not None))
 
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
-        """When the first and the last of the memories that name it happened; of none, when it became known."""
+        """Return the event times of the first and last memory that names an entity; if none does, when it was first
+        seen.
+        """
         first, last = self._sql.rows("entity_span", {"entity": entity.key})[0]
         return (
             entity.first_seen if first is None else from_ms(first),
@@ -119,7 +121,7 @@ class Entities:
         return [found[each] for each in sorted(found, reverse=True)[:most]]
 
     def named_together(self, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
-        """Who else these memories name, the most often first."""
+        """Return the entities these memories name besides the given one, most often first."""
         values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
         rows = self._sql.rows("named_together", values)
         return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)

@@ -1,8 +1,8 @@
-"""Rows leave for good: a few at a time, each step whole, so that a killed process is followed by one that goes on.
+"""Erasing rows: a few at a time, each step whole, so that another process can continue after a kill.
 
-What is to go is written down first, as keys without content. It knows no table by name but the few that no foreign key
-leads to: whatever refers to a row that goes, goes before it, in truth and in history. Of a row of the truth the hash of
-its seal is left, so that the digests of the commits that wrote or replaced it go on to hold for all that stays.
+What is to be erased is recorded first, as keys without content. The code knows no table by name except the few that no
+foreign key leads to: whatever refers to a row is erased before it, in truth and in history. Of a truth row the hash is
+kept, so that the digests of the commits that wrote or replaced it still verify for all that stays.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _GO_ALONG = {
 
 
 class _Erasing:
-    """One transaction's part of an erasure. Names come from the schema, so statements are put together."""
+    """The part of an erasure in one transaction. Names come from the schema, so statements are put together."""
 
     def __init__(self, snapshot: Statements, erasing: int, at: int, *, keeps_ids: bool = True) -> None:
         self._snapshot = snapshot
@@ -96,14 +96,14 @@ class _Erasing:
         self._snapshot.rows("to_erase_done", values)
 
     def needed_again(self, table: str, keys: Sequence[int], kind: str) -> set[int]:
-        """Of what was to go only because nothing else knew of it: what something written since refers to."""
+        """Return rows that were to go because nothing referred to them, but to which something refers since."""
         statement = _GO_ALONG.get((table, kind))
         if statement is None:
             return set()
         return {key for (key,) in self._snapshot.rows(statement, {"keys": json.dumps(keys)})}
 
     def purge_some_of_space(self, space: int) -> int:
-        """Some rows of whatever belongs to a space, memories first; 0 when there are no more."""
+        """Erase some rows of a space, memories first; return 0 if there are no more."""
         references = [
             each for each in self._truth.references if each.target == "spaces" and each.table not in REFERRING
         ]
@@ -120,7 +120,7 @@ class _Erasing:
         return 0
 
     def purge(self, table: str, keys: Sequence[int]) -> None:
-        """Rows with a key of their own, and whatever refers to them."""
+        """Erase rows that have a key, and whatever refers to them."""
         if table == "nodes":
             self._before_nodes(keys)
         self._remove_children(table, keys)
@@ -160,7 +160,7 @@ class _Erasing:
         self._forget_history(table, {">".join(map(str, row[:-2])): row[-1] for row in rows})
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
-        """Of rows (commit, seal), and of what their commits were said to be for."""
+        """Keep the hashes of rows (commit, seal), and blank the words of their commits."""
         found = list(written)
         rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
         self._connection.executemany(sql("erased_put"), rows)
@@ -169,10 +169,10 @@ class _Erasing:
         self._snapshot.rows("words_blank", values)
 
     def _forget_history(self, table: Table, gone: Mapping[str, bytes]) -> None:
-        """Every former version, and the last, which the deletion has just put there.
+        """Erase every former version, and the last one, which the deletion has just recorded.
 
         Args:
-            gone: rows that were removed just now, with their seals.
+            gone: rows removed just now, with their hashes.
         """
         values = {"table": table.name, "rows": json.dumps([*gone])}
         images = self._snapshot.rows("history_images", values)
@@ -182,8 +182,7 @@ class _Erasing:
         self._snapshot.rows("history_erase_rows", values)
 
     def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
-        """What is left of former versions (made, row, replaced, before): for the commits that wrote them, and for those
-        that replaced them.
+        """Keep hashes of former versions (made, row, replaced, before), for the commits that wrote and replaced them.
         """
         self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
         rows = [
@@ -198,14 +197,14 @@ class _Erasing:
         self._snapshot.rows("history_erase_image", {"table": table.name, "row": row, "seq": replaced})
 
     def forget_image(self, table: str, row: str | int, seq: int) -> None:
-        """One former version of a row that stays."""
+        """Erase one former version of a row that stays."""
         known = self._truth.tables[table]
         for image in self._snapshot.rows("history_images", {"table": table, "rows": json.dumps([str(row)])}):
             if image[2] == seq:
                 self._forget_image(known, image)
 
     def _before_nodes(self, keys: Sequence[int]) -> None:
-        """What holds something of memories without a foreign key."""
+        """Erase what refers to memories without a foreign key."""
         rows = self._snapshot.rows("erase_ids", {"nodes": json.dumps(keys)})
         spaces = {"spaces": json.dumps(sorted({space for _, _, space in rows}))}
         self._snapshot.rows("packs_erase", spaces)
@@ -217,7 +216,7 @@ class _Erasing:
             self._take_out_evidence({node_id for _, node_id, _ in rows})
 
     def _take_out_evidence(self, ids: set[str]) -> None:
-        """What rests on other memories as well goes on without these."""
+        """Remove erased memories from the evidence of what also rests on others."""
         for table in self._truth.tables.values():
             if "evidence" not in table.columns:
                 continue
@@ -245,7 +244,7 @@ class _Erasing:
                 self._connection.execute(sql("erased_put"), (seq, "former", was, now, self._erasing))
 
     def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
-        """Alter a row that has a key of its own, and no history of it: a part of it is erased."""
+        """Blank parts of a row that has a key, with its history: a part of it is erased."""
         table = self._truth.tables[name]
         columns = ", ".join(f'"{each}"' for each in table.columns)
         row = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE key = ?', (key,)).fetchone()
@@ -274,7 +273,7 @@ class _Erasing:
         return fresh
 
     def sweep_history(self) -> None:
-        """Former versions of rows that had gone before, and that spoke of what is erased now."""
+        """Erase former versions of rows that were gone before and that spoke of what is erased now."""
         for table in self._truth.tables.values():
             for reference in self._truth.parents(table.name):
                 if reference.target == table.name and reference.column == "merged_into":
@@ -292,7 +291,7 @@ class _Erasing:
 
 
 def _without(evidence: str, ids: set[str]) -> str:
-    """A JSON list without some of its members, as it is written where none of them is in it."""
+    """Remove some members of a JSON list; return it unchanged if none of them is in it."""
     listed = json.loads(evidence)
     kept = [each for each in listed if each not in ids]
     return evidence if len(kept) == len(listed) else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
@@ -332,7 +331,7 @@ class Erasure:
         self._sql.rows("owner_unnamed", {"space": space})
 
     def step(self, erasing: int, *, kind: str, at: int) -> int:
-        """Erase some rows with all that refers to them. How many; 0 when there are no more."""
+        """Erase some rows with all that refers to them; return how many, 0 if there are no more. Only inside `derive`."""
         work = _Erasing(self._sql, erasing, at, keeps_ids=kind != "owner")
         for table in ("nodes", "relations", "entities", "sessions"):
             keys = work.next(table)
@@ -348,7 +347,7 @@ class Erasure:
         return 0
 
     def finish(self, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
-        """When all rows are gone: what history still says of them, and the commit that says what was done."""
+        """After all rows are gone, erase what history still says of them, and commit the erasure. Only inside `derive`."""
         if not [row for row in self._sql.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
             return  # another process was first
         work = _Erasing(self._sql, erasing, at)

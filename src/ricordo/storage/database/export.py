@@ -1,4 +1,4 @@
-"""What a caller takes along: the knowledge that holds now, and who is known, of the spaces they see."""
+"""What an export holds: knowledge and entities of the spaces a caller sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ricordo.storage.values import Everything, Holdings
 
 
 class Export:
-    """What a caller takes along: the knowledge that holds now, and who is known, of the spaces they see."""
+    """What an export holds: knowledge and entities of the spaces a caller sees."""
 
     def __init__(self, sql: Statements, nodes: Nodes, entities: Entities) -> None:
         self._sql = sql
@@ -20,7 +20,7 @@ class Export:
         self._entities = entities
 
     def holdings(self, scope: Scope, *, now: int) -> Holdings:
-        """What the caller may see of what holds now.
+        """Return what the caller may see of what holds now.
 
         Args:
             now: Unix milliseconds; what has expired by then is left out.
@@ -37,7 +37,7 @@ class Export:
         )
 
     def everything(self, scope: Scope) -> Everything:
-        """What the caller may see, of now and of before."""
+        """Return everything the caller may see, closed memories too."""
         spaces = json.dumps(self._sql.visible(scope))
         keys = [key for (key,) in self._sql.rows("memories_all", {"spaces": spaces})]
         nodes = self._nodes.by_key(scope, keys)

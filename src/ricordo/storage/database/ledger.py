@@ -1,4 +1,4 @@
-"""What each row of the truth was after each commit, read from the rows and their before-images."""
+"""The versions of truth rows after each commit, from the rows and their before-images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ricordo.storage.values import Image
 
 
 class Ledger:
-    """The versions of rows. Each row is read once; lives inside one transaction."""
+    """The versions of rows. Reads each row once; lives inside one transaction."""
 
     def __init__(self, snapshot: Statements) -> None:
         self._snapshot = snapshot
@@ -25,17 +25,17 @@ class Ledger:
         self._former: dict[RowId, list[tuple[int, Image]]] = {}
 
     def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
-        """The commits of a run, oldest first; none where the caller may not see it."""
+        """Return the commits of a run, oldest first; none if the caller may not see it."""
         values = {"run": run_id, "spaces": json.dumps(self._snapshot.visible(scope))}
         return [seq for (seq,) in self._snapshot.rows("commits_of_run", values)]
 
     def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
-        """Which of these commits the caller may see."""
+        """Return which of these commits the caller may see."""
         values = {"seqs": json.dumps(sorted(commits)), "spaces": json.dumps(self._snapshot.visible(scope))}
         return {seq for (seq,) in self._snapshot.rows("commits_visible", values)}
 
     def touched(self, commit: int) -> list[RowId]:
-        """The rows a commit wrote, altered or removed, as far as anything is left to tell of them."""
+        """Return the rows a commit wrote, altered or removed, as far as anything is left of them."""
         found: dict[RowId, None] = {}
         for name, row, before in self._snapshot.rows("history_touched", {"seq": commit}):
             table = self._truth.tables[name]
@@ -47,13 +47,13 @@ class Ledger:
         return list(found)
 
     def current(self, row: RowId) -> Image | None:
-        """The row as it is; None where there is none."""
+        """Return the row as it is; None if there is none."""
         if row not in self._current:
             self._current[row] = current_image(self._connection, self._truth.tables[row.table], row)
         return self._current[row]
 
     def state(self, row: RowId, commit: int) -> Image | None:
-        """The row as it was right after a commit; None where there was none."""
+        """Return the row as it was right after a commit; None if there was none."""
         for replaced, image in self._versions(row):
             if replaced > commit:
                 return image if image["commit_seq"] <= commit else None
@@ -61,13 +61,13 @@ class Ledger:
         return now if now is not None and now["commit_seq"] <= commit else None
 
     def touches(self, row: RowId) -> list[int]:
-        """The commits that wrote, altered or removed a row, ascending."""
+        """Return the commits that wrote, altered or removed a row, ascending."""
         found = {seq for replaced, image in self._versions(row) for seq in (replaced, image["commit_seq"])}
         now = self.current(row)
         return sorted(found | ({now["commit_seq"]} if now else set()))
 
     def children(self, row: RowId) -> list[RowId]:
-        """The rows of the truth that refer to a row now."""
+        """Return the rows that refer to a row now."""
         found = []
         for reference in self._truth.children(row.table):
             rows = self._rows(self._truth.tables[reference.table], f'"{reference.column}" = ?', (row.key[0],))
@@ -77,7 +77,7 @@ class Ledger:
         return found
 
     def parents(self, row: RowId, image: Image) -> list[RowId]:
-        """The rows that an image of a row refers to."""
+        """Return the rows that an image of a row refers to."""
         return [
             RowId(table=reference.target, key=(image[reference.column],))
             for reference in self._truth.parents(row.table)
@@ -85,7 +85,7 @@ class Ledger:
         ]
 
     def rivals(self, row: RowId, image: Image) -> list[RowId]:
-        """Other rows that hold now what only one row may hold, an id for instance."""
+        """Return other rows that hold now what only one row may hold, an id for instance."""
         table = self._truth.tables[row.table]
         found = []
         for columns in table.unique:
@@ -104,7 +104,7 @@ class Ledger:
         return self._former[row]
 
     def _rows(self, table: Table, where: str, values: tuple[Any, ...]) -> list[tuple[RowId, Image]]:
-        """Names come from the schema, so the statement is put together."""
+        """Return rows with their images. Names come from the schema, so the statement is put together."""
         named = ", ".join(f'"{name}"' for name in table.columns)
         statement = f'SELECT {named} FROM "{table.name}" WHERE {where}'
         images = [dict(zip(table.columns, row, strict=True)) for row in self._connection.execute(statement, values)]
@@ -112,7 +112,7 @@ class Ledger:
 
 
 def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Image | None:
-    """A row as it is. Names come from the schema, so the statement is put together."""
+    """Return a row as it is. Names come from the schema, so the statement is put together."""
     named = ", ".join(f'"{name}"' for name in table.columns)
     where = " AND ".join(f'"{name}" = ?' for name in table.key)
     found = connection.execute(f'SELECT {named} FROM "{table.name}" WHERE {where}', row.key).fetchone()

@@ -37,17 +37,17 @@ class Nodes:
         self._sql = sql
 
     def get(self, scope: Scope, node_id: str) -> Node | None:
-        """A node by id, closed or not; None when there is none this caller may see."""
+        """Return a node by id, closed or not; None if this caller sees none."""
         if not isinstance(node_id, str) or not node_id.isprintable():  # SQLite cannot even be asked for some
             return None
         rows = self._sql.rows("node_by_id", self._sql.scoped(scope, id=node_id))
         return node_of(rows[0]) if rows else None
 
     def known(self, scope: Scope, node_id: str) -> Node:
-        """A node by id, closed or not.
+        """Return a node by id, closed or not.
 
         Raises:
-            NotFoundError: there is none this caller may see.
+            NotFoundError: this caller sees none.
         """
         node = self.get(scope, node_id)
         if node is None:
@@ -58,7 +58,7 @@ class Nodes:
         return node
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
-        """Nodes by key; what the caller may not see is left out."""
+        """Return nodes by key, without those the caller may not see."""
         wanted = [int(key) for key in keys]
         found: dict[int, Node] = {}
         for start in range(0, len(wanted), _SLICE):
@@ -67,11 +67,11 @@ class Nodes:
         return found
 
     def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
-        """Which ids are taken: id to (space, content)."""
+        """Return which ids are taken: id to (space, content)."""
         return {row[0]: (row[1], row[2]) for row in self._sql.rows("node_ids_known", {"ids": json.dumps(ids)})}
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
-        """Nodes that match, newest record first, from below a key."""
+        """Return matching nodes, newest record first, from below a key."""
         clause, values = conditions(filter_)
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key"
@@ -83,7 +83,7 @@ class Nodes:
         return [found[key] for key in keys]
 
     def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
-        """Nodes that match, the latest event first."""
+        """Return matching nodes, latest event first."""
         clause, values = conditions(filter_)
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND (n.expires_at IS NULL OR n.expires_at > :now)"
@@ -97,11 +97,11 @@ class Nodes:
         return [found[key] for key in keys]
 
     def edges(self, scope: Scope, node: Node) -> list[Edge]:
-        """What links a node to others the caller may see, its own edges first."""
+        """Return the links of a node to others the caller may see, its own edges first."""
         return [asserted_edge(row) for row in self._sql.rows("edges_of_node", self._sql.scoped(scope, key=node.key))]
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
-        """The keys of all nodes that match, ascending."""
+        """Return the keys of all matching nodes, ascending."""
         import numpy as np
 
         clause, values = conditions(filter_)
@@ -110,7 +110,7 @@ class Nodes:
         return np.sort(np.fromstring(text, dtype=np.int64, sep=",")) if text else np.empty(0, np.int64)
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
-        """The keys of the latest nodes that match and happened in a span, in no order."""
+        """Return the keys of the latest matching nodes in a period, in no order."""
         import numpy as np
 
         clause, values = conditions(replace(filter_, after=None, before=None))
@@ -122,7 +122,7 @@ class Nodes:
         return np.array([key for (key,) in self._sql.connection.execute(query, values)], np.int64)
 
     def successor(self, key: int) -> int | None:
-        """The live newest version of a node: itself if it lives, None when the chain ended."""
+        """Return the live newest version of a node: itself if it is live, None if the chain ended."""
         found: int | None = self._sql.value("superseded_by", {"key": key})
         return found
 
@@ -157,21 +157,22 @@ class Nodes:
         return [name for (name,) in self._sql.rows("names_in_node", {"key": key})]
 
     def lineage(self, scope: Scope, node: Node) -> list[Node]:
-        """A node with all that it replaced and all that replaced it, step by step, in no order."""
+        """Return a node with all that it replaced and all that replaced it, in no order."""
         keys = {key for (key,) in self._sql.rows("lineage", {"key": node.key})} - {node.key}
         return [node, *self.by_key(scope, keys).values()] if keys else [node]
 
     def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
-        """Pairs (newer, older) in which nodes stand: one replaced the other, or is to stand before it."""
+        """Return pairs (newer, older) of nodes: one replaced the other, or ranks before it."""
         rows = self._sql.rows("succession", {"keys": json.dumps([int(key) for key in keys])})
         return [(newer, older) for newer, older in rows]
 
     def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
-        """(key, content) of the live facts of exactly these subjects whose statements are most like a line.
+        """Return (key, content) of live facts of exactly these subjects whose statements are next to a line in sorted
+        order.
 
         Args:
             subjects: ids of entities; one that is not stored yet has no facts.
-            line: what `statement_line` makes of the statement.
+            line: the result of `statement_line`.
         """
         space = self._sql.space(owner, chat)
         keys = [self._sql.value("entity_place", {"id": each}) for each in subjects]
@@ -189,11 +190,11 @@ class Nodes:
         return [(key, content) for key, content in self._sql.rows("slots_near", values)]
 
     def subjects(self, key: int) -> list[str]:
-        """The ids of the entities a node is about."""
+        """Return the ids of the entities a node is about."""
         return [entity_id for (entity_id,) in self._sql.rows("subjects_of", {"node": key})]
 
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
-        """What is known of nodes beside their words, by key; what the caller may not see is left out."""
+        """Return what ranking knows of nodes besides their words, by key, without those the caller may not see."""
         rows = self._sql.rows("weights_of", self._sql.scoped(scope, keys=json.dumps(keys)))
         return {
             key: Weights(confidence, score, since, expires_at, is_live, trust_of(origin, role))
@@ -205,7 +206,7 @@ class Nodes:
         return [found for (found,) in self._sql.rows("concluded_from", {"node": key})]
 
     def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
-        """When a memory of that id was erased, if this caller could see it."""
+        """Return when a memory of that id was erased, if this caller could see it."""
         key = self._sql.meta(FINGERPRINT_KEY)
         if key is None:
             return None

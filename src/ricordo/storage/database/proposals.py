@@ -1,4 +1,4 @@
-"""Replays of runs that may be accepted. No truth: what is lost is asked for anew; erasing anything drops all."""
+"""Replays that may be accepted. They are no truth: a lost one is made again, and erasing anything deletes all."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _KEPT_MS = 30 * 86_400_000
 
 
 class Proposals:
-    """Replays of runs that may be accepted. No truth: what is lost is asked for anew; erasing anything drops all."""
+    """Replays that may be accepted. They are no truth: a lost one is made again, and erasing anything deletes all."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
     def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
-        """Keep one for 30 days; `at` in Unix milliseconds, `body` JSON."""
+        """Keep a proposal for 30 days; `at` in Unix milliseconds, `body` JSON. Only inside `derive`."""
         self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
         self._sql.rows("proposal_put", {"id": run_id, "space": space, "at": at, "body": body})
 
     def body(self, scope: Scope, run_id: str) -> str | None:
-        """What was kept under an id, or the last 8 characters of one; None where this caller sees none."""
+        """Return the body of a proposal by its id, or the last 8 characters of it; None if this caller sees none."""
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
         values = {"id": run_id, "spaces": json.dumps(self._sql.visible(scope))}

@@ -1,4 +1,4 @@
-"""Conversations that wait to become knowledge, the runs that made them so, and what models were asked for."""
+"""Conversations that wait for consolidation, runs, and the use of language models."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LATEST = 200
 
 
 class Runs:
-    """Conversations that wait to become knowledge, the runs that made them so, and what models were asked for."""
+    """Conversations that wait for consolidation, runs, and the use of language models."""
 
     def __init__(self, sql: Statements, nodes: Nodes) -> None:
         self._sql = sql
         self._nodes = nodes
 
     def waiting(self, scope: Scope) -> list[Waiting]:
-        """The oldest conversation first."""
+        """Return conversations with messages that are not consolidated, oldest first."""
         rows = self._sql.rows("sessions_waiting", self._seen(scope))
         return [
             Waiting(
@@ -41,16 +41,16 @@ class Runs:
         ]
 
     def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
-        """Whose the latest messages are that have not become knowledge: (owner, chat) and session, anybody's."""
+        """Return ((owner, chat), session) of the latest messages that are not consolidated, of all owners."""
         rows = self._sql.rows("conversations_waiting_latest", {"most": _LATEST})
         return [((owner, chat), session) for owner, chat, session in rows]
 
     def waiting_episodes(self, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:
-        """The messages of one conversation that have not become knowledge, in order; `place` is (owner, chat)."""
+        """Return the messages of one conversation that are not consolidated, in order; `place` is (owner, chat)."""
         return self._episodes(scope, "episodes_waiting", place, session)
 
     def session_episodes(self, scope: Scope, place: tuple[str, str], session: str) -> list[Node]:
-        """All live messages of one conversation, in order."""
+        """Return all live messages of one conversation, in order."""
         return self._episodes(scope, "episodes_of", place, session)
 
     def _episodes(self, scope: Scope, statement: str, place: tuple[str, str], session: str | None) -> list[Node]:
@@ -60,11 +60,11 @@ class Runs:
         return [found[key] for key in keys if key in found]
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
-        """The latest first, without the texts of their items."""
+        """Return runs, latest first, without the texts of their items."""
         return self._runs(self._sql.rows("runs_listed", {**self._seen(scope), "most": most}))
 
     def get(self, scope: Scope, run_id: str) -> Run | None:
-        """One run with the texts of its items as they are now; None where this caller sees none of that id."""
+        """Return one run with the present texts of its items; None if this caller sees none of that id."""
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
         found = self._runs(self._sql.rows("run_by_id", {**self._seen(scope), "id": run_id}))
@@ -76,7 +76,7 @@ class Runs:
         return [run_of(row, ids) for row in rows]
 
     def _with_texts(self, scope: Scope, found: Run) -> Run:
-        """A run with what the memories of its items say; what has been erased says nothing."""
+        """Fill in what the memories of a run's items say; erased ones say nothing."""
         texts: dict[str, str] = {}
         for item in found.items:
             if item.id is not None and item.id not in texts and not item.text:
@@ -86,7 +86,7 @@ class Runs:
         return replace(found, items=items)
 
     def failures(self, scope: Scope) -> list[Failure]:
-        """Conversations that could not be consolidated, the latest first."""
+        """Return conversations that could not be consolidated, latest first."""
         rows = self._sql.rows("failures_of", self._seen(scope))
         return [
             Failure(owner=owner, chat=chat, session=session, tries=tries, at=from_ms(at), reason=reason)
@@ -94,15 +94,15 @@ class Runs:
         ]
 
     def note_failure(self, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
-        """A try failed; `at` in Unix milliseconds, `reason` without content."""
+        """Record a failed attempt; `at` in Unix milliseconds, `reason` without content. Only inside `derive`."""
         self._sql.rows("failure_add", {**self._place(place, session), "at": at, "reason": reason})
 
     def forget_failures(self, place: tuple[str, str], session: str | None) -> None:
-        """It worked, or is to be tried anew."""
+        """Delete the failures of a conversation: it succeeded, or is to be tried again. Only inside `derive`."""
         self._sql.rows("failure_drop", self._place(place, session))
 
     def lease_of(self, place: tuple[str, str], session: str | None) -> str:
-        """The name of the lease on a conversation: of keys, so that it says nothing of anybody."""
+        """Return the name of the lease on a conversation. It consists of keys, so it reveals nothing."""
         keys = self._place(place, session)
         return f"conversation {keys['space']}/{keys['session'] or 0}"
 
@@ -112,16 +112,16 @@ class Runs:
         return {"space": space, "session": key}
 
     def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
-        """What a model was asked for on a day of the user's."""
+        """Record the tokens a model used on a day. Only inside `derive`."""
         values = {"day": day, "model": model, "calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
         self._sql.rows("model_use_add", values)
 
     def tokens_used(self, *, day: str) -> int:
-        """Of all models, in and out, on a day."""
+        """Return the tokens all models used on a day, prompts and answers."""
         return int(self._sql.value("model_use_of", {"day": day}))
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """The ids of the messages that memories rest on, by key; what rests on none is left out."""
+        """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
         found: dict[int, tuple[str, ...]] = {}
         values = {**self._seen(scope), "nodes": json.dumps(list(nodes))}
         for key, node_id in self._sql.rows("evidence_of", values):

@@ -15,12 +15,12 @@ class Sessions:
         self._sql = sql
 
     def get(self, scope: Scope, session_id: str) -> Session | None:
-        """A session by its id."""
+        """Return a session by its id."""
         rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
         return session_of(rows[0]) if rows else None
 
     def off_record(self, owner: str, chat: str) -> set[str]:
-        """The sessions that are not to be stored; "" stands for everything."""
+        """Return the sessions that are not stored; "" stands for all."""
         return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
 
 
@@ -32,13 +32,13 @@ class Reviews:
         self._nodes = nodes
 
     def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
-        """Open questions (of one kind), those about live conflicts first, then the latest first."""
+        """Return open reviews (of one kind), those about live conflicts first, then latest first."""
         rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
         nodes = self._nodes.by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 
     def get(self, scope: Scope, review_id: str) -> Review | None:
-        """A question by its id, decided or not; None when there is none this caller may see."""
+        """Return a review by its id, decided or not; None if this caller sees none."""
         if not isinstance(review_id, str) or not review_id.isprintable():
             return None
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))

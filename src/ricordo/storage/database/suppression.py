@@ -1,8 +1,8 @@
-"""What was forgotten or erased and is not to be learnt again: sentences as keyed hashes, never as words.
+"""Suppressed sentences: what was forgotten or erased and must not be learnt again, kept as keyed hashes, never as
+words.
 
-A sentence is known by the set of the words that say what it says, and by that set without each one of them, so that one
-word more or less makes no other sentence of it. The key is random and the store's own: the hashes of two stores have
-nothing in common.
+A sentence is identified by the set of its content words, and by that set without each single word, so that one word
+more or less still matches. The key is random and belongs to the store: hashes of two stores cannot be compared.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _WHOLE_MOST = 60
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
-    """Whether a sentence says what a fact says: all of it and not much else. Of what the fact was made from half will
-    do: it may be put in other words there.
+    """Return whether a sentence says what a fact says: all of it and little else. For a source of the fact, half of it
+    is enough: it may be worded differently there.
     """
     if is_source:
         return len(words & wanted) >= 0.5 * len(wanted)
@@ -36,7 +36,7 @@ def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> 
 
 
 def _prints(key: bytes, words: frozenset[str]) -> tuple[bytes, list[bytes]]:
-    """Of a set of words, and of the set without each one."""
+    """Return the hash of a set of words, and of the set without each one."""
     is_spared = _LEAST_TO_SPARE <= len(words) <= _MOST_TO_SPARE
     less = [_print(key, words - {word}) for word in sorted(words)] if is_spared else []
     return _print(key, words), less
@@ -53,20 +53,20 @@ def _session_print(key: bytes, session: str | None) -> bytes | None:
 
 
 class Suppression:
-    """What was forgotten or erased and is not to be learnt again: sentences as keyed hashes, never as words."""
+    """Suppressed sentences: what was forgotten or erased and must not be learnt or shown again."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
     def withhold(self, node: Node, *, at: int) -> None:
-        """What a memory says is not to be learnt again, nor shown where it was said; `at` in Unix milliseconds."""
+        """Suppress what a memory says, where it was said too; `at` in Unix milliseconds. Only inside a write."""
         space = self._sql.space(node.owner, node.chat)
         assert space is not None
         self._sql.rows("withheld_drop", {"node": node.key})
         self.put(space, [*of_text(node, is_erased=False, spans=False), *self.sources(node, space)], at=at)
 
     def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
-        """Withhold sentences from now (Unix milliseconds) on, inside the running transaction."""
+        """Suppress sentences from `at` (Unix milliseconds) on. Only inside a write."""
         key = fingerprint_key(self._sql)
         for each in withhold:
             values = {
@@ -86,19 +86,19 @@ class Suppression:
             self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
     def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
-        """Withhold pieces of texts: (node key, start, length, number of what is withheld)."""
+        """Suppress parts of texts: (node key, start, length, number of the suppression). Only inside a write."""
         self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
     def lift(self, numbers: Collection[int]) -> None:
-        """It was said anew: it may be known again."""
+        """Lift suppressions: it was said again. Only inside a write."""
         self._sql.rows("withheld_lift", {"numbers": json.dumps(sorted(numbers))})
 
     def withholds(self, space: int) -> bool:
-        """Whether anything is withheld in a space: usually not."""
+        """Return whether a space has any suppression; usually not."""
         return bool(self._sql.value("withheld_any", {"space": space}))
 
     def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
-        """The withheld sentences of a text.
+        """Return the suppressed sentences of a text.
 
         Args:
             session: the conversation it belongs to.
@@ -125,7 +125,7 @@ class Suppression:
         return found
 
     def said_anew(self, space: int, text: str) -> list[int]:
-        """What is withheld and is said by a text, whoever said it and when: its numbers."""
+        """Return the numbers of suppressions that a text states again, whoever said it and when."""
         if not self.withholds(space):
             return []
         key = fingerprint_key(self._sql)
@@ -139,14 +139,12 @@ class Suppression:
     def is_withheld(
         self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
     ) -> bool:
-        """Whether a statement may not be learnt, since it was forgotten or erased. For whatever turns episodes into
-        knowledge; the arguments are those of `matches`.
-        """
+        """Return whether a statement must not be learnt; the arguments are those of `matches`."""
         space = self._sql.space(owner, chat)
         return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
-        """The texts of those nodes of which a part is withheld, without it, by key; "" where all of it is."""
+        """Return the texts of nodes that have suppressed parts, without them, by key; "" if nothing is left."""
         if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
             return {}
         rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
@@ -178,7 +176,7 @@ class Suppression:
         ]
 
     def _saying(self, space: int, wanted: frozenset[str]) -> set[int]:
-        """The memories that hold all of these words; none where too many do."""
+        """Return the memories that hold all of these words; none if there are too many."""
         counts: dict[int, int] = {}
         for term in sorted(wanted)[:_WHOLE_MOST]:
             for key in space_postings(self._sql, space, term, most=5_000):

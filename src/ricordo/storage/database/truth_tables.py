@@ -1,7 +1,7 @@
-"""The truth tables, as the schema itself tells of them: those whose rows carry a commit and a seal.
+"""The truth tables, read from the schema: those whose rows have a commit and a hash.
 
-Undo and the past are written against this list, not against single tables: a new truth table needs its two history
-triggers in the schema, and no other code.
+Undo and the past work on this list, not on single tables: a new truth table needs its two history triggers in the
+schema, and no other code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A truth table: its columns in order, its key, and what else no two rows share."""
+    """A truth table: its columns in order, its key, and its unique constraints."""
 
     name: str
     columns: tuple[str, ...]
@@ -41,15 +41,15 @@ class Table:
 
     @property
     def sealed(self) -> tuple[str, ...]:
-        """The columns that the seal covers: all others."""
+        """The columns covered by the row hash: all but the hash."""
         return tuple(name for name in self.columns if name != "seal")
 
     def row_id(self, image: Image) -> RowId:
-        """Which row an image shows."""
+        """Return which row an image shows."""
         return RowId(table=self.name, key=tuple(image[name] for name in self.key))
 
     def image(self, before: str, row: str) -> Image:
-        """A row as `history` keeps it."""
+        """Return a row as `history` keeps it."""
         found: dict[str, Any] = json.loads(before)
         if self.key == (_OWN_KEY,):
             found[_OWN_KEY] = int(row)
@@ -64,16 +64,16 @@ class Truth:
     references: tuple[Reference, ...]
 
     def parents(self, table: str) -> list[Reference]:
-        """What rows of a truth table need to be there, as far as it is truth."""
+        """Return the truth tables that rows of a table refer to."""
         return [each for each in self.references if each.table == table and each.target in self.tables]
 
     def children(self, target: str, *, derived: bool = False) -> list[Reference]:
-        """What refers to rows of a table: truth or, instead, derived rows."""
+        """Return what refers to rows of a table: truth or, if `derived`, derived rows."""
         return [each for each in self.references if each.target == target and (each.table in self.tables) != derived]
 
 
 def truth_of(connection: apsw.Connection) -> Truth:
-    """What the schema says. A few lookups in SQLite's own memory."""
+    """Return what the schema says. A few lookups in memory."""
     columns: dict[str, list[tuple[str, int]]] = {}
     for table, column, place in connection.execute(sql("schema_columns")):
         columns.setdefault(table, []).append((column, place))
@@ -96,12 +96,12 @@ def truth_of(connection: apsw.Connection) -> Truth:
 
 
 def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...]) -> dict[str, Table]:
-    """In an order in which rows can be written: triggers of one table look into those it refers to."""
+    """Return the order in which rows can be written: triggers of a table look into those it refers to."""
     needs = {name: {each.target for each in references if each.table == name} & tables.keys() for name in tables}
     order = TopologicalSorter({name: parents - {name} for name, parents in needs.items()})
     return {name: tables[name] for name in order.static_order()}
 
 
 def row_text(row: RowId) -> str:
-    """How `history` names a row."""
+    """Return the name of a row in `history`."""
     return ">".join(str(part) for part in row.key)

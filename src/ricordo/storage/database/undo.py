@@ -1,4 +1,4 @@
-"""Rows taken back to what they were: the writing half of an undo, for any truth table."""
+"""Restores rows to what they were: the writing half of an undo, for any truth table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ricordo.storage.values import Image
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A row on its way back: as it is, and as it shall be. `seal` is None for one that goes."""
+    """A row being restored: as it is, and as it will be. `seal` is None for a row that goes."""
 
     table: Table
     now: Image | None
@@ -28,13 +28,13 @@ class Restored:
 
     @property
     def space(self) -> int | None:
-        """Whose row it is, where the row itself says so."""
+        """The space of the row, if the row itself has one."""
         found: int | None = (self.now or self.then or {}).get("space")
         return found
 
 
 def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: int) -> list[Restored]:
-    """The rows of an undo with their new commit and seal; what is so already is left out."""
+    """Return the rows of an undo with their new commit and hash, without those that do not change."""
     if not states:
         return []
     truth = truth_of(snapshot.connection)
@@ -57,7 +57,7 @@ def _restored(table: Table, now: Image | None, values: Image | None, commit: int
 
 
 def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
-    """Write them, and see to what follows from them: indexes, counts, and links found by rule."""
+    """Write restored rows, and update what follows from them: indexes, counts, mentions."""
     if not restored:
         return
     # Rows refer to each other in both directions of time: what goes may be referred to by what is altered after it.
@@ -77,7 +77,7 @@ def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
 
 
 def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
-    """The row and what was derived from it. Names come from the schema, so the statement is put together."""
+    """Delete a row and what was derived from it. Names come from the schema, so the statement is put together."""
     assert each.now is not None
     for reference in truth.children(each.table.name, derived=True):
         statement = f'DELETE FROM "{reference.table}" WHERE "{reference.column}" = ?'
@@ -87,7 +87,7 @@ def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
 
 
 def _write(snapshot: Statements, each: Restored) -> None:
-    """Names come from the schema, so the statement is put together."""
+    """Write a row. Names come from the schema, so the statement is put together."""
     assert each.then is not None
     columns = each.table.columns if each.now is None else [c for c in each.table.columns if c not in each.table.key]
     values = tuple(each.then[name] for name in columns)
@@ -117,8 +117,8 @@ def _opens(each: Restored) -> bool:
 
 
 def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
-    """What is derived from a living node follows by triggers where it is opened; beside INSERT, for speed, it does not.
-    So a node that comes back was written as a closed one, and is opened now.
+    """Reopen nodes that come back. Triggers maintain what is derived from a live node when it is opened, but for speed
+    not on INSERT; so it was written as a closed node.
     """
     back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
     if not back:
