@@ -182,8 +182,7 @@ class _Erasing:
         self._snapshot.rows("history_erase_rows", values)
 
     def _leave_images(self, table: Table, images: Sequence[tuple[int, str, int, str]]) -> None:
-        """Keep hashes of former versions (made, row, replaced, before), for the commits that wrote and replaced them.
-        """
+        """Keep hashes of former versions (made, row, replaced, before) for the commits that wrote or replaced them."""
         self._leave_hashes((made, table.image(before, row)["seal"]) for made, row, _, before in images)
         rows = [
             (replaced, "former", former_hash(table.name, row, before), None, self._erasing)
@@ -304,7 +303,7 @@ class Erasure:
         self._sql = sql
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
-        """Record what is to be erased and return the erasure's number. An owner's memory is hidden from then on."""
+        """Record what is to be erased; return the erasure's number. An owner's memory is hidden from then on."""
         self._sql.rows("proposals_erase")
         erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
         rows = [(erasing, "nodes", key) for key in targets.nodes]
@@ -331,7 +330,7 @@ class Erasure:
         self._sql.rows("owner_unnamed", {"space": space})
 
     def step(self, erasing: int, *, kind: str, at: int) -> int:
-        """Erase some rows with all that refers to them; return how many, 0 if there are no more. Only inside `derive`."""
+        """Erase some rows with all that refers to them; return how many, 0 at the end. Only inside `derive`."""
         work = _Erasing(self._sql, erasing, at, keeps_ids=kind != "owner")
         for table in ("nodes", "relations", "entities", "sessions"):
             keys = work.next(table)
@@ -347,7 +346,7 @@ class Erasure:
         return 0
 
     def finish(self, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
-        """After all rows are gone, erase what history still says of them, and commit the erasure. Only inside `derive`."""
+        """Erase what history still says of the erased rows, and commit the erasure. Only inside `derive`."""
         if not [row for row in self._sql.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
             return  # another process was first
         work = _Erasing(self._sql, erasing, at)
