@@ -1,1 +1,1 @@
-"""Whether anybody is ever shown what is another's."""
+"""Leak tests: no caller ever sees data of another owner."""

@@ -1,7 +1,7 @@
-"""Every public method of `Memory`, called for what is forbidden. A method without an entry fails the test.
+"""Call every public method of `Memory` for forbidden data. A method without an entry fails the test.
 
-An entry gives, for one forbidden thing of each kind it takes, the call; the same call is made for a thing there is not,
-and both must answer alike.
+An entry builds a call from one forbidden item of each kind it takes. The same call is made for a missing item,
+and both must give the same answer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Ask = Callable[[Memory, Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of a method with something of a kind (a list of `World`).
+    """A call of a method with an item of a kind (a list of `World`).
 
     Attributes:
-        compared: whether it must answer alike for what is forbidden and for what there is not.
-        stores: it makes what it is given the caller's own, who may then see it.
+        compared: whether forbidden and missing items must give the same answer.
+        stores: the call stores its arguments for the caller, who may then see them.
     """
 
     kind: str
@@ -65,7 +65,7 @@ async def _imported(memory: Memory, text: str, folder: Path) -> Any:
 
 
 async def _exported(memory: Memory, form: str, folder: Path) -> str:
-    """All that an export holds."""
+    """Return the content of an export."""
     with TemporaryDirectory(dir=folder) as place:
         path = Path(place) / ("export.md" if form == "markdown" else "export.jsonl")
         await memory.export(path, format=form)
@@ -73,12 +73,12 @@ async def _exported(memory: Memory, form: str, folder: Path) -> str:
 
 
 def _all(ask: Ask) -> Call:
-    """A call that is given nothing."""
+    """A call without arguments."""
     return Call(kind="texts", ask=ask, compared=False)
 
 
 def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
-    """The calls by method."""
+    """Return the calls by method."""
     ids = {
         name: (Call(kind="ids", ask=_simple(name)),)
         for name in ("get", "history", "explain", "confirm", "reinforce", "demote", "forget", "restore")
@@ -206,7 +206,7 @@ NOT_TRIED = {
     "restore_backup": "likewise",
     "rebuild_index": "makes the index of all anew, and gives a number of lines",
 }
-"""Methods that belong to nobody's memory, and why."""
+"""Methods that concern no owner's memory, and why."""
 
 ABSENT = {
     "texts": "I met zqabsent7",
@@ -220,11 +220,11 @@ ABSENT = {
     "owners": "zqnobody",
     "runs": "019b0000-0000-7000-8000-000000000002",
 }
-"""Something of each kind that there is not."""
+"""A missing item of each kind."""
 
 
 async def answer(call: Call, memory: Memory, given: Any) -> str:
-    """What a call says, its error included, as text, without what it was given."""
+    """Return the answer or error of a call as text, without its arguments."""
     try:
         said = json_text(await call.ask(memory, given))
     except RicordoError as error:
@@ -242,13 +242,13 @@ def canaries_in(text: str) -> list[str]:
 
 
 def leaks(said: str, world: World) -> list[str]:
-    """The canaries in an answer that the caller did not write there."""
+    """Return the canaries in an answer that the caller did not pass in."""
     return [canary for canary in canaries_in(said) if canary in world.secret]
 
 
 def pick(world: World, call: Call, random: Random) -> Any:
-    """Something forbidden of a kind; of a kind there is none of, something absent. What is stored comes from a few that
-    are no secret any more then.
+    """Return a forbidden item of a kind, or a missing one if there is none. Stored items come from a few that
+    are then no longer secret.
     """
     there = getattr(world, call.kind) or [ABSENT[call.kind]]
     if call.kind in ("texts", "sessions", "names"):

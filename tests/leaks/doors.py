@@ -1,9 +1,9 @@
-"""Ten thousand calls by callers who may not see, through every door: `python -m tests.leaks.doors --calls 10000`.
+"""Ten thousand calls by unauthorised callers through every interface: `python -m tests.leaks.doors --calls 10000`.
 
-MCP over standard streams and over HTTP, REST, JSON-RPC over TCP and over a Unix socket, the command line: one store, in
-which ann's words, names, ids, sessions and labels are canaries. Every capability is called with them by eve, by eve
-from another chat, by a member of ann's team who may see the team's alone, and by ann from another chat. No canary that
-the caller did not write into its own call may stand in an answer.
+The interfaces are MCP over standard streams and over HTTP, REST, JSON-RPC over TCP and over a Unix socket, and the
+command line. In one store, ann's words, names, ids, sessions and labels are canaries. Every capability is called with
+them by eve, by eve from another chat, by a member of ann's team who may see only the team's data, and by ann from
+another chat. No canary that the caller did not pass in may be in an answer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tests.leaks.calls import ABSENT, leaks
 from tests.leaks.world import World, extracted, group, others, private
 
 Call = Callable[[Capability, dict[str, Any]], Awaitable[str]]
-"""A door: what it answers, errors included, as text."""
+"""An interface: returns answers and errors as text."""
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "id": ("ids",),
@@ -72,7 +72,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "as_of": ("commits",),
     "cursor": ("ids",),
 }
-"""What forbidden things a parameter is given."""
+"""The forbidden items for each parameter."""
 
 _LISTS: Mapping[str, str] = {"names": "names", "aliases": "names", "about": "names", "tags": "tags", "evidence": "ids"}
 
@@ -111,15 +111,15 @@ LEFT_OUT = frozenset(
         "where",
     )
 )
-"""Parameters that name nothing of anybody's; `where` takes a label's value, which `tag` tries."""
+"""Parameters that refer to no owner's data; `where` takes a label's value, which `tag` covers."""
 
 _STORING = frozenset(("relate", "off_record", "on_record", "add_entity"))
-"""Methods besides those that add: what they are given becomes the caller's own, who may then see it."""
+"""Further methods that store their arguments for the caller, who may then see them."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the calls."""
+    """The results of the calls."""
 
     by_door: Counter[str] = field(default_factory=Counter)
     capabilities: set[str] = field(default_factory=set)
@@ -134,7 +134,7 @@ class Tally:
 
 
 def filled(capability: Capability, world: World, random: Random, *, as_tool: bool) -> dict[str, Any]:
-    """Arguments that name what is forbidden: all that are needed, and some of the others."""
+    """Return arguments with forbidden items: all required ones, and some of the others."""
     stores = capability.effect == "adds" or capability.method in _STORING
     given: dict[str, Any] = {}
     for each in parameters(capability, as_tool=as_tool):
@@ -173,7 +173,7 @@ def _value(name: str, capability: Capability, world: World, random: Random, *, s
 
 
 async def fill(store: Path, seed: int) -> tuple[World, World]:
-    """Ann's own memory, and that of her team."""
+    """Return Ann's memory, and that of her team."""
     settings = Settings(durability="process")
     async with Memory.open(store, embedder="hashing", model=ScriptedModel(extracted), settings=settings) as memory:
         random = Random(seed)
@@ -194,7 +194,7 @@ WHO = {
 async def try_doors(
     store: Path, worlds: tuple[World, World], *, calls: int, seed: int, callers: Sequence[str] = tuple(WHO)
 ) -> Tally:
-    """So many calls, spread evenly over doors, callers and capabilities."""
+    """Make a number of calls, spread evenly over interfaces, callers and capabilities."""
     tally, random = Tally(), Random(seed)
     each = max(1, calls // (5 * len(callers)))
     async with contextlib.AsyncExitStack() as stack:
@@ -226,12 +226,12 @@ async def _try(door: str, call: Call, world: World, tally: Tally, random: Random
         tally.note(door, capability.tool, json.dumps(given), said, world, who=who)
 
 
-# the doors
+# the interfaces
 
 
 @contextlib.asynccontextmanager
 async def _serving(store: Path) -> AsyncIterator[tuple[str, dict[str, str]]]:
-    """The HTTP door at a port, for tokens of everybody who may not see; its address and their secrets."""
+    """Serve HTTP with a token for each unauthorised caller; yield the address and the tokens."""
     tokens = Tokens(tokens_file(store))
     secrets = {
         who: tokens.add(who, owner=owner, chat=chat, trust="user", access=("read", "write", "admin", "erase"))[1]
@@ -298,7 +298,7 @@ async def _rpc(url: str, secret: str) -> AsyncIterator[Call]:
 
 @contextlib.asynccontextmanager
 async def _rpc_over_a_socket(store: Path, owner: str, chat: str | None) -> AsyncIterator[Call]:
-    """Another server over the same store, whose socket is this caller's."""
+    """Serve the same store on a socket for this caller."""
     with tempfile.TemporaryDirectory() as folder:
         address = Address(port=None, socket_path=Path(folder) / "s")
         caller = Caller(owner=owner, chat=chat, trust="user")
@@ -314,7 +314,7 @@ def _tool_call(client: Client) -> Call:
             said = await client.call_tool(capability.tool, given)
         except MCPError as error:
             return str(error)
-        if capability.method in ("get", "entity", "context"):  # resources take the same roads
+        if capability.method in ("get", "entity", "context"):  # resources use the same code paths
             return said.model_dump_json() + await _resource(client, next(iter(given.values())))
         return said.model_dump_json()
 
@@ -355,7 +355,7 @@ async def _mcp_over_stdio(store: Path, owner: str, chat: str | None) -> AsyncIte
 
 
 def try_command_line(store: Path, worlds: tuple[World, World], tally: Tally, *, calls: int, seed: int) -> None:
-    """So many lines, spread evenly over callers and verbs."""
+    """Run a number of command lines, spread evenly over callers and verbs."""
     lines = [(name, line) for name, tried in LINES.items() for line in tried]
     random = Random(seed)
     for number in range(calls):
@@ -370,14 +370,14 @@ def try_command_line(store: Path, worlds: tuple[World, World], tally: Tally, *, 
 
 @contextlib.contextmanager
 def _said() -> Iterator[Callable[[], str]]:
-    """What is written to both streams meanwhile."""
+    """Capture what is written to both streams."""
     kept = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with contextlib.redirect_stdout(kept), contextlib.redirect_stderr(kept):
         yield lambda: re.sub(r"\x1b\[[0-9;]*m", "", kept.buffer.getvalue().decode())  # type: ignore[attr-defined]
 
 
 def try_all(folder: Path, *, calls: int, seed: int) -> Tally:
-    """So many calls in all, a sixth of them on the command line."""
+    """Make a number of calls, a sixth of them on the command line."""
     store = folder / "me.db"
     worlds = asyncio.run(fill(store, seed))
     on_command_line = calls // 6

@@ -1,8 +1,8 @@
-"""Ten thousand calls by callers who may not see: `python -m tests.leaks.many --calls 10000 --out FILE`.
+"""Ten thousand calls by unauthorised callers: `python -m tests.leaks.many --calls 10000 --out FILE`.
 
-Each is made for something forbidden and for something that is not there. No canary may stand in an answer, and where
-the call makes nothing of the caller's own, both must answer alike. Then ten thousand memories of another owner
-are added: no answer and no score of the first may move.
+Each call is made for a forbidden and for a missing item. No canary may be in an answer, and unless the call stores its
+arguments, both answers must be equal. Then ten thousand memories of another owner are added: no answer and no score of
+the first owner may change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANOTHERS = 10_000
 
 
 class Still:
-    """A clock that stands: two answers to one question are then equal."""
+    """A fixed clock, so that two answers to one question are equal."""
 
     def now(self) -> int:
         return 1_767_261_600_000
@@ -36,7 +36,7 @@ class Still:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the calls."""
+    """The results of the calls."""
 
     calls: int = 0
     by_method: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Tally:
 
 
 async def try_all(memory: Memory, folder: Path, *, calls: int, seed: int) -> Tally:
-    """So many calls, spread evenly over the methods, callers and kinds."""
+    """Make a number of calls, spread evenly over methods, callers and kinds."""
     random = Random(seed)
     own, team = await private(memory, random), await group(memory, random)
     await others(memory)
@@ -84,7 +84,7 @@ async def _try(
 
 
 async def beside_another(memory: Memory, *, count: int) -> tuple[list[object], list[object]]:
-    """What one caller gets, with the scores, before and after another one stores `count` messages about the same."""
+    """Return one caller's hits and scores before and after another one stores `count` messages on the same topics."""
     me, another = memory.scoped(Scope(owner="me")), memory.scoped(Scope(owner="eve"))
     texts = [
         f"I spoke with Bob about {what} in {where}"

@@ -1,4 +1,4 @@
-"""A little of `python -m tests.leaks.doors`: nobody is shown what is another's, through whatever door they come in."""
+"""A short run of `python -m tests.leaks.doors`: no interface shows data of another owner."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ricordo.interfaces.schema import parameters
 from tests.leaks import doors
 
 
-async def test_no_door_shows_a_canary(tmp_path: Path) -> None:
+async def test_no_interface_leaks_a_canary(tmp_path: Path) -> None:
     worlds = await doors.fill(tmp_path / "me.db", seed=5)
     tally = await doors.try_doors(tmp_path / "me.db", worlds, calls=100, seed=5, callers=["eve in another chat"])
     assert tally.canaries == []
     assert set(tally.by_door) == {"mcp over stdio", "mcp over http", "rest", "rpc", "rpc over a socket"}
 
 
-def test_every_parameter_is_given_something_forbidden_or_left_out_on_purpose() -> None:
+def test_every_parameter_gets_forbidden_data_or_is_excluded() -> None:
     named = {
         each.name
         for capability in (*routes(), *tools("full,keywords,connector"))

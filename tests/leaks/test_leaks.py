@@ -1,4 +1,4 @@
-"""Nobody is shown what is another's, by any method, nor can tell it from what is not there."""
+"""No method shows data of another owner, or reveals that it exists."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
         yield opened
 
 
-def test_every_public_method_is_tried(tmp_path: Path) -> None:
+def test_every_public_method_is_tested(tmp_path: Path) -> None:
     public = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")}
     assert public == set(table(tmp_path)) | set(NOT_TRIED)
 
 
-async def test_no_canary_is_seen_and_the_forbidden_answers_as_the_absent(memory: Memory, tmp_path: Path) -> None:
+async def test_no_canary_leaks_and_forbidden_data_looks_absent(memory: Memory, tmp_path: Path) -> None:
     tally = await try_all(memory, tmp_path, calls=800, seed=7)
     assert (tally.canaries, tally.told_apart) == ([], [])
     assert set(tally.by_method) == set(table(tmp_path))
 
 
-async def test_figures_are_those_of_a_store_without_the_others(memory: Memory, tmp_path: Path) -> None:
+async def test_statistics_ignore_other_owners(memory: Memory, tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "alone.db", embedder="hashing", clock=Still()) as alone:
         await others(alone)
         await alone.settle(30)
@@ -52,13 +52,13 @@ async def test_figures_are_those_of_a_store_without_the_others(memory: Memory, t
         assert [each.name for each in await eve.people()] == [each.name for each in await eve_alone.people()]
 
 
-async def test_ten_thousand_memories_of_another_owner_move_nobodys_results(memory: Memory) -> None:
+async def test_ten_thousand_memories_of_another_owner_change_no_result(memory: Memory) -> None:
     before, after = await beside_another(memory, count=10_000)
     assert sum(bool(said) for said in before) >= 12
     assert after == before
 
 
-async def test_a_member_shares_with_the_group_and_keeps_the_rest(memory: Memory) -> None:
+async def test_a_member_shares_group_memories_only(memory: Memory) -> None:
     ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
     mine = await ann.remember("I like coffee")
     ours = await ann.remember("Our standup is at nine", shared=True)
@@ -76,7 +76,7 @@ async def test_a_member_shares_with_the_group_and_keeps_the_rest(memory: Memory)
         await memory.scoped(Scope(owner="ann")).remember("Our standup is at ten", shared=True)
 
 
-async def test_a_memory_refers_to_its_own_sides_people_only(memory: Memory) -> None:
+async def test_a_memory_refers_only_to_entities_of_its_side(memory: Memory) -> None:
     ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
     shared = await ann.remember("Lena leads the team", about=["Lena"], shared=True)
     await ann.remember("Lena owes me money", about=["Lena"])
@@ -89,8 +89,8 @@ async def test_a_memory_refers_to_its_own_sides_people_only(memory: Memory) -> N
         await bob.entity("Zora")
 
 
-async def test_a_change_that_holds_something_private_is_nobody_elses_to_undo(memory: Memory) -> None:
-    """What ann says in the chat about her wife is hers; the message is the group's."""
+async def test_a_change_with_private_rows_can_be_undone_by_its_owner_only(memory: Memory) -> None:
+    """Ann's statement about her wife is hers; the message belongs to the group."""
     ann, bob = (memory.scoped(Scope(owner=owner, chat="team")) for owner in ("ann", "bob"))
     await memory.scoped(Scope(owner="ann")).add_entity("Sarah")
     await ann.add("my wife is Sarah", speaker="Ann")
@@ -101,14 +101,14 @@ async def test_a_change_that_holds_something_private_is_nobody_elses_to_undo(mem
     await ann.undo(commit.seq)
 
 
-async def test_what_shows_that_a_groups_memory_is_right_is_known_to_the_group(memory: Memory) -> None:
+async def test_evidence_for_a_group_memory_must_be_visible_to_the_group(memory: Memory) -> None:
     ann = memory.scoped(Scope(owner="ann", chat="team"))
     mine, ours = await ann.remember("I heard it on Monday"), await ann.remember("The standup is at nine", shared=True)
     with pytest.raises(InvalidError, match="private"):
         await ann.correct(ours.id, "The standup is at ten", evidence=[mine.id])
 
 
-async def test_only_who_opened_the_store_looks_after_everybodys(memory: Memory) -> None:
+async def test_only_the_opener_of_a_store_maintains_all_owners(memory: Memory) -> None:
     for name in ("gc", "prune", "maintain"):
         with pytest.raises(DeniedError):
             await getattr(memory.scoped(Scope(owner="eve")), name)(all_owners=True)

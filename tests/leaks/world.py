@@ -1,4 +1,4 @@
-"""A store with two people and two groups, in which every text, name, id and label of one of them is a canary."""
+"""A store with two people and two groups, in which every text, name, id and label of one person is a canary."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LETTERS = "bcdfghjklmnpqrstvwxz"
 
 
 def extracted(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
-    """What the scripted model makes of a conversation: one fact with a word of it, resting on its first message; and
-    of memories: that they are as they are.
+    """The scripted model's answer: for a conversation, one fact with a word of it, resting on its first message;
+    for memories, that they are unchanged.
     """
     words = re.findall("zq[a-z]+7", turns[-1].text)
     said = f"About {' '.join(words[:20])}"
@@ -48,7 +48,7 @@ def extracted(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
 
 @dataclass(slots=True)
 class World:
-    """What is forbidden to some callers, by kind, to be asked for by them; `canaries` are what they must not read."""
+    """Forbidden items by kind for some callers; `canaries` are the texts they must not see."""
 
     texts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -64,12 +64,12 @@ class World:
 
     @property
     def secret(self) -> frozenset[str]:
-        """The canaries but those that callers store themselves."""
+        """Return the canaries except those that callers store themselves."""
         told = " ".join((*self.texts[:2], *self.sessions[:2], *self.names[:2])).lower()
         return frozenset(canary for canary in self.canaries if canary not in told)
 
     def token(self, random: Random) -> str:
-        """A canary: a word there is in no language, which no stemmer touches."""
+        """Return a canary: an invented word that no stemmer changes."""
         made = "zq" + "".join(random.choice(_LETTERS) for _ in range(9)) + "7"
         self.canaries.append(made)
         return made
@@ -119,7 +119,7 @@ async def private(memory: Memory, random: Random) -> World:
 
 
 async def _changes(ann: Memory, world: World, random: Random) -> None:
-    """What leaves traces elsewhere: versions, the archive, reviews, quarantine, relations, merges."""
+    """Add data with traces elsewhere: versions, archive, reviews, quarantine, relations, merges."""
     for number in (12, 13):
         corrected = await ann.correct(world.ids[number], f"{world.names[number - 12]} moved to {world.token(random)}")
         world.ids.append(corrected.id)
@@ -159,7 +159,7 @@ async def group(memory: Memory, random: Random) -> World:
 
 
 async def others(memory: Memory) -> dict[str, Any]:
-    """What eve has of her own, which is no secret to her."""
+    """Fill eve's own memory, which is not secret to her."""
     eve = memory.scoped(Scope(owner="eve"))
     for number in range(5):
         await eve.add(f"I spoke with Bob about plan {number}", speaker="Eve", session=f"s{number}")
