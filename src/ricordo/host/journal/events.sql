@@ -1,5 +1,5 @@
 -- name: event_put
--- Nothing comes back where an event with that `once` is there.
+-- Returns nothing if an event with that `once` exists.
 INSERT INTO events (id, topic, payload, once, at) VALUES (:id, :topic, :payload, :once, :at)
 ON CONFLICT (once) DO NOTHING RETURNING key
 
@@ -7,12 +7,12 @@ ON CONFLICT (once) DO NOTHING RETURNING key
 SELECT id FROM events WHERE once = :once
 
 -- name: deliveries_put
--- One for each handler that listens, running or not.
+-- One row for each subscribed handler, running or not.
 INSERT INTO deliveries (event, handler, due_at)
 SELECT :event, handler, :at FROM subscriptions WHERE topic = :topic
 
 -- name: deliveries_many
--- Whether more than `most` wait.
+-- Whether more than `most` deliveries wait.
 SELECT 1 FROM deliveries WHERE is_dead = 0 LIMIT 1 OFFSET :most
 
 -- name: subscription_put
@@ -23,7 +23,7 @@ ON CONFLICT (handler) DO UPDATE SET topic = excluded.topic, seen_at = excluded.s
 SELECT DISTINCT holder FROM deliveries WHERE handler = :handler AND holder IS NOT NULL AND is_dead = 0
 
 -- name: delivery_next
--- The oldest that is due and that nobody is at: `gone` are holders whose process has ended.
+-- The oldest due delivery without a holder; `gone` are holders whose process has ended.
 SELECT d.event, e.id, e.topic, e.payload, e.at, d.tries
 FROM deliveries d JOIN events e ON e.key = d.event
 WHERE d.handler = :handler AND d.is_dead = 0 AND d.due_at <= :now
@@ -31,7 +31,7 @@ WHERE d.handler = :handler AND d.is_dead = 0 AND d.due_at <= :now
 ORDER BY d.event LIMIT 1
 
 -- name: delivery_take
--- Counted before it is tried: what ends the process each time must not be tried for ever.
+-- Counted before the try, so that a handler that kills its process is not tried forever.
 UPDATE deliveries SET holder = :holder, held_until = :until, tries = tries + 1
 WHERE event = :event AND handler = :handler
 
@@ -39,7 +39,7 @@ WHERE event = :event AND handler = :handler
 UPDATE deliveries SET held_until = :until WHERE event = :event AND handler = :handler AND holder = :holder
 
 -- name: delivery_done
--- Nothing comes back where another process has taken it over.
+-- Returns nothing if another process has taken it over.
 DELETE FROM deliveries WHERE event = :event AND handler = :handler AND holder = :holder RETURNING event
 
 -- name: delivery_again
@@ -47,7 +47,7 @@ UPDATE deliveries SET holder = NULL, held_until = NULL, due_at = :due_at, reason
 WHERE event = :event AND handler = :handler AND holder = :holder
 
 -- name: delivery_let_go
--- Untried: whoever had it was told to stop.
+-- Does not count as tried: its holder was told to stop.
 UPDATE deliveries SET holder = NULL, held_until = NULL, tries = tries - 1
 WHERE event = :event AND handler = :handler AND holder = :holder
 
@@ -56,12 +56,12 @@ UPDATE deliveries SET holder = NULL, held_until = NULL, is_dead = 1, reason = :r
 WHERE event = :event AND handler = :handler AND (:holder IS NULL OR holder = :holder)
 
 -- name: event_blank
--- What an event was about is nobody's business once all have dealt with it.
+-- The payload is deleted once all handlers are done.
 UPDATE events SET payload = '{}'
 WHERE key = :event AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = :event)
 
 -- name: deliveries_open
--- How many wait, and how many of them could be taken just now.
+-- The number of waiting deliveries, and of those due now.
 SELECT count(*), coalesce(sum(due_at <= :now), 0) FROM deliveries
 WHERE is_dead = 0 AND handler IN (SELECT value FROM json_each(:handlers))
 
@@ -75,7 +75,7 @@ UPDATE deliveries SET is_dead = 0, tries = 0, due_at = :now
 WHERE is_dead = 1 AND handler = :handler AND event = (SELECT key FROM events WHERE id = :id) RETURNING event
 
 -- name: deliveries_orphaned
--- Nobody has listened under that name for long.
+-- Handlers without a subscriber for a long time.
 UPDATE deliveries SET is_dead = 1, reason = 'nobody listens any more'
 WHERE is_dead = 0 AND handler IN (SELECT handler FROM subscriptions WHERE seen_at < :before)
 
@@ -88,6 +88,6 @@ DELETE FROM deliveries WHERE is_dead = 1 AND (event, handler) NOT IN (
   WHERE d.is_dead = 1 AND e.at >= :before ORDER BY d.event DESC LIMIT :most)
 
 -- name: events_old
--- Those all have dealt with: the latest stay a while, so that `once` is known again.
+-- Finished events: the latest are kept for a while, so that `once` is still recognised.
 DELETE FROM events WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.key)
   AND (at < :before OR key NOT IN (SELECT key FROM events ORDER BY key DESC LIMIT :most))

@@ -20,5 +20,5 @@ SELECT owner, chat, channel, session, last_at, is_off_record FROM conversations
 WHERE session IS NOT NULL AND last_at < :before
 
 -- name: conversations_old
--- Nobody has spoken for long; whoever asked to be off the record stays so.
+-- Places that were silent for a long time; places off the record are kept.
 DELETE FROM conversations WHERE session IS NULL AND is_off_record = 0 AND last_at < :before
