@@ -79,6 +79,13 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_the_index_of_the_documentation_links_every_page() -> None:
+    index = ROOT / "docs/README.md"
+    linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", index.read_text("utf-8"))}
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "decisions"} - {index}
+    assert {str(page) for page in pages - linked} == set()
+
+
 def test_the_readme_shows_what_the_demo_and_the_first_commands_print(tmp_path: Path) -> None:
     store = {"RICORDO_STORE": str(tmp_path / "me.db"), **PATIENT, "COLUMNS": "100"}
 

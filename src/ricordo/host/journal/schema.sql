@@ -1,6 +1,5 @@
--- What the host must not forget when its process ends. A file of its own beside the store: deleting it loses no memory.
--- It holds no text of a conversation. Times are Unix milliseconds, UTC; `held_until` is by the machine's clock, all
--- others by the caller's.
+-- The durable state of the host, in a file of its own beside the store: deleting it loses no memory. It holds no text of a
+-- conversation. Times are Unix milliseconds, UTC; `held_until` uses the machine's clock, all others the caller's.
 
 CREATE TABLE events (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -11,7 +10,7 @@ CREATE TABLE events (
   at INTEGER NOT NULL
 ) STRICT;
 
--- Which handler is to hear of which topic, also while its process does not run.
+-- Subscriptions of handlers to topics. They last while the process of a handler is not running.
 CREATE TABLE subscriptions (
   handler TEXT PRIMARY KEY,
   topic TEXT NOT NULL,
@@ -20,7 +19,7 @@ CREATE TABLE subscriptions (
 
 CREATE INDEX subscriptions_topic ON subscriptions (topic);
 
--- One row for each event and handler until it is done; what cannot be done stays as a dead letter.
+-- One row for each event and handler until it is done; failed ones stay as dead letters.
 CREATE TABLE deliveries (
   event INTEGER NOT NULL REFERENCES events (key) ON DELETE CASCADE,
   handler TEXT NOT NULL,
@@ -37,14 +36,14 @@ CREATE INDEX deliveries_waiting ON deliveries (handler, event) WHERE is_dead = 0
 CREATE INDEX deliveries_held ON deliveries (handler, holder) WHERE holder IS NOT NULL;
 CREATE INDEX deliveries_dead ON deliveries (event) WHERE is_dead = 1;
 
--- The last time of its plan that a job was begun for.
+-- The last planned time for which a job was started.
 CREATE TABLE jobs (
   name TEXT PRIMARY KEY,
   plan TEXT NOT NULL,
   last_due_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Where each conversation stands. No session: nobody has spoken since the last one was over.
+-- The current session of each conversation. NULL: no message since the last session ended.
 CREATE TABLE conversations (
   owner TEXT NOT NULL,
   chat TEXT NOT NULL,
