@@ -33,6 +33,7 @@ from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
+from ricordo.storage.registry import open_store
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
@@ -106,11 +107,11 @@ class Engine:
         """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import; and anew
         where the index of a folder was.
         """
-        place = self.store.place
-        if self._vectors is None or self._vectors[0] != place:
+        generation = self.store.generation
+        if self._vectors is None or self._vectors[0] != generation:
             from ricordo.storage.database.embeddings import VectorShelves
 
-            self._vectors = place, VectorShelves()
+            self._vectors = generation, VectorShelves()
         return self._vectors[1]
 
     @classmethod
@@ -132,7 +133,7 @@ class Engine:
         """
         speaking = _language_of(language, settings)
         store = await asyncio.to_thread(
-            Store.open,
+            open_store,
             location,
             durability=settings.durability,
             patience_s=settings.patience_s,

@@ -1186,7 +1186,9 @@ class Memory:
         Raises:
             InvalidError: the path exists.
         """
-        await asyncio.to_thread(self._opened.store.migrate, path)
+        from ricordo.storage.registry import migrate
+
+        await asyncio.to_thread(migrate, self._opened.store, path)
 
     async def backup(self, path: str | Path) -> Backup:
         """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new

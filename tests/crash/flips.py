@@ -25,8 +25,8 @@ from typing import Any
 
 from ricordo import Memory, Settings
 from ricordo.errors import RicordoError
-from ricordo.storage import Store
-from ricordo.storage.folder.layout import FILES
+from ricordo.storage.jsonl.layout import FILES
+from ricordo.storage.registry import open_store
 from tests.crash.kills import ROOT, machine
 from tests.storage.folders import everything, everything_of
 from tests.storage.histories import HandClock, History
@@ -66,7 +66,7 @@ def flip(path: Path, dice: random.Random) -> int:
 async def examined(place: str) -> tuple[bool, str]:
     """Return whether a store opens and passes `doctor`, and the message if not."""
     try:
-        store = await asyncio.to_thread(Store.open, place, durability="process")
+        store = await asyncio.to_thread(open_store, place, durability="process")
     except RicordoError as error:
         return False, f"not opened: {error.message[:80]}"
     try:

@@ -32,7 +32,7 @@ import apsw
 
 from ricordo import Memory, Message, Settings
 from ricordo.errors import RicordoError
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 from tests.crash.kills import ROOT, machine
 
 RESULT = ROOT / "benchmarks" / "results" / "power.json"
@@ -320,7 +320,7 @@ def problems(place: str, ops: list[Op], dice: random.Random) -> tuple[list[str],
 
 
 async def looked(place: str, acknowledged: dict[str, str], gone: set[str]) -> tuple[list[str], list[str]]:
-    store = await asyncio.to_thread(Store.open, place, durability="process")
+    store = await asyncio.to_thread(open_store, place, durability="process")
     try:
         stored = await store.read(lambda tx: dict(tx.connection.execute("SELECT id, content FROM nodes").fetchall()))
         lost = [f"{id_} is not there" for id_, text in acknowledged.items() if stored.get(id_) != text]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory, Settings
-from ricordo.storage.folder.layout import COMMITS, FILES
+from ricordo.storage.jsonl.layout import COMMITS, FILES
 from tests.crash.kills import ROOT, machine
 from tests.storage.folders import without_index
 from tests.storage.making import failing

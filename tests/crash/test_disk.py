@@ -116,13 +116,13 @@ async def a_day_on(disk, path, *, close_while_full):
         with contextlib.suppress(StoreError):
             await memory.forget(next(iter(kept)))
             await memory.restore(next(iter(kept)))
-        assert failing(await memory.doctor()) <= {"writes nobody awaited"}
+        assert failing(await memory.doctor()) <= {"background writes"}
         disk.free()
         for number in range(5):
             text = f"after {number}"
             kept[await memory.add(text)] = text
         await memory.settle(30)
-        assert failing(await memory.doctor()) == {"writes nobody awaited"}
+        assert failing(await memory.doctor()) == {"background writes"}
     return kept
 
 

@@ -16,9 +16,9 @@ import apsw
 import numpy as np
 
 from ricordo.memory import Memory
-from ricordo.storage import Store
 from ricordo.storage.database.embeddings import VectorShelves
 from ricordo.storage.database.schema import migrations
+from ricordo.storage.registry import open_store
 from tests.crash.workload import UPGRADED
 from tests.storage.folders import everything, without_index
 from tests.storage.making import raw
@@ -265,7 +265,7 @@ def _unsound(copy: Path) -> list[str]:
         without_index(copy)
 
     async def look():
-        store = Store.open(copy)
+        store = open_store(copy)
         try:
             report = await store.doctor()
             found = [f"{finding.check}: {finding.detail}" for finding in report.findings if not finding.ok]
@@ -284,7 +284,7 @@ def verify_upgrade(path: Path, before: list[tuple]) -> Verdict:
     """After a kill during an upgrade, the store is the complete old or new version, and the upgrade can continue."""
     verdict = Verdict()
     verdict.half += _mixed(path)
-    Store.open(path, steps=UPGRADED).close()
+    open_store(path, steps=UPGRADED).close()
     verdict.half += _mixed(path)
     connection = apsw.Connection(str(path))
     if connection.pragma("user_version") != UPGRADED[-1].version:

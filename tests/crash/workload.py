@@ -21,9 +21,10 @@ from ricordo.forgetting import erase
 from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
-from ricordo.storage import Store, faults
+from ricordo.storage import faults
 from ricordo.storage.database import embedding_models, embeddings
 from ricordo.storage.database.schema import Migration, migrations
+from ricordo.storage.registry import open_store
 from tests.crash.embedders import Letters
 
 CALLERS = 4
@@ -303,7 +304,7 @@ def main(arguments=None):
         die_at(given.point, given.passes, trouble=trouble)
     if given.point and given.point.startswith("schema:"):
         say(ready=0)
-        Store.open(given.path, steps=UPGRADED).close()
+        open_store(given.path, steps=UPGRADED).close()
         return
     workload = Workload(given.path, given.seed)
     asyncio.run(in_trouble(workload, given.rounds) if trouble else workload.run(given.rounds))

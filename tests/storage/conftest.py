@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 
 
 @pytest.fixture
 def store(tmp_path):
     """An open, empty single-file store."""
-    opened = Store.open(tmp_path / "me.db", durability="process", reader_threads=2)
+    opened = open_store(tmp_path / "me.db", durability="process", reader_threads=2)
     yield opened
     opened.close()

@@ -12,6 +12,7 @@ from ricordo.ids import new_id
 from ricordo.model import Change, Closing, Node, Reason, Scope
 from ricordo.storage import Store
 from ricordo.storage.database.connection import add_functions
+from ricordo.storage.registry import open_store
 
 ME = Scope(owner="me")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -43,7 +44,7 @@ def opened(path: Path, work, **options):
     """Open a store, run `work(store)` (a coroutine function), close."""
 
     async def main():
-        store = Store.open(path, **{"durability": "process", **options})
+        store = open_store(path, **{"durability": "process", **options})
         try:
             return await work(store)
         finally:

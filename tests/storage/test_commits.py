@@ -10,7 +10,7 @@ from tests.storage.making import ME, NOON, closing, commit, fact, opened, rows, 
 
 from ricordo.errors import NotFoundError, StoreError
 from ricordo.model import Change, Edge, Entity
-from ricordo.storage.database.rows import bare, chain, digest, former_hash, is_sealed
+from ricordo.storage.database.hashes import bare, chain, digest, former_hash, is_sealed
 
 ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
 

@@ -28,7 +28,7 @@ QUICK = Settings(durability="process", patience_s=5.0)
 
 
 def open_(path: Path | str, scope: Scope = ANN, **options) -> Memory:
-    return Memory.open(path, embedder="hashing", scope=scope, settings=QUICK, **options)
+    return Memory.open(path, embedder="hashing", scope=scope, **{"settings": QUICK, **options})
 
 
 async def summed_up(memory: Memory, session: str, person: str, words: list[str]) -> None:
@@ -242,7 +242,7 @@ def test_other_open_processes_no_longer_see_erased_data(tmp_path):
             assert [hit.content for hit in found.hits] in ([], ["the kettle is on"])
             await theirs.search("the kettle")
             assert sum(len(held.index) for held in shelves._shelves.values()) == 1
-            kept = theirs._opened.store._readers._kept.turns
+            kept = theirs._opened.store.database.readers._kept.turns
             assert kept._count == 2  # the kettle, and no one
             assert "Mirabel" not in str(await theirs.context("who is Mirabel"))
             for id_ in ids.values():
@@ -263,13 +263,12 @@ sys.stdin.readline()
 
 def test_a_long_reader_is_reported_and_the_next_opening_truncates_the_log(tmp_path):
     async def story(path):
-        async with open_(path, ANN) as memory:
+        async with open_(path, ANN, settings=replace(QUICK, patience_s=0.3)) as memory:
             ids = await small(memory)
             reader = subprocess.Popen(  # noqa: ASYNC220
                 [sys.executable, "-c", READER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
             assert reader.stdout.readline() == "reading\n"
-            memory._opened.store._patience_s = 0.3
             report = await memory.erase(id=ids["said"])
             assert not report.is_done
             assert "-wal" in report.out_of_reach[-1]
@@ -447,7 +446,7 @@ async def test_a_rebuild_during_an_erasure_restores_nothing(tmp_path, monkeypatc
 
         def make_anew(point):
             if point.startswith("erase: ") and threading.current_thread() is threading.main_thread():
-                memory._opened.store.folder.rebuild()
+                memory._opened.store.index.rebuild()
 
         gone = [await memory.add(f"lemur-77 number {number}", session="zoo") for number in range(5)]
         faults.install(make_anew)

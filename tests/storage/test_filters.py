@@ -13,7 +13,7 @@ from tests.storage.making import ME, NOON, WHY, fact
 
 from ricordo.clock import to_ms
 from ricordo.model import Change, Closing, Entity, Scope
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 from ricordo.storage.values import Filter
 
 NODES = 150
@@ -51,7 +51,7 @@ class World:
     def __init__(self, path):
         dice = random.Random(4)
         self.loop = asyncio.new_event_loop()
-        self.store = Store.open(path, durability="process")
+        self.store = open_store(path, durability="process")
         self.nodes = [a_node(dice, number) for number in range(NODES)]
         self.closed = {node.id for node in self.nodes if dice.random() < 0.3}
         self.subjects = {node.id for node in self.nodes if dice.random() < 0.2}

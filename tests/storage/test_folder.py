@@ -18,11 +18,12 @@ from tests.storage.histories import OPTIONS, HandClock, History
 from tests.storage.making import failing, raw
 
 from ricordo import Memory, Scope
-from ricordo.storage import Store, faults
-from ricordo.storage.database.table_sums import UNSEALED
+from ricordo.storage import faults
+from ricordo.storage.database.integrity import UNSEALED
 from ricordo.storage.database.truth_tables import truth_of
-from ricordo.storage.folder.layout import DERIVED, FORMS, KEPT, OWN
-from ricordo.storage.folder.lines import shapes_of
+from ricordo.storage.jsonl.layout import DERIVED, FORMS, KEPT, OWN
+from ricordo.storage.jsonl.shapes import shapes_of
+from ricordo.storage.registry import open_store
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ async def lived(folder: Path, *, seed: int, steps: int) -> list[str]:
 
 
 def test_every_table_is_in_the_files_or_rebuilt(tmp_path):
-    Store.open(tmp_path / "m.db").close()
+    open_store(tmp_path / "m.db").close()
     connection = raw(tmp_path / "m.db")
     tables = {
         name
@@ -63,10 +64,8 @@ def test_every_table_is_in_the_files_or_rebuilt(tmp_path):
         if not name.startswith(("sqlite_", "nodes_fts", "archive_fts"))
     }
     truth = set(truth_of(connection).tables)
-    assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/folder/layout.py"
-    assert tables - truth - KEPT.keys() - DERIVED - OWN == set(), (
-        "say in storage/folder/layout.py what becomes of these"
-    )
+    assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/jsonl/layout.py"
+    assert tables - truth - KEPT.keys() - DERIVED - OWN == set(), "say in storage/jsonl/layout.py what becomes of these"
     assert {*UNSEALED} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
     shapes = shapes_of(connection)
     fields = [(each.form.file, each.form.kind) for each in shapes.rows.values()]

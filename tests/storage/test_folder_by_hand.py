@@ -16,7 +16,7 @@ from tests.storage.making import failing
 from ricordo import Memory
 from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.storage import faults
-from ricordo.storage.folder import folder as opening
+from ricordo.storage.folder import index as opening
 from ricordo.storage.folder.files import FolderLock
 
 
@@ -40,7 +40,7 @@ async def facts(memory):
 
 
 def caught(memory):
-    return memory._opened.store.folder.caught
+    return memory._opened.store.index.caught_up
 
 
 def rewritten(folder, name, change):
@@ -343,7 +343,7 @@ async def test_a_folder_removed_while_open_gives_a_clear_error(folder):
     async with opened(folder) as memory:
         await memory.remember("Anna likes tea")
         folder.rename(folder.with_name("elsewhere"))
-        with pytest.raises(StoreError, match="is not there"):
+        with pytest.raises(StoreError, match="does not exist"):
             await memory.remember("Boris plays chess")
         folder.with_name("elsewhere").rename(folder)
         await memory.remember("Boris plays chess")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.storage.folder.lines import Unfit, decoded, encode, line_mark, parsed, quick_reader
+from ricordo.storage.jsonl.lines import LineError, decoded, encode, line_mark, parsed, quick_reader
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
@@ -36,5 +36,5 @@ def test_a_number_is_read_to_the_last_digit(number):
 )
 def test_invalid_lines_are_invalid_for_both_parsers(raw):
     for read in (json.loads, quick_reader()):
-        with pytest.raises(Unfit):
+        with pytest.raises(LineError):
             parsed(raw, read)

@@ -255,7 +255,7 @@ async def test_erased_bytes_kept_by_a_full_disk_are_removed_at_the_next_opening(
         secret = await memory.remember("Canary-lemur-77 was seen")
         await memory.remember("Anna likes tea")
         faults.install(full)
-        with pytest.raises(StoreError, match="it is erased, but bytes of it are left"):
+        with pytest.raises(StoreError, match="erased, but traces remain"):
             await memory.erase(id=secret.id)
         faults.install(None)
         assert [node.content for node in (await memory.list()).nodes] == ["Anna likes tea"]

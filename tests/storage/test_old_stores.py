@@ -12,8 +12,8 @@ from tests.storage.folders import everything
 from tests.storage.making import failing, rows
 
 from ricordo import Memory, StoreError
-from ricordo.storage import Store
 from ricordo.storage.database.schema import Migration, migrations
+from ricordo.storage.registry import open_store
 
 STORES = Path(__file__).parents[1] / "fixtures" / "stores"
 NEWEST = migrations()[-1].version
@@ -65,7 +65,7 @@ async def test_an_older_folder_opens_and_works(tmp_path, version):
 def test_an_upgrade_is_one_transaction_after_a_backup_and_keeps_everything(tmp_path):
     path = tmp_path / "me.db"
     shutil.copyfile(STORES / f"schema_{NEWEST}.db", path)
-    Store.open(path, steps=(*migrations(), NEXT)).close()
+    open_store(path, steps=(*migrations(), NEXT)).close()
     assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
     assert rows(path, "SELECT DISTINCT mood FROM sessions") == [(None,)]
     backup = tmp_path / f"me.db.v{NEWEST}.backup"
@@ -77,7 +77,7 @@ def test_an_upgrade_is_one_transaction_after_a_backup_and_keeps_everything(tmp_p
     }
     assert len(upgraded["sessions"]) == len(held(NEWEST)["sessions"])
     with pytest.raises(StoreError, match=f"schema {NEXT.version}") as refusal:
-        Store.open(path)
+        open_store(path)
     assert "upgrade" in refusal.value.hint
     assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
 
@@ -85,10 +85,10 @@ def test_an_upgrade_is_one_transaction_after_a_backup_and_keeps_everything(tmp_p
 def test_the_index_of_a_folder_is_upgraded_too(tmp_path):
     folder = tmp_path / "me"
     shutil.copytree(STORES / f"schema_{NEWEST}", folder)
-    Store.open(folder).close()
+    open_store(folder).close()
     before = everything(folder)
-    Store.open(folder, steps=(*migrations(), NEXT)).close()
+    open_store(folder, steps=(*migrations(), NEXT)).close()
     assert rows(folder / "index.db", "PRAGMA user_version") == [(NEXT.version,)]
     assert rows(folder / "index.db", "SELECT count(*) FROM nodes") == [(len(before["nodes"]),)]
     with pytest.raises(StoreError, match="upgrade"):
-        Store.open(folder)
+        open_store(folder)

@@ -13,9 +13,10 @@ import pytest
 from tests.storage.making import ME, commit, fact, opened, raw, rows
 
 from ricordo.errors import InvalidError, StoreError
-from ricordo.storage import Store, faults
+from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.schema import Migration, _upgrade, migrations, prepare
+from ricordo.storage.registry import open_store
 
 NEWEST = migrations()[-1].version
 NEXT = Migration(
@@ -45,9 +46,9 @@ def filled(path, content="likes tea"):
 
 def test_a_newer_store_is_refused_and_not_changed(tmp_path):
     path = filled(tmp_path / "m.db")
-    Store.open(path, steps=(*migrations(), NEXT)).close()
+    open_store(path, steps=(*migrations(), NEXT)).close()
     with pytest.raises(StoreError, match="upgrade") as refusal:
-        Store.open(path)
+        open_store(path)
     assert str(NEXT.version) in refusal.value.message
     assert rows(path, "SELECT content FROM nodes") == [("likes tea",)]
 
@@ -61,7 +62,7 @@ def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path, jour
     other.close()
     before = path.read_bytes()
     with pytest.raises(StoreError, match="another program"):
-        Store.open(path)
+        open_store(path)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob("other.db-*"))
 
@@ -73,7 +74,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path, cont
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(StoreError):
-        Store.open(path)
+        open_store(path)
     assert path.read_bytes() == content
 
 
@@ -86,7 +87,7 @@ def test_invalid_locations_are_refused_with_a_hint(tmp_path):
         ("/proc/nowhere/m.db", StoreError),
     ):
         with pytest.raises(kind) as refusal:
-            Store.open(location)
+            open_store(location)
         assert refusal.value.hint
 
 
@@ -106,7 +107,7 @@ def test_an_empty_file_and_a_half_made_store_become_a_store(tmp_path):
 
 def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
     path = filled(tmp_path / "m.db")
-    Store.open(path, steps=(*migrations(), NEXT)).close()
+    open_store(path, steps=(*migrations(), NEXT)).close()
     assert rows(path, "SELECT a FROM more") == [(1,)]
     assert rows(path, "PRAGMA user_version") == [(NEXT.version,)]
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
@@ -118,7 +119,7 @@ def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
 def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path):
     path = filled(tmp_path / "m.db")
     with pytest.raises(StoreError):
-        Store.open(path, steps=(*migrations(), NEXT, BROKEN))
+        open_store(path, steps=(*migrations(), NEXT, BROKEN))
     assert rows(path, "PRAGMA user_version") == [(NEWEST,)]
     assert rows(path, "SELECT count(*) FROM sqlite_schema WHERE name IN ('more', 'most')") == [(0,)]
     filled(path, "and goes on")
@@ -139,7 +140,7 @@ def test_nothing_can_be_written_between_the_backup_and_the_upgrade(tmp_path, fau
             other.close()
 
     fault(write_as_another_process)
-    Store.open(path, steps=(*migrations(), NEXT)).close()
+    open_store(path, steps=(*migrations(), NEXT)).close()
     assert len(refused) == 1
 
 
@@ -147,7 +148,7 @@ def test_of_two_upgrading_processes_the_second_keeps_the_backup(tmp_path, fault)
     """It would be a copy of the upgraded store, and downgrading would be impossible."""
     path = filled(tmp_path / "m.db")
     steps = (*migrations(), NEXT)
-    Store.open(path, steps=steps).close()
+    open_store(path, steps=steps).close()
     backup = tmp_path / f"m.db.v{NEWEST}.backup"
     first = backup.read_bytes()
     # The second process read the version before the first finished; it notices under the lock.
@@ -171,9 +172,9 @@ def test_a_backup_holds_everything_and_never_overwrites(tmp_path):
 
     async def work(store):
         await commit(store, add=(fact("likes tea"),))
-        size = await asyncio.to_thread(store.backup, copy)
+        size = await asyncio.to_thread(store.copy_to, copy)
         with pytest.raises(InvalidError, match="exists already"):
-            await asyncio.to_thread(store.backup, copy)
+            await asyncio.to_thread(store.copy_to, copy)
         return size
 
     assert opened(path, work) == copy.stat().st_size
@@ -196,10 +197,10 @@ def test_a_backup_that_fails_leaves_nothing_behind_and_can_be_made_again(tmp_pat
         await commit(store, add=(fact("likes tea"),))
         fault(fail)
         with pytest.raises(StoreError, match="disk is full"):
-            await asyncio.to_thread(store.backup, copy)
+            await asyncio.to_thread(store.copy_to, copy)
         left = [each.name for each in tmp_path.iterdir() if each.name.startswith("copy")]
         fault(None)
-        await asyncio.to_thread(store.backup, copy)
+        await asyncio.to_thread(store.copy_to, copy)
         return left
 
     assert opened(tmp_path / "m.db", work) == []
@@ -211,7 +212,7 @@ def test_a_backup_where_nothing_can_be_written_says_so(tmp_path):
 
     async def work(store):
         with pytest.raises(StoreError, match="cannot back up"):
-            await asyncio.to_thread(store.backup, tmp_path / "file" / "copy.db")
+            await asyncio.to_thread(store.copy_to, tmp_path / "file" / "copy.db")
 
     opened(tmp_path / "m.db", work)
 
@@ -227,11 +228,11 @@ def test_all_files_are_private_under_any_umask(tmp_path):
 
         async def work(store):
             await commit(store, add=(fact("likes tea"),))
-            await asyncio.to_thread(store.backup, folder / "backups" / "copy.db")
+            await asyncio.to_thread(store.copy_to, folder / "backups" / "copy.db")
             return {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a").rglob("*")}
 
         modes = opened(path, work)
-        Store.open(path, steps=(*migrations(), NEXT)).close()
+        open_store(path, steps=(*migrations(), NEXT)).close()
     finally:
         os.umask(before)
     modes |= {each: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "a", *(tmp_path / "a").rglob("*"))}
@@ -246,7 +247,7 @@ def test_all_files_are_private_under_any_umask(tmp_path):
 
 
 def test_an_in_memory_store_is_deleted_on_close(tmp_path):
-    store = Store.open(":memory:")
+    store = open_store(":memory:")
     folder = store.path.parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     store.close()
@@ -267,7 +268,7 @@ def test_a_store_being_created_elsewhere_is_recognised(tmp_path):
     def make_it_meanwhile(cursor, text, values):
         if "sqlite_schema" in text:
             connection.exec_trace = None
-            Store.open(path).close()
+            open_store(path).close()
         return True
 
     connection.exec_trace = make_it_meanwhile

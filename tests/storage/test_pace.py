@@ -11,7 +11,7 @@ from tests.storage.making import ME, commit, fact
 
 from ricordo.errors import UnavailableError
 from ricordo.retrieval.pace import Pace
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 
 BRIEF_MS = 1_000.0
 LONG_S = 0.02
@@ -87,7 +87,7 @@ async def test_a_nested_search_uses_a_thread(store):
 
 
 async def test_a_deleted_index_is_rebuilt_in_a_thread(tmp_path):
-    store = Store.open(f"{tmp_path}/folder/", durability="process")
+    store = open_store(f"{tmp_path}/folder/", durability="process")
     try:
         await commit(store, add=(fact("the lake"),))
         pace = Pace(store, brief_ms=BRIEF_MS)

@@ -6,7 +6,7 @@ import asyncio
 
 from tests.storage.making import ME, closing, commit, fact
 
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 
 
 def told(snapshot):
@@ -22,7 +22,7 @@ def afresh(snapshot):
 
 
 async def test_every_reader_sees_every_write(store, tmp_path):
-    other = Store.open(tmp_path / "me.db", durability="process")
+    other = open_store(tmp_path / "me.db", durability="process")
     try:
         alive = []
         for step in range(12):

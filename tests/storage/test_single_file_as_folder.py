@@ -14,7 +14,7 @@ from tests.storage.histories import OPTIONS, HandClock, History
 from tests.storage.making import failing
 
 from ricordo import InvalidError, Memory, UnavailableError
-from ricordo.storage import Store
+from ricordo.storage.registry import open_store
 
 
 async def lived(place, *, steps=25, seed=3):
@@ -72,7 +72,7 @@ async def test_two_single_files_are_refused(tmp_path):
     for name in ("a.db", "b.db"):
         await lived(tmp_path / "both" / name, steps=3)
     with pytest.raises(InvalidError, match="2 stores") as refusal:
-        Store.open(tmp_path / "both")
+        open_store(tmp_path / "both")
     assert refusal.value.hint
     assert not list((tmp_path / "both").glob("*.jsonl"))
 
@@ -83,7 +83,7 @@ async def test_an_open_file_is_not_converted(tmp_path):
     before = everything_of(file)
     async with Memory.open(file, **OPTIONS) as memory:
         with pytest.raises(UnavailableError, match="open"):
-            await asyncio.to_thread(Store.open, f"{file}/", patience_s=0.2)
+            await asyncio.to_thread(open_store, f"{file}/", patience_s=0.2)
         await memory.add("still a file")
     assert file.is_file()
     assert [path.name for path in tmp_path.iterdir()] == ["me.db"]
@@ -94,7 +94,7 @@ async def test_a_file_that_is_not_a_store_is_not_changed(tmp_path):
     notes = tmp_path / "notes"
     notes.write_text("milk, bread")
     with pytest.raises(Exception, match="notes"):
-        Store.open(f"{notes}/")
+        open_store(f"{notes}/")
     assert notes.read_text() == "milk, bread"
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
@@ -112,15 +112,15 @@ async def test_a_store_can_be_converted_back_and_forth(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from ricordo.storage import Store
 from ricordo.storage import faults
+from ricordo.storage.registry import open_store
 
 def hook(reached):
     if reached == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
 
 faults.install(hook)
-Store.open(sys.argv[1]).close()
+open_store(sys.argv[1]).close()
 """
 
 

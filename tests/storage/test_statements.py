@@ -9,11 +9,11 @@ import pytest
 
 import ricordo
 from ricordo.model import Scope
-from ricordo.storage import Store
 from ricordo.storage.database.as_of import past
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.queries import sql, statements
 from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.registry import open_store
 from ricordo.storage.values import Filter
 
 SOURCE = Path(ricordo.__file__).parent
@@ -79,7 +79,7 @@ HOT = (
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "memory.db"
-    Store.open(path).close()
+    open_store(path).close()
     connection = connect(path, patience_s=1)
     connection.execute(sql("touched_table"))  # internal notes of a folder's writer
     yield connection

@@ -16,6 +16,7 @@ from ricordo.encoding.linker import links
 from ricordo.model import Reason
 from ricordo.storage import Snapshot
 from ricordo.storage.database.truth_tables import truth_of
+from ricordo.storage.registry import open_store
 
 STEPS = 40
 
@@ -267,9 +268,7 @@ async def test_no_write_is_lost_during_undo(memory):
 
 def test_every_durable_table_keeps_before_images_of_all_columns(tmp_path):
     """A table without them could be neither undone nor seen in the past."""
-    from ricordo.storage import Store
-
-    Store.open(tmp_path / "m.db").close()
+    open_store(tmp_path / "m.db").close()
     connection = raw(tmp_path / "m.db")
     truth = truth_of(connection)
     triggers = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))

@@ -15,7 +15,8 @@ import pytest
 from tests.storage.making import ME, NOON, WHY, commit, fact, opened, raw, rows
 
 from ricordo.errors import InvalidError, StoreError, UnavailableError
-from ricordo.storage import Store, faults
+from ricordo.storage import faults
+from ricordo.storage.registry import open_store
 
 
 @pytest.fixture
@@ -80,10 +81,10 @@ def test_an_exception_reaches_its_caller_and_not_the_thread(tmp_path, error):
         opened(tmp_path / "m.db", work)
         assert contents(tmp_path / "m.db") == ["afterwards"]
     else:  # asyncio itself stops at these two, so they are tested without it
-        store = Store.open(tmp_path / "m.db")
-        future = store._writer.submit(lambda _: (_ for _ in ()).throw(error))
+        store = open_store(tmp_path / "m.db")
+        future = store.database.writer.submit(lambda _: (_ for _ in ()).throw(error))
         assert isinstance(future.exception(10), type(error))
-        assert store._writer.submit(lambda _: 42).result(10) == 42
+        assert store.database.writer.submit(lambda _: 42).result(10) == 42
         store.close()
 
 
@@ -210,7 +211,7 @@ def test_a_failed_background_write_is_logged_and_shown_by_doctor(tmp_path, caplo
 
     with caplog.at_level(logging.ERROR):
         report = opened(tmp_path / "m.db", work)
-    assert [finding.check for finding in report.findings if not finding.ok] == ["writes nobody awaited"]
+    assert [finding.check for finding in report.findings if not finding.ok] == ["background writes"]
     assert "not today" in caplog.text
 
 
@@ -235,7 +236,7 @@ def _fork_says(store):
     uses = (
         lambda: store.write(lambda _: None, scope=ME, reason=WHY, at=NOON).send(None),
         lambda: store.read(lambda _: None).send(None),
-        lambda: store.backup(store.path.with_name("b.db")),
+        lambda: store.copy_to(store.path.with_name("b.db")),
     )
     for use in uses:
         try:

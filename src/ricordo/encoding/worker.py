@@ -38,10 +38,10 @@ _RETRY_S = 60.0  # a text whose embedding failed is tried again after this
 @dataclass(slots=True)
 class _Cursor:
     """Where the search for missing vectors goes on, so that a million done ones are not looked at each time. It holds
-    for the index that stood at `place`: one made anew counts its removals anew.
+    for one `generation` of the database: a rebuilt one counts its removals from the start.
     """
 
-    place: int
+    generation: int
     after: int
     removals: int
     noted: tuple[int, int]
@@ -362,12 +362,12 @@ class Backlog:
         return await self._store.derive(lambda tx: recentre(tx, model.key, model.dimension))
 
     def _joins(self, snapshot: Snapshot) -> bool:
-        return self._is_joining or fulltext.is_scattered(snapshot)
+        return self._is_joining or fulltext.is_fragmented(snapshot)
 
     async def _join_words(self) -> bool:
         """The word index becomes one part, some milliseconds' worth at a time."""
         if await self._store.read(self._joins):
-            self._is_joining = await self._store.derive(fulltext.join_on)
+            self._is_joining = await self._store.derive(fulltext.merge_step)
         return self._is_joining
 
     def _lacking(self, snapshot: Snapshot, most: int) -> list[tuple[int, str, str | None]]:
@@ -392,9 +392,9 @@ class Backlog:
 
     def _rewind(self, snapshot: Snapshot) -> None:
         """Go back to what lost its vector since, and now and then to the beginning where embedding failed."""
-        place = self._store.place
-        if self._cursor is None or self._cursor.place != place:
-            self._cursor = _Cursor(place, *snapshot.models.progress(self._key))
+        generation = self._store.generation
+        if self._cursor is None or self._cursor.generation != generation:
+            self._cursor = _Cursor(generation, *snapshot.models.progress(self._key))
         cursor = self._cursor
         if cursor.failed and time.monotonic() - cursor.started > _RETRY_S:
             cursor.after, cursor.failed = 0, False
@@ -411,7 +411,7 @@ class Backlog:
         cursor.noted = (cursor.after, cursor.removals)
 
         def note(tx: Snapshot) -> None:
-            if self._store.place == cursor.place:
+            if self._store.generation == cursor.generation:
                 tx.models.note_progress(key, *cursor.noted)
 
         await self._store.derive(note)

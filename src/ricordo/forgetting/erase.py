@@ -83,7 +83,7 @@ async def erase(
         plan = planned(snapshot, asked, scope, sought=sought, path=store.path)
         _withhold(snapshot, plan.targets, scope, at=now)
         number = snapshot.erasure.begin(plan.targets, at=now)
-        if plan.report.count <= AT_ONCE_ROWS or store.folder is not None:
+        if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
             _remove_all(snapshot, number, plan.targets, now=now, actor=scope.owner or scope.chat or "")
         return plan, number
 

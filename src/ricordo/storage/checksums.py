@@ -1,4 +1,4 @@
-"""The size and hash of files, by which they are known again."""
+"""Size and hash of files, to recognise them later."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ PART_BYTES = 1 << 20
 _HASH_BYTES = 32
 
 
-class Sum:
-    """The size and hash of what passes by."""
+class Checksum:
+    """Size and hash of data that is added in parts."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=_HASH_BYTES)
         self._size = 0
 
     def add(self, part: bytes) -> None:
-        """Count the next part."""
+        """Add the next part."""
         self._size += len(part)
         self._hash.update(part)
 
     @property
     def file(self) -> BackupFile:
-        """What it has come to."""
+        """Size and hash of all parts so far."""
         return BackupFile(bytes=self._size, blake2b=self._hash.hexdigest())
 
 
-def sum_of(path: Path) -> BackupFile:
-    """Of a file that is no open database: reading one would drop SQLite's locks."""
-    total = Sum()
+def checksum_of(path: Path) -> BackupFile:
+    """Return size and hash of a file. It must not be an open database: reading one would drop SQLite's locks."""
+    total = Checksum()
     with path.open("rb") as file:
         while part := file.read(PART_BYTES):
             total.add(part)
     return total.file
 
 
-def copied(source: Path, target: Path) -> BackupFile:
-    """Copy a file that is no open database to a new private one. Returns its size and hash. Raises OSError."""
-    total = Sum()
+def copy_file(source: Path, target: Path) -> BackupFile:
+    """Copy a file that is no open database to a new private one. Return its size and hash. Raises OSError."""
+    total = Checksum()
     target.touch(mode=0o600, exist_ok=False)
     with source.open("rb") as file, target.open("wb") as out:
         while part := file.read(PART_BYTES):

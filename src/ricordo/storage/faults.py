@@ -1,8 +1,8 @@
-"""Named places where a crash would be interesting, so that a test can make one happen exactly there.
+"""Named points where a crash would be interesting, so that a test can cause one exactly there.
 
-In normal use `reached` is one comparison. A test installs a hook, which may kill the process, raise what
-SQLite would raise, or count. A new step of the write path gets a name here and a call where it happens;
-`tests/crash` then kills a process there without further ado.
+In normal use `reached` is one comparison. A test installs a hook, which may kill the process, raise what SQLite would
+raise, or count. A new step of the write path gets a name in `Point` and a call of `reached`; `tests/crash` then kills a
+process there as well.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _hook: Callable[[Point], None] | None = None
 
 
 def reached(point: Point) -> None:
-    """Say that a point is passed. Nothing happens unless a test asked to be told."""
+    """Report that a point is passed. Without a hook this does nothing."""
     if _hook is not None:
         _hook(point)
 
 
 def install(hook: Callable[[Point], None] | None) -> None:
-    """For tests: call `hook` at each point from now on, in whatever thread passes it; None takes it out."""
+    """Call `hook` at each point from now on, in the thread that passes it; None removes it. For tests."""
     global _hook
     _hook = hook

@@ -1,4 +1,6 @@
-"""A place beside a path, for what shall appear there whole or not at all."""
+"""Paths and folders on the way to a store: names, private folders, and a place for what must appear whole or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ricordo.errors import InvalidError
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover - other systems than POSIX
@@ -17,24 +21,53 @@ except ImportError:  # pragma: no cover - other systems than POSIX
 _ENDING = ".partial"
 
 
+def check_file_name(text: str, *, name: str) -> None:
+    """Refuse text that no file can have as its name.
+
+    Args:
+        name: the parameter to name in the error.
+
+    Raises:
+        InvalidError: it contains NUL or half of a surrogate pair.
+    """
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidError(f"{name}: {text!r} cannot be the name of a file", hint="choose another path")
+
+
+def make_folders(folder: Path) -> None:
+    """Create a folder and its parents, all private. `mkdir(parents=True)` would leave the parents open to others."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
+def free_path(path: Path) -> Path:
+    """Return the path, or one with a number appended, at which nothing exists."""
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found
+
+
 @contextlib.contextmanager
-def place_beside(target: Path) -> Iterator[Path]:
-    """A private folder on the same disk, which goes again with what is still in it. One that a killed process left
-    goes, too. Raises OSError.
+def staging_folder(target: Path) -> Iterator[Path]:
+    """Provide a private folder on the same disk as a path, and remove it with what is left in it. Folders left by
+    killed processes are removed, too. Raises OSError.
     """
     for left in target.parent.glob(f".{target.name}.*{_ENDING}"):
-        if _is_let_go(left):
+        if _is_unlocked(left):
             shutil.rmtree(left, ignore_errors=True)
-    place = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
     try:
-        with _held(place):
-            yield place
+        with _locked(folder):
+            yield folder
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
-    """See a file, or the names in a folder, to the disk. Raises OSError."""
+    """Flush a file, or the names in a folder, to the disk. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(file)
@@ -43,8 +76,8 @@ def sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """So that others see that somebody is at work in it."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, so that other processes see that it is in use."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         if fcntl is not None:
@@ -54,8 +87,8 @@ def _held(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _is_let_go(folder: Path) -> bool:
-    """Whether nobody is at work in a folder any more."""
+def _is_unlocked(folder: Path) -> bool:
+    """Return whether no process uses a folder any more."""
     with contextlib.suppress(OSError):
         file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:

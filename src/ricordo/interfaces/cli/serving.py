@@ -168,7 +168,7 @@ def _tokens_answer(tokens: list[Token]) -> Answer:
 
 def _plan(door: Door, client: ClientName | None, config_file: Path | None, *, name: str, profile: str) -> Plan:
     from ricordo.interfaces.catalog import tools
-    from ricordo.storage.database.store import is_folder
+    from ricordo.storage.registry import is_folder
 
     if client is None:
         raise InvalidError("client: which one is not said", hint=f"--client {' | '.join(clients(Path(), {}))}")

@@ -14,8 +14,8 @@ from ricordo.portability.output import new_file
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.storage.database.schema import migrations
-from ricordo.storage.folder.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES
-from ricordo.storage.folder.scoped_copy import Whole
+from ricordo.storage.jsonl.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES
+from ricordo.storage.jsonl.writer import ScopedLines
 
 NAME = "jsonl"
 VERSION = 1
@@ -25,7 +25,7 @@ _TOLD_EACH = 500
 
 def write(path: Path, snapshot: Snapshot, *, scope: Scope, progress: Progress | None) -> ExportReport:
     """Write it all: rows, history, vectors, commits."""
-    whole = Whole(snapshot, scope)
+    whole = ScopedLines(snapshot, scope)
     total, counts = whole.count(), Counter[str]()
     whose = {"owner_user_id": scope.owner or None, "chat_id": scope.chat}
     head = {"ricordo": "export", "version": VERSION, "schema": migrations()[-1].version, **whose}

@@ -23,8 +23,8 @@ from ricordo.portability.sources import MAX_LINE_BYTES, Material
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.storage.database.schema import migrations
-from ricordo.storage.folder.layout import FILES, STORE
-from ricordo.storage.folder.scoped_copy import holds_spaces, is_empty, knows_models, looked_into, put_whole
+from ricordo.storage.jsonl.builder import has_models, holds_only, is_empty, load_lines, opened_lines
+from ricordo.storage.jsonl.layout import FILES, STORE
 from ricordo.storage.values import Everything
 from ricordo.trust import capped
 
@@ -148,10 +148,10 @@ def _filled(
     if not is_empty(tx):
         raise NotAsItWasError
     files = export.folder / "files"
-    if knows_models(tx):
+    if has_models(tx):
         _leave_models_out(files / STORE)
-    built = put_whole(tx, files, is_whole=export.is_whole, progress=progress)
-    if built.by_hand or built.uncommitted or built.unused.places or not holds_spaces(tx, scope):
+    built = load_lines(tx, files, is_whole=export.is_whole, progress=progress)
+    if built.by_hand or built.uncommitted or built.unused.places or not holds_only(tx, scope):
         raise NotAsItWasError
     held = tx.export.everything(scope)
     if any(storable(node.content, name="content", rules=rules) != node.content for node in held.nodes):
@@ -177,7 +177,7 @@ def _leave_models_out(path: Path) -> None:
 
 def parsed(export: Unpacked, reader: Reader) -> Parsed:
     """What an export holds as memories for a store that holds others; its history stays behind."""
-    with looked_into(export.folder / "files", export.folder / "looked.db") as (tx, built):
+    with opened_lines(export.folder / "files", export.folder / "lines.db") as (tx, built):
         held = tx.export.everything(export.scope)
     names = {entity.id: entity.name for entity in held.entities}
     own = {target: predicate for source, predicate, target in held.relations if source is None}

@@ -1,5 +1,5 @@
-"""A backup is tried before it is trusted: copied aside, opened, compared with its manifest. Restoring is that, and then
-giving the copy its place.
+"""Trial and restore of a backup. It is copied, opened and compared with its manifest; a restore then moves the copy to
+its place.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, count
 from pathlib import Path
 
 import apsw
@@ -17,125 +16,125 @@ import apsw
 from ricordo.errors import InvalidError, NotFoundError, StoreError
 from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
-from ricordo.storage.backup.manifest import counted, manifest_path, read, still
-from ricordo.storage.checksums import copied
-from ricordo.storage.database.connection import connect, moment, translated
+from ricordo.storage.backup.backup import figures_of, manifest_path, opened_copy, read_manifest
+from ricordo.storage.checksums import copy_file
+from ricordo.storage.conversion import create_folder, replace_folder
+from ricordo.storage.database.connection import connect, exclusive, read_snapshot, translated
+from ricordo.storage.database.database import Options
 from ricordo.storage.database.doctor import examine
-from ricordo.storage.database.exclusive import alone_with
 from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import migrations, prepare
-from ricordo.storage.database.store import is_folder, make_folders
-from ricordo.storage.folder.convert import fill_folder
-from ricordo.storage.folder.folder import Folder
-from ricordo.storage.folder.layout import FILES, PEOPLE
-from ricordo.storage.staging import place_beside, sync
+from ricordo.storage.folder.index import FolderIndex
+from ricordo.storage.jsonl.layout import FILES, PEOPLE
+from ricordo.storage.registry import is_folder
+from ricordo.storage.staging import free_path, make_folders, staging_folder, sync
 from ricordo.text import index_terms
 
-_PATIENCE_S = 5.0
-_BESIDE = ("-wal", "-shm", "-journal")
-_ANOTHER = "use another backup"
-_POSTINGS_MOST = 10_000_000
+_OPTIONS = Options(patience_s=5.0)
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_OTHER_BACKUP = "use another backup"
+_MOST_POSTINGS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """A backup that was copied and opened: where the copy lies, and how it was found to be."""
+class Trial:
+    """A backup that was copied and opened: the copy, and what was found."""
 
-    place: Path
+    copy: Path
     is_folder: bool
     report: Report
 
 
 def verify(backup: Path) -> Report:
-    """A drill: the backup is copied to a place of its own, compared with its manifest, opened, looked through and asked
-    a question. The backup itself is only read.
+    """Try a backup: copy it, compare the copy with its manifest, open it, examine it, and search it. The backup itself
+    is only read.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no backup.
         StoreError: it cannot be read at all, or is of a newer version.
     """
-    with _failing_clearly(f"cannot try {backup}"), tempfile.TemporaryDirectory(prefix="ricordo-drill-") as beside:
-        return _tried(backup, Path(beside)).report
+    with _os_errors(f"cannot try {backup}"), tempfile.TemporaryDirectory(prefix="ricordo-drill-") as beside:
+        return _try(backup, Path(beside)).report
 
 
 def restore(backup: Path, location: str | Path, *, replace: bool, now: datetime) -> Restored:
-    """Make a store at a location of a backup that proves sound.
+    """Restore a sound backup at a location.
 
     Args:
-        location: a file's path for a backup that is one; a folder's, which exists or ends in a slash, for either kind.
-        replace: what is there gives way, and is kept beside under another name.
+        location: the path of a file, for a backup of a single file; that of a folder, which exists or ends in a slash,
+            for any backup.
+        replace: replace what is there; it is kept under another name.
 
     Raises:
         NotFoundError: there is no such backup.
-        InvalidError: there is something at the location, and `replace` was not said; or the kinds do not fit.
+        InvalidError: the location is taken and `replace` is not set; or the backup does not fit it.
         UnavailableError: another program has the store open that is to be replaced.
-        StoreError: the backup is damaged, or it cannot be written; what was there stands.
+        StoreError: the backup is damaged, or cannot be written; what was there stays.
     """
     to_folder, path = is_folder(location), Path(location).expanduser()
     if backup.is_dir() and not to_folder:
         hint = "end the location in a slash; `ricordo migrate` makes a single file of it then"
         raise InvalidError("location: a backup of a folder makes a folder", hint=hint)
-    is_there = _is_taken(path)
-    if is_there and not replace:
+    is_taken = any(path.iterdir()) if path.is_dir() else path.exists()
+    if is_taken and not replace:
         raise InvalidError(f"location: there is something at {path}", hint="choose another, or say --replace")
-    with _failing_clearly(f"cannot restore {path}"):
+    with _os_errors(f"cannot restore {path}"):
         make_folders(path.parent)
-        with place_beside(path) as beside:
-            tried = _tried(backup, beside)
-            if not tried.report.ok:
-                off = next(each for each in tried.report.findings if not each.ok)
-                raise StoreError(f"{backup} is damaged: {off.check}: {off.detail}", hint=_ANOTHER)
-            kept = _kept_name(path, now) if is_there else None
-            place = _as_folder(tried, beside) if to_folder else tried.place
+        with staging_folder(path) as beside:
+            trial = _try(backup, beside)
+            if not trial.report.ok:
+                failed = next(each for each in trial.report.findings if not each.ok)
+                raise StoreError(f"{backup} is damaged: {failed.check}: {failed.detail}", hint=_OTHER_BACKUP)
+            kept = free_path(path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")) if is_taken else None
+            copy = _as_folder(trial, beside) if to_folder else trial.copy
             faults.reached("restore: before naming")
-            (_put_folder if to_folder else _put_file)(place, path, kept)
-    return Restored(location=str(path), report=tried.report, kept=None if kept is None else str(kept))
+            (_place_folder if to_folder else _place_file)(copy, path, kept)
+    return Restored(location=str(path), report=trial.report, kept=None if kept is None else str(kept))
 
 
-def _tried(backup: Path, beside: Path) -> Tried:
-    """Copy it, and look at the copy in every way there is."""
+def _try(backup: Path, beside: Path) -> Trial:
     if not backup.exists():
         raise NotFoundError(f"there is no backup at {backup}")
     is_of_folder = backup.is_dir()
-    manifest = read(manifest_path(backup, is_folder=is_of_folder))
-    place = beside / ("folder" if is_of_folder else "store.db")
-    files = _copied_folder(backup, place) if is_of_folder else {backup.name: _copied_file(backup, place)}
-    findings = [_compared_files(manifest, files)]
-    figures = _opened_folder(place, findings) if is_of_folder else _opened_file(place, findings)
+    manifest = read_manifest(manifest_path(backup, is_folder=is_of_folder))
+    copy = beside / ("folder" if is_of_folder else "store.db")
+    files = _copy_folder(backup, copy) if is_of_folder else {backup.name: _copy_file(backup, copy)}
+    findings = [_compare_files(manifest, files)]
+    figures = _examine_folder(copy, findings) if is_of_folder else _examine_file(copy, findings)
     if manifest is not None:
-        findings.append(_compared_figures(manifest, figures))
-    return Tried(place=place, is_folder=is_of_folder, report=Report(findings=tuple(findings)))
+        findings.append(_compare_figures(manifest, figures))
+    return Trial(copy=copy, is_folder=is_of_folder, report=Report(findings=tuple(findings)))
 
 
-def _copied_file(backup: Path, place: Path) -> BackupFile:
+def _copy_file(backup: Path, target: Path) -> BackupFile:
     if any(Path(f"{backup}{ending}").exists() for ending in ("-wal", "-journal")):
         hint = "close the program that has it open; a backup itself is not worked with"
         raise StoreError(f"{backup} is a store in use, not a backup", hint=hint)
-    return copied(backup, place)
+    return copy_file(backup, target)
 
 
-def _copied_folder(backup: Path, place: Path) -> dict[str, BackupFile]:
-    place.mkdir(mode=0o700)
-    return {name: copied(backup / name, place / name) for name in (*FILES, PEOPLE) if (backup / name).exists()}
+def _copy_folder(backup: Path, target: Path) -> dict[str, BackupFile]:
+    target.mkdir(mode=0o700)
+    return {name: copy_file(backup / name, target / name) for name in (*FILES, PEOPLE) if (backup / name).exists()}
 
 
-def _compared_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
+def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> Finding:
     if manifest is None:
         return Finding(check="manifest", ok=True, detail="none: nothing says what it should hold")
     stated, found = list(manifest.files.values()), list(files.values())
     off = sorted(name for name in manifest.files.keys() | files.keys() if manifest.files.get(name) != files.get(name))
-    if manifest.kind == "file" and stated == found:  # it may have been given another name
+    if manifest.kind == "file" and stated == found:  # the file may have been renamed
         off = []
     if off:
         detail = f"{', '.join(off)} not as the manifest says"
-        return Finding(check="manifest", ok=False, detail=detail, remedy=_ANOTHER)
+        return Finding(check="manifest", ok=False, detail=detail, remedy=_OTHER_BACKUP)
     return Finding(check="manifest", ok=True, detail=f"{len(files)} files as on {manifest.made_at:%Y-%m-%d %H:%M} UTC")
 
 
-def _compared_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
-    """What an upgrade adds is not held against it."""
+def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
+    """Compare with the manifest what it states. An upgrade may have added tables."""
     rows = found["rows"]
     assert isinstance(rows, dict)
     same = (found["commits"], found["head"]) == (manifest.commits, manifest.head)
@@ -144,115 +143,94 @@ def _compared_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
         detail = f"{manifest.commits} commits, {sum(manifest.rows.values())} rows"
         return Finding(check="counts", ok=True, detail=detail)
     detail = f"other numbers of {', '.join(off)}" if off else "another last commit"
-    return Finding(check="counts", ok=False, detail=detail, remedy=_ANOTHER)
+    return Finding(check="counts", ok=False, detail=detail, remedy=_OTHER_BACKUP)
 
 
-def _opened_file(place: Path, findings: list[Finding]) -> Mapping[str, object]:
-    with translated("cannot open the backup"), still(place) as snapshot:
-        figures = counted(snapshot)
-    connection = connect(place, durability="disk", patience_s=_PATIENCE_S)
+def _examine_file(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
+    with translated("cannot open the backup"), opened_copy(copy) as snapshot:
+        figures = figures_of(snapshot)
+    connection = connect(copy, durability="disk", patience_s=_OPTIONS.patience_s)
     try:
-        prepare(connection, place, migrations())
-        findings += _looked(DatabaseSnapshot(connection), place)
+        prepare(connection, copy, migrations())
+        findings += _examine(DatabaseSnapshot(connection), copy)
     finally:
         connection.close()
     return figures
 
 
-def _opened_folder(place: Path, findings: list[Finding]) -> Mapping[str, object]:
-    folder = Folder(place, durability="disk", patience_s=_PATIENCE_S, steps=migrations())
+def _examine_folder(copy: Path, findings: list[Finding]) -> Mapping[str, object]:
+    index = FolderIndex(copy, _OPTIONS)
     try:
-        connection = folder.open()
+        connection = index.open()
         try:
             snapshot = DatabaseSnapshot(connection)
-            findings += _looked(snapshot, folder.index)
-            findings += [
-                Finding(check=name, ok=not remedy, detail=said, remedy=remedy)
-                for name, (said, remedy) in folder.checks().items()
-            ]
-            return counted(snapshot)
+            findings += _examine(snapshot, index.path)
+            findings += index.findings()
+            return figures_of(snapshot)
         finally:
             connection.close()
     finally:
-        folder.close()
+        index.close()
 
 
-def _looked(snapshot: DatabaseSnapshot, path: Path) -> tuple[Finding, ...]:
-    with moment(snapshot.connection):
-        return (*examine(snapshot, path, failures_unseen=0).findings, _asked(snapshot))
+def _examine(snapshot: DatabaseSnapshot, path: Path) -> tuple[Finding, ...]:
+    with read_snapshot(snapshot.connection):
+        return (*examine(snapshot, path, unawaited_failures=0).findings, _search(snapshot))
 
 
-def _asked(snapshot: DatabaseSnapshot) -> Finding:
-    """Whether the newest memory is found by its words."""
+def _search(snapshot: DatabaseSnapshot) -> Finding:
+    """Check that the newest memory is found by its words."""
     row = snapshot.connection.execute(sql("backup_question")).fetchone()
     if row is None:
         return Finding(check="search", ok=True, detail="nothing to search for")
     key, content, space = row
     terms = index_terms(content)[:3]
-    if all(key in space_postings(snapshot, space, term, most=_POSTINGS_MOST) for term in terms):
+    if all(key in space_postings(snapshot, space, term, most=_MOST_POSTINGS) for term in terms):
         return Finding(check="search", ok=True, detail="the newest memory is found by its words")
-    return Finding(check="search", ok=False, detail="the newest memory is not found by its words", remedy=_ANOTHER)
+    detail = "the newest memory is not found by its words"
+    return Finding(check="search", ok=False, detail=detail, remedy=_OTHER_BACKUP)
 
 
-def _is_taken(path: Path) -> bool:
-    return any(path.iterdir()) if path.is_dir() else path.exists()
-
-
-def _kept_name(path: Path, now: datetime) -> Path:
-    """Under which name what is replaced is kept."""
-    first = path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")
-    names = chain([first], (first.with_name(f"{first.name}-{number}") for number in count(2)))
-    return next(name for name in names if not name.exists())
-
-
-def _as_folder(tried: Tried, beside: Path) -> Path:
-    """A folder of plain files, also of a backup that is a single file."""
-    if tried.is_folder:
-        return tried.place
-    connection = connect(tried.place, read_only=True, patience_s=_PATIENCE_S)
-    try:
-        fill_folder(beside / "folder", connection, durability="disk", patience_s=_PATIENCE_S)
-    finally:
-        connection.close()
+def _as_folder(trial: Trial, beside: Path) -> Path:
+    """Return the copy as a folder of plain files, also if it is a single file."""
+    if trial.is_folder:
+        return trial.copy
+    create_folder(beside / "folder", trial.copy, _OPTIONS)
     return beside / "folder"
 
 
-def _put_file(place: Path, path: Path, kept: Path | None) -> None:
-    """Kept under a second name first, so that at no moment there is nothing at the path."""
-    sync(place)
+def _place_file(copy: Path, path: Path, kept: Path | None) -> None:
+    """Move a file to its place. What it replaces gets its second name first, so that there is always a file."""
+    sync(copy)
     if kept is not None:
-        with _nobody_in(path):
+        with _alone(path):
             kept.hardlink_to(path)
-            for ending in _BESIDE:  # of a damaged store: a log that is left would be worked into the new one
+            for ending in _SIDE_FILES:  # the log of a damaged store would be merged into the new one
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{path}{ending}").rename(f"{kept}{ending}")
-            place.replace(path)
+            copy.replace(path)
     else:
-        path.hardlink_to(place)  # fails where somebody made one meanwhile
+        path.hardlink_to(copy)  # fails if a file was created there meanwhile
     sync(path.parent)
 
 
-def _put_folder(place: Path, path: Path, kept: Path | None) -> None:
-    for file in place.iterdir():
+def _place_folder(copy: Path, path: Path, kept: Path | None) -> None:
+    for file in copy.iterdir():
         sync(file)
-    sync(place)
-    if kept is None:
-        place.rename(path)  # fails where somebody put something into it meanwhile
-        sync(path.parent)
+    sync(copy)
+    if kept is not None:
+        replace_folder(path, copy, _OPTIONS, aside=kept)
         return
-    there = Folder(path, durability="disk", patience_s=_PATIENCE_S, steps=migrations())
-    try:
-        there.take_over(place, aside=kept)
-    finally:
-        there.close()
+    copy.rename(path)  # fails if a file was created in it meanwhile
+    sync(path.parent)
 
 
 @contextlib.contextmanager
-def _nobody_in(path: Path) -> Iterator[None]:
-    """Nobody has the store open that is to give way. Of a damaged one that cannot be told."""
+def _alone(path: Path) -> Iterator[None]:
+    """Make sure that no program has a store open. For a damaged one that cannot be told."""
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(alone_with(path))
+            held.enter_context(exclusive(path))
         except StoreError as error:
             if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
                 raise
@@ -260,7 +238,7 @@ def _nobody_in(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _failing_clearly(doing: str) -> Iterator[None]:
+def _os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from ricordo.model import Scope
-from ricordo.storage.database.connection import moment, translated
+from ricordo.storage.database.connection import read_snapshot, translated
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import Table, truth_of
@@ -123,7 +123,7 @@ def past(
     try:
         with translated("cannot read"):
             connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is open for reading
-            with moment(connection):
+            with read_snapshot(connection):
                 snapshot = PastSnapshot(connection, today=today, commit=commit, at=at)
                 _shadow(snapshot)
                 _shadow_links(snapshot, links)

@@ -8,9 +8,9 @@ from typing import Any
 
 from ricordo.clock import to_ms
 from ricordo.model import Reason
+from ricordo.storage.database.hashes import bare, chain, digest, seal
+from ricordo.storage.database.integrity import hashes_of
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.row_hash import hashes_of
-from ricordo.storage.database.rows import bare, chain, digest, seal
 from ricordo.storage.database.statements import Statements
 
 CommitValues = tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""Opening SQLite the one way Ricordo uses it."""
+"""SQLite connections: how Ricordo opens them, the functions its schema calls, transactions and errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import apsw
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import Durability
-from ricordo.storage.database.rows import former_hash, row_sum
+from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.text import index_terms, statement_line
 from ricordo.text.features import traits_of
 
 APPLICATION_ID = 0x52434F52
-"""`RCOR`: tells our files from those of other programs."""
+"""`RCOR`: marks a SQLite file as a Ricordo store."""
 
 # SQLite's default of 2 MB thrashes on an index of a million nodes; this is a limit, not an allocation.
 _CACHE_KIB = 16_384
@@ -30,10 +30,10 @@ _CHECKPOINT_PAGES = 10_000
 def connect(
     path: Path, *, durability: Durability = "disk", read_only: bool = False, patience_s: float
 ) -> apsw.Connection:
-    """A connection with our functions, limits and manners.
+    """Open a connection with the functions of the schema and the settings of Ricordo.
 
     Args:
-        patience_s: how long to wait for another process's lock before giving up.
+        patience_s: how long to wait for the lock of another process, in seconds.
 
     Raises:
         StoreError: the file cannot be opened.
@@ -56,7 +56,7 @@ def connect(
 
 
 def patient(patience_s: float) -> Callable[[int], bool]:
-    """A busy handler that waits with jitter: processes that sleep alike wake alike, and one of them starves."""
+    """Return a busy handler that waits with jitter. Without it, processes wake at the same moments and one starves."""
     started = 0.0
 
     def wait(tries: int) -> bool:
@@ -72,7 +72,7 @@ def patient(patience_s: float) -> Callable[[int], bool]:
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """What the triggers and checks of the schema call."""
+    """Add the functions that triggers and checks of the schema call."""
     connection.create_scalar_function("index_terms", _index_terms, 4, deterministic=True)
     connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
@@ -82,7 +82,7 @@ def add_functions(connection: apsw.Connection) -> None:
 
 
 def _char_count(*values: apsw.SQLiteValue) -> int:
-    """SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one."""
+    """Count characters. SQLite's own `length` stops at the first NUL, and its `replace` cannot replace one."""
     return len(str(values[0]))
 
 
@@ -108,7 +108,7 @@ def _former_hash(*values: apsw.SQLiteValue) -> bytes:
 
 
 def all_terms(content: str, tags: str, speaker: str | None, words: list[str] | None = None) -> list[str]:
-    """The index terms a node is found by: those of its text, its tags (a JSON list) and its speaker."""
+    """Return the index terms of a node: those of its text, its tags (a JSON list) and its speaker."""
     terms = index_terms(content, words)
     if tags != "[]":
         terms += [term for tag in json.loads(tags) for term in index_terms(tag)]
@@ -123,14 +123,18 @@ def _speaker_terms(speaker: str) -> tuple[str, ...]:
 
 
 def stored_terms(terms: Sequence[str], shelf: str) -> str:
-    """What the full-text index holds for a node: its terms, each ending in its space and shelf."""
+    """Return the text that the full-text index holds for a node: its terms, each ending in its space and shelf."""
     ending = f"·{shelf} "
     return ending.join(terms) + ending if terms else ""
 
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """SQLite's errors become ours, with a remedy, where they enter."""
+    """Turn errors of SQLite into errors of Ricordo, with a remedy.
+
+    Args:
+        doing: what failed, such as "cannot write".
+    """
     try:
         yield
     except apsw.FullError as error:
@@ -153,7 +157,7 @@ def translated(doing: str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """All or nothing. IMMEDIATE takes the write lock first: a deferred transaction cannot wait for it later."""
+    """Run a block in one write transaction. IMMEDIATE takes the lock first: a deferred one cannot wait later."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -165,13 +169,34 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def moment(connection: apsw.Connection) -> Iterator[None]:
-    """One moment of the store, to read from. It ends by rolling back: in a damaged store even an empty COMMIT
-    fails.
-    """
+def read_snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """Run a block in one read snapshot. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
     connection.execute("BEGIN")
     try:
         yield
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[apsw.Connection]:
+    """Open a store so that no other program can, with its write-ahead log merged into the file and removed.
+
+    Raises:
+        UnavailableError: another program has it open.
+        StoreError: the file is damaged, or no database.
+    """
+    with translated(f"cannot open {path}"):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            try:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
+                # SQLite lets only the one connection of a file leave write-ahead-log mode.
+                connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+                connection.execute("BEGIN EXCLUSIVE; COMMIT")
+            except (apsw.BusyError, apsw.LockedError) as error:
+                raise UnavailableError(f"another program has {path} open", hint="close it, then try again") from error
+            yield connection
+        finally:
+            connection.close()

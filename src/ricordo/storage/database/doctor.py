@@ -1,4 +1,4 @@
-"""What can be wrong with a store, looked for without changing anything."""
+"""The checks of `doctor`: damage is looked for without changing anything."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import apsw
 
 from ricordo.model import Finding, Report
 from ricordo.storage.database.connection import add_functions
+from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed, row_sum
+from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_digests
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
-from ricordo.storage.database.row_hash import wrong_digests
-from ricordo.storage.database.rows import chain, digest, erased_hash, is_bare, is_sealed, row_sum
 from ricordo.storage.database.schema import migrations
-from ricordo.storage.database.table_sums import SUM_MASK, WHICH, unsealed
 from ricordo.storage.database.truth_tables import Table, truth_of
 
 _RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
@@ -24,8 +23,8 @@ _OLDEST_SAFE = 3_051_003
 """SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
 
 
-def examine(snapshot: DatabaseSnapshot, path: Path, *, failures_unseen: int) -> Report:
-    """Every check, each one even where another fails."""
+def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) -> Report:
+    """Run every check, also after another has failed."""
     checks: dict[str, Callable[[], tuple[str, str]]] = {
         "file": lambda: _pages(snapshot),
         "schema": lambda: _schema(snapshot),
@@ -42,28 +41,30 @@ def examine(snapshot: DatabaseSnapshot, path: Path, *, failures_unseen: int) -> 
         "embeddings": lambda: _embeddings(snapshot),
         "permissions": lambda: _permissions(path),
         "sqlite": _sqlite,
-        "writes nobody awaited": lambda: _unseen(failures_unseen),
+        "background writes": lambda: _background_writes(unawaited_failures),
     }
     return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
 
 
 def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
-    """A check answers ("what it saw", "remedy"); no remedy means all is well."""
+    """Run a check. It returns (what it saw, remedy); without a remedy all is well."""
     try:
         detail, remedy = check()
-    except Exception as error:  # noqa: BLE001 - damaged rows may say anything; what cannot be looked at is not well
+    except Exception as error:  # noqa: BLE001 - damaged rows may raise anything
         detail, remedy = f"cannot be read: {error}", _RESTORE
     return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
 
 
 def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    # `quick_check` takes as long, and does not compare what an index says with its table.
+    # `quick_check` takes as long, and does not compare indexes with their tables.
     said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
     return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
 
 
 def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """By shape, not only by number: a peer's migration once ended with the right number and the wrong tables."""
+    """Compare the tables, not only the version: a migration of another library once ended with the right version and
+    the wrong tables.
+    """
     mine = apsw.Connection(":memory:")
     add_functions(mine)
     for step in migrations():
@@ -81,8 +82,8 @@ def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Every truth table. SQLite's own checks see few flipped bits: a page with a wrong letter is sound. Names come from
-    the schema, so the statements are put together.
+    """Check every row of the truth. SQLite's own checks miss most flipped bits: a page with a wrong letter is sound to
+    it. The statements are built from names of the schema.
     """
     rows, off = 0, []
     for table in truth_of(snapshot.connection).tables.values():
@@ -96,7 +97,9 @@ def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """What carries no seal: settings, vectors, what is off the record or withheld. Names come from the schema."""
+    """Check the tables without seals: settings, vectors, suppressions. The statements are built from names of the
+    schema.
+    """
     off = []
     stated = dict(snapshot.connection.execute(sql("sums_all")))
     for name, columns in unsealed(snapshot.connection).items():
@@ -113,7 +116,7 @@ def _named(columns: Iterable[str]) -> str:
 
 
 def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Former versions carry the seals they had. Columns that a table did not have then are not in them."""
+    """Check former versions by the seals they had. Columns that a table lacked then are not in them."""
     tables = truth_of(snapshot.connection).tables
     count, off = 0, []
     for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
@@ -147,20 +150,20 @@ def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _are_its_words(snapshot: DatabaseSnapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
-    """Whether a commit's actor and reason are as they were written, or were erased by somebody who said so."""
+    """Return whether actor and reason of a commit are as written, or were erased by a recorded erasure."""
     if not is_bare(words):
         return is_sealed(said, words)
     return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
 
 
 def _digests(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """Each commit against the rows it wrote: none may be missing or have come from nowhere, unless it was erased."""
+    """Compare each commit with the rows it wrote: none may be missing or added, unless it was erased."""
     wrong = next(wrong_digests(snapshot.connection), None)
     return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
 
 
 def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """What was erased is what an erasure says it removed, no more."""
+    """Check that no more was erased than the erasures state."""
     count, pending = 0, snapshot.value("erasing_count")
     for key, rows, stated in snapshot.rows("erasures_all"):
         left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": key})]
@@ -187,7 +190,7 @@ def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 
 def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
-    """What lacks a vector is no damage: it is made in the background."""
+    """Count missing vectors. They are no damage: they are computed in the background."""
     said = [
         f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"
         for key, name, _, _, state in snapshot.rows("models_known")
@@ -207,5 +210,5 @@ def _sqlite() -> tuple[str, str]:
     return (version, "pip install -U apsw") if number < _OLDEST_SAFE else (version, "")
 
 
-def _unseen(failures: int) -> tuple[str, str]:
-    return (f"{failures} failed", "see the log for the reason") if failures else ("none failed", "")
+def _background_writes(failures: int) -> tuple[str, str]:
+    return (f"{failures} failed", "see the log for the reason") if failures else ("0 failed", "")

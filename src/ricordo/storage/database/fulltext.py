@@ -1,27 +1,15 @@
-"""The word index consists of parts, one for each lot that was written; a search looks into all of them for each of its
-words. SQLite joins a few of one size at a time and is content with a dozen; here they become one as the index grows.
-"""
+"""The full-text index: its postings, and the merging of its segments."""
 
 from __future__ import annotations
 
 from ricordo.storage.database.statements import Statements
 
-# Joined anew when the largest part is less than this share of the whole: a word is then written some four times in all.
+# Segments are merged when the largest holds less than this share: a word is then written about four times in all.
 _LARGEST_SHARE = 0.75
-# So few pages are looked through at once anyway.
+# Fewer pages are searched quickly anyway.
 _LEAST_PAGES = 64
-# So many are written at a time: some milliseconds, in which nobody else writes.
-_PAGES_AT_ONCE = 64
-
-
-def is_scattered(snapshot: Statements, *, least: int = _LEAST_PAGES) -> bool:
-    """Whether joining the parts of the word index would pay.
-
-    Args:
-        least: an index of fewer pages is left as it is.
-    """
-    pages = snapshot.rows_of_store("word_parts")[0]
-    return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
+# Pages merged per step: some milliseconds, in which nothing else can be written.
+_PAGES_PER_STEP = 64
 
 
 def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list[int]:
@@ -31,8 +19,19 @@ def space_postings(sql: Statements, space: int, term: str, *, most: int) -> list
     return [int(key) for text in lists if text for key in text.split(",")]
 
 
-def join_on(snapshot: Statements) -> bool:
-    """Join the parts a little further. False when they are one."""
-    before = snapshot.connection.total_changes()
-    snapshot.rows("word_parts_join", {"pages": -_PAGES_AT_ONCE})
-    return snapshot.connection.total_changes() - before > 1  # the command itself counts for one
+def is_fragmented(sql: Statements, *, least: int = _LEAST_PAGES) -> bool:
+    """Return whether merging the segments of the full-text index pays. Each write adds a segment, each search reads
+    all; SQLite merges some of equal size and stops at about a dozen.
+
+    Args:
+        least: an index of fewer pages is left as it is.
+    """
+    pages = sql.rows_of_store("word_parts")[0]
+    return bool(pages[1] >= least and pages[0] < _LARGEST_SHARE * pages[1])
+
+
+def merge_step(sql: Statements) -> bool:
+    """Merge the segments a little further. Return False when only one is left."""
+    before = sql.connection.total_changes()
+    sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
+    return sql.connection.total_changes() - before > 1  # the command itself counts as one

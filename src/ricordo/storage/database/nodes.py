@@ -12,7 +12,7 @@ from ricordo.clock import from_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
 from ricordo.storage.database.filters import conditions
-from ricordo.storage.database.fingerprints import FINGERPRINT_KEY, id_fingerprint
+from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.rows import asserted_edge, node_of
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Filter, Weights

@@ -1,7 +1,6 @@
-"""Reading: a pool of threads, each with its own read-only connection. Readers never wait for the writer.
+"""Reader threads, each with its own read-only connection. Readers never wait for the writer.
 
-A brief question may also be answered in the thread of whoever asks: waking another one and being woken takes longer
-than many an answer.
+A brief question may also be answered in the caller's thread: switching threads takes longer than many an answer.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Protocol, TypeVar
 import apsw
 
 from ricordo.errors import UnavailableError
-from ricordo.storage.database.connection import moment, translated
+from ricordo.storage.database.connection import read_snapshot, translated
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot, Kept
 from ricordo.storage.database.statements import Unchanged
@@ -22,19 +21,25 @@ from ricordo.storage.database.statements import Unchanged
 T = TypeVar("T")
 
 
-class _Own:
-    """The connection of a thread, and what it was told of the store as a whole while that is as it was."""
+class Connect(Protocol):
+    """Opens the database for reading. With `waits=False` it raises UnavailableError instead of waiting."""
 
-    def __init__(self, place: int, connection: apsw.Connection) -> None:
-        self.place = place
+    def __call__(self, *, waits: bool = True) -> apsw.Connection: ...
+
+
+class _ReadConnection:
+    """A read connection, and what it has read of the store as a whole since the last write."""
+
+    def __init__(self, generation: int, connection: apsw.Connection) -> None:
+        self.generation = generation
         self.connection = connection
         self._version: int | None = None
         self._unchanged: Unchanged = {}
 
     def unchanged(self) -> Unchanged:
-        """What still is so in the moment that has begun: nothing once anybody has written.
+        """Return what still holds in the snapshot that has begun: nothing after a write.
 
-        Asking for the version also fixes the moment: what is read after it is of the same state.
+        Asking for the version also fixes the snapshot: everything read after it is of the same state.
         """
         version = self.connection.execute(sql("data_version")).get
         if version != self._version:
@@ -42,29 +47,23 @@ class _Own:
         return self._unchanged
 
 
-class Connect(Protocol):
-    """Opens a store for reading; where it does not wait for others, UnavailableError says that it would have to."""
-
-    def __call__(self, *, waits: bool = True) -> apsw.Connection: ...
-
-
 class Readers:
-    """A few threads that answer questions, each from one snapshot."""
+    """A few threads that answer questions, each question from one snapshot."""
 
-    def __init__(self, connect: Connect, *, threads: int, place: Callable[[], int]) -> None:
+    def __init__(self, connect: Connect, *, threads: int, generation: Callable[[], int]) -> None:
         """Args:
-        connect: opens the store for reading.
-        place: tells which file the store is at this moment; another one is connected to anew.
+        connect: opens the database for reading.
+        generation: the identity of the database file; when it changes, readers connect again.
         """
         self._connect = connect
-        self._place = place
-        self._at = place()
+        self._generation = generation
+        self._seen = generation()
         self._threads = threading.local()
         self._kept = Kept()
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
-        self._here: _Own | None = None
+        self._here: _ReadConnection | None = None
         self._here_lock = threading.Lock()
         self._is_closed = False
 
@@ -80,39 +79,39 @@ class Readers:
             raise UnavailableError("the store is closed", hint="open it again") from error
 
     def answer_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Answer in the thread of the caller, who waits for nobody.
+        """Answer in the caller's thread, without waiting for anything.
 
         Raises:
-            UnavailableError: somebody would have to be waited for, or the store is closed.
+            UnavailableError: the caller would have to wait, or the store is closed.
         """
         if not self._here_lock.acquire(blocking=False):
             raise UnavailableError("another question is being answered", hint="try again")
         try:
             if self._is_closed:
                 raise UnavailableError("the store is closed", hint="open it again")
-            place, kept = self._current()
-            if self._here is None or self._here.place != place:
-                self._here = self._opened(place, waits=False)
+            generation, kept = self._current()
+            if self._here is None or self._here.generation != generation:
+                self._here = self._opened(generation, waits=False)
             return _answered(self._here, kept, ask)
         finally:
             self._here_lock.release()
 
     def _answer(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        place, kept = self._current()
-        own: _Own | None = getattr(self._threads, "own", None)
-        if own is None or own.place != place:
-            own = self._threads.own = self._opened(place)
+        generation, kept = self._current()
+        own: _ReadConnection | None = getattr(self._threads, "own", None)
+        if own is None or own.generation != generation:
+            own = self._threads.own = self._opened(generation)
         return _answered(own, kept, ask)
 
     def _current(self) -> tuple[int, Kept]:
-        place = self._place()
-        if place != self._at:
+        generation = self._generation()
+        if generation != self._seen:
             with self._lock:
-                self._at, self._kept = place, Kept()
-        return place, self._kept
+                self._seen, self._kept = generation, Kept()
+        return generation, self._kept
 
-    def _opened(self, place: int, *, waits: bool = True) -> _Own:
-        own = _Own(place, self._connect(waits=waits))
+    def _opened(self, generation: int, *, waits: bool = True) -> _ReadConnection:
+        own = _ReadConnection(generation, self._connect(waits=waits))
         with self._lock:
             self._connections.append(own.connection)
         return own
@@ -127,6 +126,6 @@ class Readers:
         self._connections.clear()
 
 
-def _answered(own: _Own, kept: Kept, ask: Callable[[DatabaseSnapshot], T]) -> T:
-    with translated("cannot read"), moment(own.connection):
+def _answered(own: _ReadConnection, kept: Kept, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    with translated("cannot read"), read_snapshot(own.connection):
         return ask(DatabaseSnapshot(own.connection, kept, unchanged=own.unchanged()))

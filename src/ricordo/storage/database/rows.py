@@ -3,73 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.making import Maker
 from ricordo.model import Commit, Edge, Entity, Node, Relation, Review, Run, RunItem, Session
+from ricordo.storage.database.hashes import seal, sealed
 from ricordo.text import name_key, same_name_key
 
 Row = tuple[Any, ...]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_SALT_BYTES = 8
-_HASH_BYTES = 16
-_SUM_BYTES = 8
-_NO_SALT = b"\0" * _SALT_BYTES
-
-
-def seal(values: Sequence[Any], salt: bytes | None = None) -> bytes:
-    """Salt and hash over a row's values. The salt keeps an erased short secret from being guessed from its hash."""
-    salt = os.urandom(_SALT_BYTES) if salt is None else salt
-    # `ascii` is one call in C, and unlike `repr` it does not depend on a Python's edition of Unicode.
-    plain = ascii(tuple(values))
-    return salt + blake2b(plain.encode(), digest_size=_HASH_BYTES, key=salt).digest()
-
-
-def is_sealed(values: Sequence[Any], given: bytes) -> bool:
-    """Whether a row still is what it was when it was written."""
-    return seal(values, given[:_SALT_BYTES]) == given
-
-
-def bare(given: bytes) -> bytes:
-    """The hash of a seal without its salt: all that is kept of what was erased."""
-    return given[-_HASH_BYTES:]
-
-
-def is_bare(given: bytes) -> bool:
-    """Whether a seal has lost its salt."""
-    return len(given) == _HASH_BYTES
-
-
-def digest(hashes: Iterable[bytes]) -> bytes:
-    """One hash over all rows of a commit, given the bare hashes of their seals, and the hashes of the versions they
-    replaced, in any order.
-    """
-    return blake2b(b"".join(sorted(hashes)), digest_size=_HASH_BYTES).digest()
-
-
-def erased_hash(row: Row) -> bytes:
-    """The bare hash of what is left of an erased row: (made, what, hash, now)."""
-    return bare(seal(row, _NO_SALT))
-
-
-def former_hash(table: str, row: str, before: str) -> bytes:
-    """The hash of a former version, for the digest of the commit that replaced or removed it. The salt of the version's
-    own seal is part of it.
-    """
-    return bare(seal((table, row, *sorted(json.loads(before).items())), _NO_SALT))
-
-
-def chain(previous: bytes, commit: Sequence[Any]) -> bytes:
-    """The hash of a commit over the hash of the one before and its own (seq, space, at, origin, run id, bare seal,
-    digest).
-    """
-    plain = [previous.hex(), *(value.hex() if isinstance(value, bytes) else value for value in commit)]
-    return bare(seal(plain, _NO_SALT))
 
 
 def shelf_of(node: Node) -> str:
@@ -530,14 +475,3 @@ def relation_of(row: Row) -> Relation:
         owner=owner,
         chat=chat,
     )
-
-
-def sealed(values: Row) -> Row:
-    """A row with its seal at the end."""
-    return (*values, seal(values))
-
-
-def row_sum(*values: Any) -> int:
-    """A number below 2^62 for a row that carries no seal: the schema keeps a sum over those of each such table."""
-    parts = (value if isinstance(value, bytes) else ascii(value).encode() for value in values)
-    return int.from_bytes(blake2b(b"\0".join(parts), digest_size=_SUM_BYTES).digest(), "little") >> 2

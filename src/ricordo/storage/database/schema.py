@@ -13,7 +13,7 @@ import apsw
 
 from ricordo.errors import StoreError
 from ricordo.storage import faults
-from ricordo.storage.database.connection import APPLICATION_ID, moment, transaction, translated
+from ricordo.storage.database.connection import APPLICATION_ID, read_snapshot, transaction, translated
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
@@ -46,7 +46,7 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
     """
     newest = steps[-1].version
     with translated(f"cannot open {path}"):
-        with moment(connection):  # another process may be making the store right now
+        with read_snapshot(connection):  # another process may be making the store right now
             version = _checked_version(connection, path, newest=newest)
         use_wal(connection)  # only now: what is not ours stays as it is
         if version < newest:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from ricordo.model import Node
-from ricordo.storage.database.fingerprints import fingerprint_key
 from ricordo.storage.database.fulltext import space_postings
+from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without

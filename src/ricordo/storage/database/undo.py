@@ -9,9 +9,9 @@ from typing import Any
 
 from ricordo.model import RowState
 from ricordo.storage import faults
+from ricordo.storage.database.hashes import seal
 from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.rows import seal
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.truth_tables import Table, Truth, truth_of
 from ricordo.storage.values import Image

@@ -1,8 +1,8 @@
-"""The one thread of a process that writes.
+"""The writer thread: the only thread of a process that writes to the database.
 
-Works queue up; whatever waits together is committed together, each in its own savepoint, so that one failure does
-not take its neighbours along. After any error of SQLite itself the whole batch is abandoned and replayed work by
-work: on a full disk SQLite may roll everything back by itself, and the next statement would then commit alone.
+Whatever waits in the queue is committed together, each work in its own savepoint, so that one failure does not affect
+the others. After an error of SQLite itself the whole batch is abandoned and repeated work by work: on a full disk
+SQLite may roll back everything by itself, and the next statement would then commit alone.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import apsw
 
 from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.storage import faults
-from ricordo.storage.database.commit_hook import Journal
 from ricordo.storage.database.connection import transaction, translated
 from ricordo.storage.database.reader import DatabaseSnapshot
 
@@ -28,12 +28,50 @@ T = TypeVar("T")
 
 _log = logging.getLogger("ricordo.storage")
 
-# How many works share one commit. More only delays the first of them.
+# The most works of one commit. More only delay the first of them.
 _BATCH = 256
 
 
+class CommitHook:
+    """What a backend does around each batch. This one does nothing: the SQLite file is all there is to write."""
+
+    is_written = False
+    """Whether the current batch counts as done, whatever becomes of the database."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other writers out for the length of a batch."""
+        return nullcontext()
+
+    def current(self, connection: apsw.Connection) -> apsw.Connection:
+        """Return the connection to write with: a new one if the database was replaced."""
+        return connection
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Called when the transaction has begun."""
+
+    def work_done(self, connection: apsw.Connection) -> None:
+        """Called after each work, while its changes can still be told from those of the next."""
+
+    def write(self, connection: apsw.Connection) -> None:
+        """Called right before the COMMIT. After it the batch counts as done.
+
+        Raises:
+            apsw.Error: it could not be written; nothing of it remains.
+        """
+
+    @property
+    def generation(self) -> int:
+        """The identity of the database file. Another number means that the file was replaced."""
+        return 0
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the database file is there. A missing one is rebuilt by the next write."""
+        return True
+
+
 class Work(Generic[T]):
-    """One thing to write, and where its outcome goes: to a future, or to nobody but the count of failures."""
+    """One work for the writer. Its outcome goes to a future; without one, failures are only logged and counted."""
 
     __slots__ = ("future", "run")
 
@@ -43,41 +81,42 @@ class Work(Generic[T]):
 
 
 Outcome: TypeAlias = tuple[Work[Any], Any, BaseException | None]
-"""A work, what it returned, and why it failed if it did."""
+"""A work, what it returned, and the error it failed with, if it did."""
 
 
 class Writer:
     """Owns the write connection and the thread that uses it."""
 
-    def __init__(self, connection: apsw.Connection, *, limit: int, journal: Journal | None = None) -> None:
+    def __init__(self, connection: apsw.Connection, *, limit: int, hook: CommitHook) -> None:
         """Args:
         limit: how many works may wait; more are refused.
-        journal: what is kept beside SQLite's file.
+        hook: what the backend does around each batch.
         """
         self._connection = connection
-        self._journal = journal or Journal()
+        self._hook = hook
         self._queue: queue.Queue[Work[Any] | None] = queue.Queue()
         self._limit = limit
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        self.failures_unseen = 0
+        self.unawaited_failures = 0
         self._thread = threading.Thread(target=self._work, name="ricordo-writer", daemon=True)
         self._thread.start()
 
     @property
     def connection(self) -> apsw.Connection:
-        """The one it writes with; the writer's own until it is closed."""
+        """The write connection. Only the writer may use it until it is closed."""
         return self._connection
 
     @property
-    def waiting(self) -> int:
-        return self._queue.qsize()
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
 
     def submit(self, run: Callable[[DatabaseSnapshot], T]) -> Future[T]:
-        """Queue a work; its future cannot be cancelled.
+        """Queue a work. Its future cannot be cancelled.
 
         Raises:
-            UnavailableError: the store is closing, or too much is waiting already.
+            UnavailableError: the store is closing, or too many works are waiting.
         """
         future: Future[T] = Future()
         # A caller who stops waiting must not stop the work: from here on `cancel` has no effect.
@@ -85,12 +124,12 @@ class Writer:
         self._put(Work(run, future))
         return future
 
-    def submit_unseen(self, run: Callable[[DatabaseSnapshot], T]) -> None:
-        """Queue a work nobody waits for; its failure is logged and counted. Raises as `submit` does."""
+    def submit_unawaited(self, run: Callable[[DatabaseSnapshot], T]) -> None:
+        """Queue a work whose outcome is not awaited. A failure is logged and counted. Raises as `submit` does."""
         self._put(Work(run, None))
 
     def _put(self, work: Work[Any]) -> None:
-        with self._lock:  # after `close` has looked, nothing may slip in behind it
+        with self._lock:  # once `close` has looked, nothing may be queued
             if self._closing.is_set():
                 raise UnavailableError("the store is closed", hint="open it again")
             if self._queue.qsize() >= self._limit:
@@ -98,7 +137,7 @@ class Writer:
             self._queue.put(work)
 
     def close(self) -> None:
-        """Write what is queued, then end. Closing twice is fine."""
+        """Write what is queued, then end the thread. Closing twice is fine."""
         with self._lock:
             if not self._closing.is_set():
                 self._closing.set()
@@ -110,16 +149,16 @@ class Writer:
             try:
                 outcomes = self._commit_together(batch)
             except apsw.BusyError as error:
-                # Replayed one by one, each of them would wait as long again, one after the other.
+                # Repeated one by one, each of them would wait as long again.
                 outcomes = [(work, None, _busy(error)) for work in batch]
             except RicordoError as error:
                 outcomes = [(work, None, error) for work in batch]
             except apsw.Error as error:
-                _log.warning("a batch of %d writes is replayed one by one: %s", len(batch), error)
+                _log.warning("a batch of %d writes is repeated one by one: %s", len(batch), error)
                 for work in batch:
                     self._commit_alone(work)
                 continue
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+            except Exception as error:  # noqa: BLE001 - every caller must get an answer
                 _log.exception("a batch of %d writes failed", len(batch))
                 outcomes = [
                     (work, None, StoreError(f"cannot write: {error}", hint="please report this")) for work in batch
@@ -129,7 +168,7 @@ class Writer:
                 faults.reached("writer: between answers")
 
     def _next_batch(self) -> list[Work[Any]] | None:
-        """What is waiting now, at least one; None when the store closes and all is written."""
+        """Wait for at least one work and return all that wait; None when the store closes and all is written."""
         first = self._queue.get()
         if first is None:
             return None
@@ -144,10 +183,10 @@ class Writer:
         return batch
 
     def _commit_together(self, batch: list[Work[Any]]) -> list[Outcome]:
-        """Whatever comes out of here as an error has been rolled back whole; nobody has been answered yet."""
+        """Commit a batch. If this raises, all of it was rolled back and no caller has an answer yet."""
         outcomes: list[Outcome] = []
         faults.reached("writer: before begin")
-        with self._written():
+        with self._batch():
             faults.reached("writer: after begin")
             for work in batch:
                 outcomes.append((work, *self._run(work)))
@@ -156,29 +195,31 @@ class Writer:
         return outcomes
 
     @contextlib.contextmanager
-    def _written(self) -> Iterator[None]:
-        """A transaction with its journal. Once that is written it has happened, whatever SQLite says afterwards."""
-        with self._journal.held():
-            self._connection = self._journal.current(self._connection)
+    def _batch(self) -> Iterator[None]:
+        """Run a block in a transaction with its hook. Once the hook has written, the batch is done, even if SQLite
+        fails afterwards.
+        """
+        with self._hook.locked():
+            self._connection = self._hook.current(self._connection)
             try:
                 with transaction(self._connection):
-                    self._journal.begin(self._connection)
+                    self._hook.begin(self._connection)
                     yield
-                    self._journal.write(self._connection)
+                    self._hook.write(self._connection)
                     faults.reached("writer: before commit")
             except apsw.Error as error:
-                if not self._journal.is_written:
+                if not self._hook.is_written:
                     raise
                 _log.warning("written, but the index is behind and will catch up: %s", error)
                 self._catch_up()
 
     def _catch_up(self) -> None:
-        """At once, so that who is answered finds what was written; where that cannot be, at the next writing."""
+        """Catch up at once, so that callers find what was written; if that fails, the next write catches up."""
         with contextlib.suppress(apsw.Error, RicordoError):
-            self._connection = self._journal.current(self._connection)
+            self._connection = self._hook.current(self._connection)
 
     def _run(self, work: Work[Any]) -> tuple[Any, BaseException | None]:
-        """One work inside its savepoint. Its own refusals end here; SQLite's errors end the batch."""
+        """Run one work in its savepoint. Errors of the work end here; errors of SQLite end the batch."""
         self._connection.execute("SAVEPOINT work")
         try:
             result = work.run(DatabaseSnapshot(self._connection))
@@ -187,10 +228,10 @@ class Writer:
             return None, StoreError(f"the store refused the change: {error}", hint="please report this")
         except apsw.Error:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller, not to this thread
+        except BaseException as error:  # noqa: BLE001 - it belongs to the caller, not to this thread
             self._undo_work()
             return None, error
-        self._journal.worked(self._connection)
+        self._hook.work_done(self._connection)
         self._connection.execute("RELEASE work")
         return result, None
 
@@ -201,7 +242,7 @@ class Writer:
     def _commit_alone(self, work: Work[Any]) -> None:
         faults.reached("writer: replay")
         try:
-            with translated("cannot write"), self._written():
+            with translated("cannot write"), self._batch():
                 result, refusal = self._run(work)
         except RicordoError as error:
             self._resolve(work, None, error)
@@ -210,16 +251,16 @@ class Writer:
 
     def _resolve(self, work: Work[Any], result: Any, error: BaseException | None) -> None:
         if work.future is None:
-            self._note_failure(error)
+            self._count_failure(error)
         elif error is None:
             work.future.set_result(result)
         else:
             work.future.set_exception(error)
 
-    def _note_failure(self, error: BaseException | None) -> None:
+    def _count_failure(self, error: BaseException | None) -> None:
         if error is not None:
-            self.failures_unseen += 1
-            _log.error("a write nobody awaited failed: %s", error)
+            self.unawaited_failures += 1
+            _log.error("a background write failed: %s", error)
 
 
 def _busy(error: apsw.BusyError) -> UnavailableError:
@@ -229,9 +270,9 @@ def _busy(error: apsw.BusyError) -> UnavailableError:
 
 
 async def outcome(future: Future[T]) -> T:
-    """Await a work from a coroutine. Whoever is cancelled stops waiting; the work goes on.
+    """Await a future from a coroutine. A cancelled caller stops waiting; the work goes on.
 
-    `asyncio.wrap_future` would pass the cancellation on, and setting a result then raises in the writer's thread.
+    `asyncio.wrap_future` would pass the cancellation on, and setting a result would then raise in the writer's thread.
     """
     loop = asyncio.get_running_loop()
     waiter: asyncio.Future[None] = loop.create_future()
@@ -241,7 +282,7 @@ async def outcome(future: Future[T]) -> T:
             waiter.set_result(None)
 
     def wake(_: Future[T]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop was closed; nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop was closed; nothing waits any more
             loop.call_soon_threadsafe(end_waiting)
 
     future.add_done_callback(wake)

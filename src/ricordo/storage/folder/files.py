@@ -1,7 +1,7 @@
-"""The files of a folder: appended to, cut, replaced; each so that a crash leaves the old or the new.
+"""The files of a folder on disk: appended to, cut, replaced and copied, so that a crash leaves the old or the new.
 
-Whoever writes holds the folder's lock, `flock` on a file of its own: on a database file it would drop SQLite's locks.
-Files are split on the byte newline; other separators of lines are text.
+A writer holds the folder's lock: `flock` on a file of its own, since on a database file it would drop SQLite's locks.
+Files are split at the newline byte; other separators of lines are text.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from ricordo.errors import StoreError, UnavailableError
-from ricordo.storage.folder.layout import LOCK
+from ricordo.model import BackupFile
+from ricordo.storage.checksums import PART_BYTES, Checksum
 from ricordo.storage.staging import sync
 
 try:
@@ -26,31 +29,24 @@ except ImportError:  # pragma: no cover - other systems than POSIX
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".partial"
-_PART = 1 << 22
+ASIDE = "set-aside-"
+_LOCK = ".lock"
+_PART_BYTES = 1 << 22
 _SUM_BYTES = 8
 _SUM_MODULUS = 1 << (8 * _SUM_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """By which a file is known not to have changed: bytes, nanoseconds, inode. All 0: there is none."""
-
-    size: int = 0
-    changed: int = 0
-    inode: int = 0
-
-
 class Disk:
-    """What is done to files. Apart, so that a test can put a disk in its place that loses what was not synced."""
+    """The operations on files. A test replaces it by a disk that loses what was not synced."""
 
     def __init__(self, *, syncs: bool) -> None:
         """Args:
-        syncs: whether what is written shall outlive a power loss.
+        syncs: whether what is written must survive a power loss.
         """
         self.syncs = syncs
 
     def append(self, path: Path, data: bytes) -> None:
-        """Write at the end of a file, making it if need be, and see it to the disk."""
+        """Write at the end of a file, creating it if needed, and sync it."""
         is_new = not path.exists()
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -65,13 +61,13 @@ class Disk:
             self.sync(path.parent)
 
     def cut(self, path: Path, size: int) -> None:
-        """Take away what lies behind a size."""
+        """Truncate a file to a size in bytes."""
         if path.exists():
             os.truncate(path, size)
             self.sync(path)
 
     def replace(self, path: Path, parts: Iterator[bytes]) -> None:
-        """Give a file another content, whole or not at all."""
+        """Replace the content of a file, whole or not at all."""
         partial = path.with_name(f".{path.name}{PARTIAL}")
         partial.unlink(missing_ok=True)
         file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -88,13 +84,31 @@ class Disk:
             partial.unlink(missing_ok=True)
 
     def sync(self, path: Path) -> None:
-        """See a file, or the names in a folder, to the disk."""
+        """Flush a file, or the names in a folder, to the disk."""
         if self.syncs:
             sync(path)
 
+    def set_aside(self, folder: Path, name: str, data: bytes) -> Path:
+        """Keep lines of a file that cannot be used in a file beside it. Return its path."""
+        day = datetime.now(UTC).strftime("%Y%m%d")
+        path = folder / f"{ASIDE}{name.removesuffix('.jsonl')}-{day}.txt"
+        self.append(path, data if data.endswith(b"\n") else data + b"\n")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size in bytes, time of change in nanoseconds and inode: if they are equal, a file has not changed. All 0: no
+    file.
+    """
+
+    size: int = 0
+    changed: int = 0
+    inode: int = 0
+
 
 def stamp_of(path: Path) -> Stamp:
-    """What tells a file from what it was."""
+    """Return the stamp of a file."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -102,13 +116,31 @@ def stamp_of(path: Path) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A file as the index saw it last, and the sum over its lines."""
+
+    stamp: Stamp = Stamp()
+    total: int = 0
+
+    def grown(self, path: Path, data: bytes) -> Followed:
+        """Return the file as it is after lines were appended."""
+        return Followed(stamp_of(path), added(self.total, line_sum(data)))
+
+
+def followed(path: Path) -> Followed:
+    """Read a file and return it as it is now."""
+    stamp = stamp_of(path)
+    return Followed(stamp, prefix_sum(path, stamp.size) or 0)
+
+
 def line_sum(data: bytes) -> int:
-    """The sum of the hashes of whole lines: it can be carried on when lines are added, whatever went before."""
+    """Return the sum of the hashes of whole lines. Sums of consecutive parts add up."""
     return sum(_hashed(line) for line in data.split(b"\n")[:-1]) % _SUM_MODULUS
 
 
 def added(one: int, other: int) -> int:
-    """The sum over both."""
+    """Return the sum over both."""
     return (one + other) % _SUM_MODULUS
 
 
@@ -116,22 +148,8 @@ def _hashed(line: bytes) -> int:
     return int.from_bytes(blake2b(line, digest_size=_SUM_BYTES).digest(), "little")
 
 
-def lines_of(path: Path, *, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """(offset, line without its newline) of a stretch of a file. A last one without a newline is among them."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        file.seek(start)
-        offset = start
-        for raw in file:
-            if end is not None and offset >= end:
-                return
-            yield offset, raw.removesuffix(b"\n")
-            offset += len(raw)
-
-
 def prefix_sum(path: Path, size: int) -> int | None:
-    """The sum over the lines of the first bytes of a file; None where they end inside a line, or there are fewer."""
+    """Return the sum over the lines in the first bytes of a file; None if they end in a line, or there are fewer."""
     if size == 0:
         return 0
     if not path.exists() or path.stat().st_size < size:
@@ -140,7 +158,7 @@ def prefix_sum(path: Path, size: int) -> int | None:
     with path.open("rb") as file:
         left, rest = size, b""
         while left:
-            part = file.read(min(_PART, left))
+            part = file.read(min(_PART_BYTES, left))
             left -= len(part)
             head, newline, tail = (rest + part).rpartition(b"\n")
             total = added(total, line_sum(head + newline))
@@ -148,32 +166,47 @@ def prefix_sum(path: Path, size: int) -> int | None:
     return None if rest else total
 
 
-def count_lines(path: Path) -> int:
-    """How many newlines a file has."""
-    if not path.exists():
-        return 0
-    with path.open("rb") as file:
-        return sum(part.count(b"\n") for part in iter(lambda: file.read(_PART), b""))
+def copy_start(file: BinaryIO, seen: Followed, target: Path) -> BackupFile:
+    """Copy as much of a file as the index has seen, and sync the copy. The file may grow meanwhile.
+
+    Raises:
+        OSError: the copy cannot be written.
+        UnavailableError: the file is not as it was seen: someone edits it.
+    """
+    total, lines, rest, left = Checksum(), 0, b"", seen.stamp.size
+    target.touch(mode=0o600, exist_ok=False)
+    with target.open("wb") as out:
+        while part := file.read(min(PART_BYTES, left)):
+            left -= len(part)
+            total.add(part)
+            out.write(part)
+            head, newline, rest = (rest + part).rpartition(b"\n")
+            lines = added(lines, line_sum(head + newline))
+        out.flush()
+        os.fsync(out.fileno())
+    if left or rest or lines != seen.total:
+        raise UnavailableError(f"{target.name} was edited while it was copied", hint="try again")
+    return total.file
 
 
 class FolderLock:
-    """One writer at a time, over all processes. Held for as long as a batch takes."""
+    """Lets one writer at a time into a folder, over all processes. Held for the length of a batch."""
 
     def __init__(self, folder: Path, *, patience_s: float) -> None:
         if fcntl is None:
             raise StoreError("folder stores need file locks, which this system does not have", hint="use a single file")
-        self._path = folder / LOCK
+        self._path = folder / _LOCK
         self._patience_s = patience_s
-        self._in_process = threading.Lock()  # `flock` keeps processes apart, not the threads of one
+        self._in_process = threading.Lock()  # `flock` separates processes, not threads of one
         self._file = self._opened()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Wait for it, hold it, let it go.
+        """Wait for the lock, hold it, release it.
 
         Raises:
-            UnavailableError: another process holds it for longer than our patience.
-            StoreError: the folder is not there any more.
+            UnavailableError: another process holds it for longer than the patience.
+            StoreError: the folder no longer exists.
         """
         if not self._in_process.acquire(timeout=self._patience_s):
             raise UnavailableError("another thread holds the folder", hint="try again")
@@ -194,8 +227,8 @@ class FolderLock:
             time.sleep(random.uniform(0.0005, 0.005))
 
     def _is_taken(self) -> bool:
-        """Whether we hold it now, on the file that others will lock: `git clean` and `git stash -u` take it away, and
-        who holds one without a name keeps nobody out.
+        """Try to lock the file that others lock, too. `git clean` and `git stash -u` remove it; a lock on a removed
+        file keeps no one out, so then the new file is opened for the next try.
         """
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,15 +245,8 @@ class FolderLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError as error:
-            raise StoreError(f"cannot lock {self._path.parent}: it is not there", hint="was it moved?") from error
+            raise StoreError(f"cannot lock {self._path.parent}: it does not exist", hint="was it moved?") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file of the lock."""
         os.close(self._file)
-
-
-def set_aside(folder: Path, name: str, data: bytes, disk: Disk, *, day: str) -> Path:
-    """Keep what cannot be used in a file beside, before it is cut from its own. Returns where."""
-    path = folder / f"set-aside-{name.removesuffix('.jsonl')}-{day}.txt"
-    disk.append(path, data if data.endswith(b"\n") else data + b"\n")
-    return path

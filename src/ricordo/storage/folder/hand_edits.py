@@ -1,4 +1,4 @@
-"""Lines written by hand become rows of a commit: whole ones, altered ones, and those of the seed's files."""
+"""Lines written or altered by hand become rows of a commit: whole rows, parts of rows, lines of the seed's files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any, get_args
 
 import apsw
 
+from ricordo.clock import from_ms
+from ricordo.errors import RicordoError
 from ricordo.ids import new_id
-from ricordo.model import Category, Origin, RowId, RowState
-from ricordo.storage.folder.keys import KnownKeys
-from ricordo.storage.folder.layout import ARCHIVE, EPISODES
-from ricordo.storage.folder.lines import Line, Shape, Shapes, Unfit, encode, line_mark, milliseconds
-from ricordo.storage.folder.load_rows import names_row
-from ricordo.storage.folder.rebuild import Loose
-from ricordo.storage.folder.state import Unused
+from ricordo.model import Category, Change, Origin, Reason, RowId, RowState, Scope
+from ricordo.storage.database.apply import apply
+from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.folder.journal import FolderJournal
+from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
+from ricordo.storage.jsonl.lines import HandLine, Line, LineError, UnusedLines, encode, line_mark, milliseconds
+from ricordo.storage.jsonl.loader import KnownKeys, names_row
+from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
 from ricordo.text import name_key, same_name_key
 
@@ -23,15 +26,88 @@ _ORIGINS = frozenset(get_args(Origin))
 _REASONS = {"ephemeral_decay": "expired"}
 _ORIGIN = "import"
 _OWNER = "me"
-"""Whose memory it is where nobody says: that of who opens one without saying either."""
+"""The owner where a line names none: the same as of a memory opened without one."""
+_IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
-class Adoption:
-    """Rows as lines written by hand want them. Lives inside one transaction, under the lock."""
+def adopt(
+    connection: apsw.Connection,
+    journal: FolderJournal,
+    lines: Sequence[HandLine],
+    states: Sequence[RowState] = (),
+    *,
+    unused: UnusedLines,
+    now: int,
+) -> None:
+    """Apply changes made by hand as one commit; if that fails, row by row, so that a wrong line does not block others.
+
+    Args:
+        states: rows whose lines were taken out, as they should be.
+        unused: lines that cannot become rows are added to it.
+        now: Unix milliseconds.
+    """
+    adoption = _Adoption(connection, journal.shapes, now=now)
+    rows = (*states, *adoption.states(lines))
+    unused.lines |= adoption.unused.lines
+    if not rows:
+        return
+    try:
+        _commit(connection, journal, rows, [*adoption.lines.values(), *adoption.unchanged], now=now)
+    except _IMPOSSIBLE:
+        _adopt_one_by_one(connection, journal, rows, adoption, unused, now=now)
+
+
+def _adopt_one_by_one(
+    connection: apsw.Connection,
+    journal: FolderJournal,
+    rows: Sequence[RowState],
+    adoption: _Adoption,
+    unused: UnusedLines,
+    *,
+    now: int,
+) -> None:
+    """Commit row by row. A line counts as adopted with the last of its rows, if all of them fit."""
+    last, unchanged = {id(given): row for row, given in adoption.lines.items()}, adoption.unchanged
+    for row in rows:
+        given = adoption.lines.get(row.row)
+        is_whole = given is not None and last[id(given)] == row.row and (given.file, given.offset) not in unused.lines
+        try:
+            _commit(connection, journal, (row,), [*unchanged, *([given] if given and is_whole else [])], now=now)
+            unchanged = []
+        except _IMPOSSIBLE as error:
+            file, offset = (given.file, given.offset) if given else (f"row {row.row.key} of {row.row.table}", -1)
+            unused.note(file, offset, str(error))
+
+
+def _commit(
+    connection: apsw.Connection,
+    journal: FolderJournal,
+    rows: Sequence[RowState],
+    lines: Iterable[HandLine],
+    *,
+    now: int,
+) -> None:
+    reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows by hand")
+    marks = list(dict.fromkeys(line_mark(given.line) for given in lines))
+    extra: Line = {"adopted": marks} if marks else {}
+    connection.execute("SAVEPOINT by_hand")
+    try:
+        change = Change(rows=tuple(rows))
+        apply(DatabaseSnapshot(connection), change, scope=Scope(owner=_OWNER), reason=reason, at=from_ms(now))
+    except BaseException:
+        connection.execute("ROLLBACK TO by_hand")
+        connection.execute("RELEASE by_hand")
+        raise
+    connection.execute("RELEASE by_hand")
+    journal.collect(connection, extra)
+
+
+class _Adoption:
+    """Works out the rows that lines written by hand ask for. Lives inside one transaction, under the lock."""
 
     def __init__(self, connection: apsw.Connection, shapes: Shapes, *, now: int) -> None:
         """Args:
-        now: Unix milliseconds, for what a line does not say.
+        now: Unix milliseconds, for times that a line does not state.
         """
         self._connection = connection
         self._shapes = shapes
@@ -39,41 +115,41 @@ class Adoption:
         self._keys = KnownKeys(connection)
         self._next: dict[str, int] = {}
         self._rows: dict[RowId, RowState] = {}
-        self.lines: dict[RowId, Loose] = {}
-        """The line that each row is of."""
-        self.idle: list[Loose] = []
-        """Lines that say what is so already."""
-        self.unused = Unused()
+        self.lines: dict[RowId, HandLine] = {}
+        """The line of each row."""
+        self.unchanged: list[HandLine] = []
+        """Lines that repeat what the rows hold already."""
+        self.unused = UnusedLines()
 
-    def states(self, lines: Sequence[Loose]) -> tuple[RowState, ...]:
-        """The rows that shall be, of all lines that can be one; people first, since memories are about them."""
-        for loose in sorted(lines, key=lambda each: each.table != "entities"):
+    def states(self, lines: Sequence[HandLine]) -> tuple[RowState, ...]:
+        """Return the rows as they should be, from all usable lines. People first, since memories refer to them."""
+        for given in sorted(lines, key=lambda each: each.table != "entities"):
             known = len(self._rows)
             try:
-                self._adopt(loose)
-            except (Unfit, TypeError, ValueError, OverflowError) as error:
-                self.unused.note(loose.file, loose.offset, str(error))
+                self._adopt(given)
+            except (LineError, TypeError, ValueError, OverflowError) as error:
+                self.unused.note(given.file, given.offset, str(error))
                 continue
             fresh = [*self._rows][known:]
-            self.lines.update(dict.fromkeys(fresh, loose))
-            self.idle += [] if fresh else [loose]
+            self.lines.update(dict.fromkeys(fresh, given))
+            self.unchanged += [] if fresh else [given]
         return tuple(self._rows.values())
 
-    def _adopt(self, loose: Loose) -> None:
-        shape = self._shapes.rows[loose.table]
-        if "seal" in loose.line:
-            self._altered(shape, loose.line)
-        elif loose.table == "nodes":
-            self._memory(shape, loose)
-        elif loose.table == "entities":
-            self._person(loose)
+    def _adopt(self, given: HandLine) -> None:
+        shape = self._shapes.rows[given.table]
+        if "seal" in given.line:
+            self._altered(shape, given.line)
+        elif given.table == "nodes":
+            self._memory(shape, given)
+        elif given.table == "entities":
+            self._person(given)
         else:
-            self._put(shape, self._key(shape, loose.line), shape.image(loose.line, self._keys))
+            self._put(shape, self._key(shape, given.line), shape.image(given.line, self._keys))
 
     def _altered(self, shape: Shape, line: Line) -> None:
-        """A line that a commit wrote and somebody changed since."""
+        """Take over a line that a commit wrote and that was altered by hand."""
         if not names_row(line.get("row"), shape):
-            raise Unfit("it names no row")
+            raise LineError("it names no row")
         image = shape.image(line, self._keys)
         key = (int(line["row"]),) if shape.table.key == ("key",) else tuple(image[name] for name in shape.table.key)
         self._put(shape, key, image)
@@ -85,7 +161,7 @@ class Adoption:
         return (known if known is not None else self._fresh(shape.table.name),)
 
     def _put(self, shape: Shape, key: tuple[Any, ...] | None, image: Mapping[str, Any]) -> RowId:
-        """Note a row as it shall be, unless it is so already."""
+        """Note a row as it should be."""
         row = RowId(table=shape.table.name, key=key or tuple(image[name] for name in shape.table.key))
         whole = dict(image)
         if shape.table.key == ("key",):
@@ -94,7 +170,7 @@ class Adoption:
         return row
 
     def _fresh(self, table: str) -> int:
-        """A key nobody has had."""
+        """Return a key that was never used."""
         if table not in self._next:
             last = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
             most = self._connection.execute(f'SELECT max(key) FROM "{table}"').get
@@ -102,12 +178,12 @@ class Adoption:
         self._next[table] += 1
         return self._next[table]
 
-    def _memory(self, shape: Shape, loose: Loose) -> None:
-        """A memory of whatever version of the files, whole or in part."""
-        line = dict(loose.line)
+    def _memory(self, shape: Shape, given: HandLine) -> None:
+        """Take over a memory, whole or in part, of any version of the files."""
+        line = dict(given.line)
         if not isinstance(line.get("content"), str) or not line["content"].strip():
-            raise Unfit("it has no content")
-        identity = line.setdefault("id", f"hand-{line_mark(loose.line)}")
+            raise LineError("it has no content")
+        identity = line.setdefault("id", f"hand-{line_mark(given.line)}")
         known = self._keys.key("nodes", identity, space=None)
         present = self._present(shape, known)
         if not line.get("chat_id"):
@@ -116,11 +192,11 @@ class Adoption:
         if line.get("source_session_id"):
             self._session(space, str(line["source_session_id"]), line)
         people = line.pop("subject_person_ids", None) or ()
-        self._named_as_here(line, is_new=present is None)
-        image = {**self._defaults(loose, line), **(present or {}), **self._given(shape, line)}
+        self._normalise(line, is_new=present is None)
+        image = {**self._defaults(given, line), **(present or {}), **self._given(shape, line)}
         if present is None:
             image["space"] = space
-        elif loose.file != ARCHIVE and "archived_at" not in line:
+        elif given.file != ARCHIVE and "archived_at" not in line:
             image["closed_at"] = image["closed_reason"] = None
         key = known if known is not None else self._fresh("nodes")
         self._keys.learn(shape, line, str(key))
@@ -137,24 +213,24 @@ class Adoption:
         return None if row is None else dict(zip(shape.table.columns, row, strict=True))
 
     def _given(self, shape: Shape, line: Line) -> dict[str, Any]:
-        """The columns that a line speaks of."""
+        """Return the columns that a line states."""
         image = shape.image(line, self._keys)
         spoken = {each.name for each in shape.columns if line.get(each.field) is not None and each.kind != "space"}
         return {name: value for name, value in image.items() if name in spoken}
 
-    def _named_as_here(self, line: Line, *, is_new: bool) -> None:
-        """Where a line comes from, in our words."""
+    def _normalise(self, line: Line, *, is_new: bool) -> None:
+        """Replace unknown origins and categories of a line."""
         if line.get("source") not in _ORIGINS and (is_new or line.get("source")):
             line["source"] = _ORIGIN
         if line.get("memory_type") is not None and line["memory_type"] not in _CATEGORIES:
             line["memory_type"] = "knowledge"
 
-    def _defaults(self, loose: Loose, line: Line) -> dict[str, Any]:
-        """What a memory is where its line does not say: learnt when it was written, by whoever wrote it."""
-        is_episode = loose.file == EPISODES
+    def _defaults(self, given: HandLine, line: Line) -> dict[str, Any]:
+        """Return the values of a memory that its line does not state."""
+        is_episode = given.file == EPISODES
         created = self._milliseconds(line, "created_at") or self._now
         since = self._milliseconds(line, "observed_at") or created
-        self._closing(loose, line)
+        self._closing(given, line)
         confidence = line.get("extraction_confidence")
         return {
             "shelf": "e" if is_episode else "k",
@@ -179,10 +255,10 @@ class Adoption:
             "source_type": _ORIGIN,
         }
 
-    def _closing(self, loose: Loose, line: Line) -> None:
-        """The seed says when a memory was replaced or archived; here one thing says both."""
+    def _closing(self, given: HandLine, line: Line) -> None:
+        """Read when and why a memory was closed. The seed has two fields for it, replaced and archived."""
         at = line.get("archived_at") or line.get("superseded_at")
-        if at is None and loose.file == ARCHIVE:
+        if at is None and given.file == ARCHIVE:
             at = line.get("created_at")
         if at is not None:
             reason = str(line.get("archive_reason") or ("superseded" if line.get("superseded_at") else "expired"))
@@ -192,7 +268,7 @@ class Adoption:
         return None if line.get(name) is None else milliseconds(line[name])
 
     def _session(self, space: int, name: str, line: Line) -> None:
-        """A session that memories speak of, made at its first one."""
+        """Create the session that a memory names, at its first memory."""
         if self._keys.key("sessions", name, space=space) is not None:
             return
         shape, key = self._shapes.rows["sessions"], self._fresh("sessions")
@@ -211,15 +287,15 @@ class Adoption:
     def _subject(self, node: int, person: str) -> None:
         entity = self._keys.key("entities", person, space=None)
         if entity is None:
-            raise Unfit(f"subject_person_ids: {person!r} is not there")
+            raise LineError(f"subject_person_ids: {person!r} does not exist")
         self._put(self._shapes.rows["subjects"], (node, entity), {"node": node, "entity": entity, "name": ""})
 
-    def _person(self, loose: Loose) -> None:
-        """A person of the seed's, or an entity by hand, with the names it goes by."""
-        line = dict(loose.line)
+    def _person(self, given: HandLine) -> None:
+        """Take over a person of the seed, or an entity, with its names."""
+        line = dict(given.line)
         if not isinstance(line.get("name"), str) or not line["name"].strip():
-            raise Unfit("it has no name")
-        identity = line.setdefault("id", f"hand-{line_mark(loose.line)}")
+            raise LineError("it has no name")
+        identity = line.setdefault("id", f"hand-{line_mark(given.line)}")
         shape = self._shapes.rows["entities"]
         known = self._keys.key("entities", identity, space=None)
         present = self._present(shape, known)

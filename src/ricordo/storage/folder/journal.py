@@ -1,14 +1,14 @@
-"""The write protocol of a folder: lines first, the commit's line last, the index after it.
+"""The write protocol of a folder: lines first, the line of the commit last, the index after it.
 
-Before the line of a commit is on the disk, any failure cuts the files back to where they were, and the batch may be
-tried again. After it, the batch has happened: only the index may be stale then, and catches up at the next opening or
-writing.
+Until the line of a commit is on disk, any failure cuts the files back to where they were, and the batch may be tried
+again. After it, the batch counts as done: only the index may be stale, and catches up at the next write or opening.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,43 +16,91 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage import faults
-from ricordo.storage.database.commit_hook import Journal
 from ricordo.storage.database.queries import sql
-from ricordo.storage.folder.change_lines import commits_after, lines_of_commit, touched_lines, watch
-from ricordo.storage.folder.files import Disk, FolderLock, stamp_of
-from ricordo.storage.folder.layout import COMMITS, FILES, INDEX
-from ricordo.storage.folder.lines import Line, Shapes, shapes_of
+from ricordo.storage.database.writer import CommitHook
+from ricordo.storage.folder.files import Disk, FolderLock, Followed, Stamp, stamp_of
 from ricordo.storage.folder.rewrite import finish, is_unfinished, rewrite
-from ricordo.storage.folder.state import Followed, State, Unused, changed, read_state, write_state, write_unused
+from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX, PEOPLE
+from ricordo.storage.jsonl.lines import Line, UnusedLines
+from ricordo.storage.jsonl.shapes import Shapes, shapes_of
+from ricordo.storage.jsonl.writer import commits_after, lines_of_commit, touched_lines, watch
 
 _log = logging.getLogger("ricordo.storage")
 
+State = Mapping[str, Followed]
+"""How far an index has followed the files of its folder. It is kept in the index, and so as old or as new as the index.
+"""
+
+_STATE = "folder"
+_UNUSED = "lines not used"
+
 Connect = Callable[[], apsw.Connection]
 Follow = Callable[[apsw.Connection, list[str]], apsw.Connection]
-"""Brings the index to what changed files say; returns the connection to write with from then on."""
+"""Brings the index up to date with changed files; returns the connection to write with from then on."""
 
 
-class FolderJournal(Journal):
-    """Writes what a batch changed to the files of a folder, in step with the index's transaction."""
+def read_state(connection: apsw.Connection) -> State:
+    """Return the files as the index saw them last; a new index has seen none."""
+    text = connection.execute(sql("meta_get"), {"name": _STATE}).get
+    found = json.loads(text) if text else {}
+    return {
+        name: Followed(Stamp(*values[:3]), values[3]) if (values := found.get(name)) else Followed()
+        for name in (*FILES, PEOPLE)
+    }
+
+
+def write_state(connection: apsw.Connection, state: State) -> None:
+    """Store how far the index has followed its files, in the running transaction."""
+    plain = {
+        name: [each.stamp.size, each.stamp.changed, each.stamp.inode, each.total]
+        for name, each in state.items()
+        if each.stamp.size or each.stamp.inode
+    }
+    connection.execute(sql("meta_put"), {"name": _STATE, "value": json.dumps(plain, separators=(",", ":"))})
+
+
+def read_unused(connection: apsw.Connection) -> UnusedLines:
+    """Return the lines of the files that the index could not use."""
+    text = connection.execute(sql("meta_get"), {"name": _UNUSED}).get
+    return UnusedLines({(file, offset): why for file, offset, why in json.loads(text)} if text else {})
+
+
+def write_unused(connection: apsw.Connection, unused: UnusedLines) -> None:
+    """Store the lines that the index could not use, in the running transaction."""
+    plain = [(file, offset, why) for (file, offset), why in unused.lines.items()]
+    connection.execute(sql("meta_put"), {"name": _UNUSED, "value": json.dumps(plain)})
+
+
+def is_state_readable(connection: apsw.Connection) -> bool:
+    """Return whether the notes of the index on its files can be read. They may be damaged."""
+    try:
+        read_state(connection), read_unused(connection)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
+    return True
+
+
+class FolderJournal(CommitHook):
+    """Writes what a batch changed to the files of a folder, in step with the transaction of the index."""
 
     def __init__(
         self, folder: Path, lock: FolderLock, disk: Disk, *, follow: Follow, connect: Connect, reopen: Connect
     ) -> None:
         """Args:
-        connect: a connection to the index that stands there now.
-        reopen: the same where the index is another file than before, or none; by way of `connected`.
+        connect: opens the index that exists now.
+        reopen: returns a connection by `connected`, rebuilding the index if it is missing or damaged.
         """
         self.folder = folder
         self.lock = lock
         self.disk = disk
         self.is_written = False
         self.rewrites = False
-        """Whether this batch shall leave the files without what newer lines replaced."""
+        """Whether this batch rewrites the files without outdated lines."""
         self._follow = follow
         self._connect = connect
         self._reopen = reopen
         self._inode = 0
-        self._known: apsw.Connection | None = None
+        self._prepared: apsw.Connection | None = None
         self._shapes: Shapes | None = None
         self._state: dict[str, Followed] = {}
         self._pending: dict[str, list[bytes]] = {}
@@ -60,21 +108,26 @@ class FolderJournal(Journal):
         self._seq_before = 0
 
     def connected(self) -> apsw.Connection:
-        """A connection to write with, and the memory of which index it is to."""
-        # Looked at before it is opened: where it is replaced in between, the next batch notices.
+        """Open a connection to write with, and note which index it belongs to."""
+        # Looked at before opening: if the index is replaced in between, the next batch notices.
         self._inode = stamp_of(self.folder / INDEX).inode
         connection = self._connect()
         self._inode = self._inode or stamp_of(self.folder / INDEX).inode
         return connection
 
-    def replaced(self) -> None:
-        """The index is another file: whoever holds a connection gets a new one at their next batch."""
+    def forget_index(self) -> None:
+        """Note that the index was replaced: the next batch opens a new connection."""
         self._inode = 0
 
     @property
-    def place(self) -> int:
-        """Which file the index is now, for those who read; while it is being replaced, the one before."""
+    def generation(self) -> int:
+        """The inode of the index; while it is being replaced, that of the one before."""
         return stamp_of(self.folder / INDEX).inode or self._inode
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the index exists. It may be deleted at any time."""
+        return (self.folder / INDEX).exists()
 
     @property
     def shapes(self) -> Shapes:
@@ -82,35 +135,44 @@ class FolderJournal(Journal):
         assert self._shapes is not None, "no batch has begun"
         return self._shapes
 
+    @property
+    def state(self) -> State:
+        """The files as the index knows them in this batch."""
+        return self._state
+
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the folder."""
         with self.lock.held():
             self.is_written = False
             yield
 
     def current(self, connection: apsw.Connection) -> apsw.Connection:
-        with failing_as_sqlite():
+        """Bring the index up to date with its files; return the connection to write with."""
+        with os_errors_as_sqlite():
             if stamp_of(self.folder / INDEX).inode != self._inode:
-                _log.info("the index of %s was replaced; opened anew", self.folder)
+                _log.info("the index of %s was replaced; opening it again", self.folder)
                 fresh = self._reopen()
                 connection.close()
                 connection = fresh
             if is_unfinished(self.folder):
                 finish(self.folder, self.disk)
-            self._know(connection)
-            if names := changed(self.folder, read_state(connection)):
+            self._prepare(connection)
+            state = read_state(connection)
+            if names := [name for name, seen in state.items() if stamp_of(self.folder / name) != seen.stamp]:
                 connection = self._follow(connection, names)
-                self._know(connection)
+                self._prepare(connection)
         return connection
 
-    def _know(self, connection: apsw.Connection) -> None:
-        if self._known is not connection:
+    def _prepare(self, connection: apsw.Connection) -> None:
+        if self._prepared is not connection:
             self._shapes = shapes_of(connection)
             watch(connection, self._shapes)
-            self._known = connection
+            self._prepared = connection
 
     def begin(self, connection: apsw.Connection) -> None:
-        self._know(connection)
+        """Begin a batch: nothing is to be written yet."""
+        self._prepare(connection)
         self.is_written = False
         self._pending = {}
         self.rewrites = False
@@ -118,51 +180,53 @@ class FolderJournal(Journal):
         self._seq = self._seq_before = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))
 
-    @property
-    def state(self) -> State:
-        """The files as the index knows them in this batch."""
-        return self._state
-
-    def note(self, state: State) -> None:
-        """The index knows files otherwise now."""
+    def note_followed(self, connection: apsw.Connection, state: State) -> None:
+        """Note that what this batch has done so far stands in the files, which are now as given."""
         self._state |= state
-
-    def followed(self, connection: apsw.Connection) -> None:
-        """What this batch did so far stands in the files already."""
         self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))
         write_state(connection, self._state)
 
-    def worked(self, connection: apsw.Connection) -> None:
-        self.worked_by_hand(connection, {})
+    def work_done(self, connection: apsw.Connection) -> None:
+        """Collect the lines of the commits that one work has made."""
+        self.collect(connection, {})
 
-    def worked_by_hand(self, connection: apsw.Connection, extra: Line) -> None:
-        """As `worked`, with something to say in the commit's line."""
+    def collect(self, connection: apsw.Connection, extra: Line) -> None:
+        """Collect the lines of new commits.
+
+        Args:
+            extra: fields to add to the lines of the commits.
+        """
         for seq in commits_after(connection, self._seq):
             self._seq = seq
             for name, line in lines_of_commit(connection, self.shapes, seq, extra):
                 self._pending.setdefault(name, []).append(line)
 
     def write(self, connection: apsw.Connection) -> None:
+        """Append the lines of the batch; after an erasure, rewrite the files."""
         if self.rewrites or connection.execute(sql("erasures_since"), {"seq": self._seq_before}).get:
-            with failing_as_sqlite():
-                sums = rewrite(connection, self.shapes, self.folder, self.disk, self._state)
-                self.is_written = True
-                faults.reached("folder: after the marker")
-                finish(self.folder, self.disk)
-            connection.execute(sql("touched_forget"))
-            self.note({name: Followed(stamp_of(self.folder / name), total) for name, total in sums.items()})
-            write_state(connection, self._state)
-            write_unused(connection, Unused())  # they were set aside
+            self._rewrite(connection)
             return
         for name, line in touched_lines(connection, self.shapes):
             self._pending.setdefault(name, []).append(line)
         if self._pending:
-            with failing_as_sqlite():
+            with os_errors_as_sqlite():
                 self._append()
             self.is_written = True
             faults.reached("folder: after commit line")
             write_state(connection, self._state)
+
+    def _rewrite(self, connection: apsw.Connection) -> None:
+        with os_errors_as_sqlite():
+            unused = read_unused(connection)
+            sums = rewrite(connection, self.shapes, self.folder, self.disk, state=self._state, unused=unused)
+            self.is_written = True
+            faults.reached("folder: after the marker")
+            finish(self.folder, self.disk)
+        connection.execute(sql("touched_forget"))
+        self._state |= {name: Followed(stamp_of(self.folder / name), total) for name, total in sums.items()}
+        write_state(connection, self._state)
+        write_unused(connection, UnusedLines())  # they were set aside
 
     def _append(self) -> None:
         written = {name: b"".join(self._pending[name]) for name in FILES if name in self._pending}
@@ -178,15 +242,15 @@ class FolderJournal(Journal):
         self._pending = {}
 
     def _take_back(self, written: Mapping[str, bytes]) -> None:
-        """Cut what was begun. Where even that fails, the next one to look finds lines that no commit vouches for."""
+        """Cut what was appended. If that fails, too, the next to look finds lines without a commit."""
         for name in written:
             with contextlib.suppress(OSError):
                 self.disk.cut(self.folder / name, self._state[name].stamp.size)
 
 
 @contextlib.contextmanager
-def failing_as_sqlite() -> Iterator[None]:
-    """Errors of files in SQLite's words: to the writer a batch that cannot be written is one that cannot."""
+def os_errors_as_sqlite() -> Iterator[None]:
+    """Raise errors of files as errors of SQLite: the writer treats a batch that fails on either alike."""
     try:
         yield
     except OSError as error:

@@ -1,27 +1,29 @@
-"""An index made anew from the files of a folder: the same rows, keys, seals and history; derived rows made again.
+"""A database is built from files of lines: the same rows, keys, seals and history; derived rows are computed again.
 
-No embedding model is asked: vectors stand in the files. Files of rows are read twice, so that no more of them is held
-than where the newest line of each row stands: once to find that, once to write those.
+No embedding model is asked: vectors stand in the files. Files of rows are read twice, to hold little in memory: first
+to find where the newest line of each row stands, then to write those lines.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
 
+from ricordo.model import Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.apply import Rows, write_rows
-from ricordo.storage.database.connection import connect, transaction
+from ricordo.storage.database.connection import connect, read_snapshot, transaction
+from ricordo.storage.database.integrity import renew_chain
 from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import Row
-from ricordo.storage.database.schema import Migration, prepare
-from ricordo.storage.folder.files import count_lines, lines_of
-from ricordo.storage.folder.keys import KnownKeys
-from ricordo.storage.folder.layout import (
+from ricordo.storage.database.schema import Migration, migrations, prepare
+from ricordo.storage.jsonl.layout import (
     AFTER_ROWS,
     COMMITS,
     FILES,
@@ -33,63 +35,54 @@ from ricordo.storage.folder.layout import (
     STORE,
     VECTORS,
 )
-from ricordo.storage.folder.lines import (
+from ricordo.storage.jsonl.lines import (
+    HandLine,
     Line,
-    Shape,
-    Shapes,
-    Unfit,
+    LineError,
+    UnusedLines,
     content_hash,
+    count_lines,
     decoded,
     line_mark,
+    lines_of,
     parsed,
     quick_reader,
-    shapes_of,
 )
-from ricordo.storage.folder.load_rows import (
+from ricordo.storage.jsonl.loader import (
     COMMIT_COLUMNS,
-    Inserting,
-    adopted_by,
+    Inserter,
+    KnownKeys,
+    adopted_marks,
     commit_row,
     drop_dangling,
     history_row,
     names_row,
     put_kept,
     put_vector,
-    shape_of,
 )
-from ricordo.storage.folder.state import Unused
+from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
 
+# From this many lines on, importing the quick reader pays.
 _MANY_LINES = 2_000
-"""From here on it pays to import the quick reader."""
 
-# Rows are read after those that triggers of theirs look into, whatever file they stand in.
+# Sessions first: triggers of other rows look into them, whatever file those stand in.
 _IN_ORDER = (SESSIONS, *(name for name in ROW_FILES if name != SESSIONS))
 
-# The words of a lot go to disk together: from smaller ones FTS5 has more to merge. Five thousand rows are a few MB.
+# The words of a lot go to disk together: smaller lots leave FTS5 more to merge. Five thousand rows are a few MB.
 _LOT = 5_000
-_TOLD_EVERY = 1_000
+_PROGRESS_EVERY = 1_000
 _LARGEST_KEY = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Loose:
-    """A line that no commit wrote as it stands: written or altered by hand."""
-
-    file: str
-    offset: int
-    line: Line
-    table: str
 
 
 @dataclass(slots=True)
 class Built:
-    """What an index was made of: how many lines, what nobody committed, and what could not be used."""
+    """What an index was built from: the number of lines, and those that no commit covers or that could not be used."""
 
     lines: int = 0
     rows: int = 0
-    by_hand: list[Loose] = field(default_factory=list)
+    by_hand: list[HandLine] = field(default_factory=list)
     uncommitted: dict[str, list[int]] = field(default_factory=dict)
-    unused: Unused = field(default_factory=Unused)
+    unused: UnusedLines = field(default_factory=UnusedLines)
 
 
 @dataclass(slots=True)
@@ -97,13 +90,13 @@ class _Lot:
     """Rows of one table that wait to be written, and where their lines stand."""
 
     shape: Shape
-    inserting: Inserting
+    inserter: Inserter
     rows: list[Row] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
 
 
 def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress: Progress | None = None) -> Built:
-    """Make an index at a path from the files of a folder. The path must be free.
+    """Build a database at a path from the files of a folder. The path must be free.
 
     Raises:
         StoreError: the disk is full or failing.
@@ -111,7 +104,7 @@ def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress:
     connection = connect(target, durability="process", patience_s=1)
     try:
         prepare(connection, target, steps)
-        # Whoever is interrupted begins again: until it is whole nobody looks at this file.
+        # An interrupted build starts over: the file is not used until it is complete.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         with transaction(connection):
@@ -124,13 +117,13 @@ def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress:
 
 
 def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Built:
-    """Fill an empty store from the files of a folder, inside the running transaction."""
+    """Fill an empty database from the files of a folder, inside the running transaction."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
     return _Builder(connection, folder, progress).run()
 
 
 class _Builder:
-    """One building of an index."""
+    """One build of a database."""
 
     def __init__(self, connection: apsw.Connection, folder: Path, progress: Progress | None) -> None:
         self._connection = connection
@@ -139,20 +132,20 @@ class _Builder:
         self._progress = progress or (lambda done, total: None)
         lines = {name: count_lines(folder / name) for name in FILES}
         self._built = Built(lines=sum(lines.values()))
-        # Rows are read twice, and what is kept beside them, too.
+        # Rows and the lines of the store are read twice.
         self._total = sum(count * (1 + (name in (*ROW_FILES, STORE))) for name, count in lines.items())
         self._passed = 0
         self._read = quick_reader() if self._total > _MANY_LINES else json.loads
         self._commits: set[int] = set()
         self._adopted: set[str] = set()
         self._newest: dict[str, dict[str, tuple[int, str, int | None]]] = {name: {} for name in self._shapes.rows}
-        """Of each row: who wrote it last, and in which file and where that stands; nowhere if it was removed."""
+        """For each row: the commit that wrote it last, the file and the offset of the line; no offset if removed."""
         self._keys = KnownKeys(connection)
         self._has_vectors = lines[VECTORS] > 0
-        self._made_from: dict[str, tuple[int, str]] = {}
+        self._sources: dict[str, tuple[int, str]] = {}
 
     def run(self) -> Built:
-        """All of it, inside one transaction."""
+        """Build everything, inside one transaction."""
         self._kept(before_rows=True)
         self._commit_rows()
         for name in ROW_FILES:
@@ -169,47 +162,57 @@ class _Builder:
         return self._built
 
     def _lines(self, name: str, *, again: Set[int] | None = None) -> Iterator[tuple[int, Line]]:
-        """What can be read of a file; the rest is noted. A torn end is nobody's line.
+        """Yield the readable lines of a file and note the others. A torn last line counts as not committed.
 
         Args:
-            again: where lines begin that could be read before, where only those are wanted.
+            again: the offsets to read, all of which were readable before; all lines if None.
         """
         path = self._folder / name
         size = path.stat().st_size if path.exists() else 0
         for offset, raw in lines_of(path):
             self._passed += 1
-            if self._passed % _TOLD_EVERY == 0:
+            if self._passed % _PROGRESS_EVERY == 0:
                 self._progress(self._passed, max(self._total, self._passed))
-            is_passed_over = not raw.strip() if again is None else offset not in again
-            if is_passed_over:
+            is_skipped = not raw.strip() if again is None else offset not in again
+            if is_skipped:
                 continue
             try:
                 yield offset, parsed(raw, self._read) if again is None else decoded(raw, self._read)
-            except Unfit as error:
+            except LineError as error:
                 if offset + len(raw) == size:
-                    self._built.uncommitted.setdefault(name, []).append(offset)
+                    self._cut(name, offset)
                 else:
-                    self._built.unused.note(name, offset, str(error))
+                    self._unused(name, offset, error)
+
+    def _unused(self, name: str, offset: int, why: object) -> None:
+        self._built.unused.note(name, offset, str(why))
+
+    def _cut(self, name: str, offset: int) -> None:
+        self._built.uncommitted.setdefault(name, []).append(offset)
+
+    def _by_hand(self, name: str, offset: int, line: Line, table: str) -> None:
+        if line_mark(line) not in self._adopted:
+            self._built.by_hand.append(HandLine(name, offset, line, table))
 
     def _kept(self, *, before_rows: bool) -> None:
-        """What stands in no commit. What refers to memories comes after them."""
+        """Write what is in no commit. Rows that refer to memories are written after them."""
         for offset, line in self._lines(STORE):
             if before_rows and line.get("kind") == SEQUENCE:
-                self._given_out(offset, line)
+                self._raise_stated_sequence(offset, line)
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
             if shape is not None and before_rows == (shape.table.name not in AFTER_ROWS):
                 try:
                     put_kept(self._connection, shape, line, self._keys)
-                except (Unfit, apsw.Error) as error:
-                    self._built.unused.note(STORE, offset, str(error))
+                except (LineError, apsw.Error) as error:
+                    self._unused(STORE, offset, error)
 
-    def _given_out(self, offset: int, line: Line) -> None:
+    def _raise_stated_sequence(self, offset: int, line: Line) -> None:
         table, last = str(line.get("table")), line.get("last")
         is_known = table in self._shapes.rows or table in self._shapes.kept
         if is_known and isinstance(last, int) and 0 < last < _LARGEST_KEY:
             self._raise_sequence(table, last)
         else:
-            self._built.unused.note(STORE, offset, "it says of no table up to where its keys were given out")
+            self._unused(STORE, offset, "it names no table, or no last key")
 
     def _commit_rows(self) -> None:
         rows: list[Row] = []
@@ -218,25 +221,25 @@ class _Builder:
             try:
                 rows.append(commit_row(line, self._keys))
                 places.append(offset)
-                self._adopted.update(adopted_by(line))
-            except Unfit as error:
-                self._built.unused.note(COMMITS, offset, str(error))
-        why_not = Inserting(self._connection, "commits", COMMIT_COLUMNS).possible(rows)
+                self._adopted.update(adopted_marks(line))
+            except LineError as error:
+                self._unused(COMMITS, offset, error)
+        why_not = Inserter(self._connection, "commits", COMMIT_COLUMNS).insert(rows)
         for offset, why in zip(places, why_not, strict=True):
             if why is not None:
-                self._built.unused.note(COMMITS, offset, why)
+                self._unused(COMMITS, offset, why)
         self._commits = {row[0] for row, why in zip(rows, why_not, strict=True) if why is None}
 
     def _find_newest(self, name: str) -> None:
         for offset, line in self._lines(name):
-            shape = shape_of(self._shapes, name, line)
+            shape = self._shapes.of_line(name, line)
             commit, row = line.get("commit"), line.get("row")
             if shape is None:
-                self._built.unused.note(name, offset, f"no such kind of line: {line.get('kind')!r}")
+                self._unused(name, offset, f"unknown kind of line: {line.get('kind')!r}")
             elif commit is None or not names_row(row, shape):
-                self._loose(name, offset, line, shape)
+                self._by_hand(name, offset, line, shape.table.name)
             elif commit not in self._commits:
-                self._built.uncommitted.setdefault(name, []).append(offset)
+                self._cut(name, offset)
             else:
                 self._keys.learn(shape, line, row)
                 newest = self._newest[shape.table.name]
@@ -245,7 +248,7 @@ class _Builder:
                     newest[row] = commit, name, None if line.get("removed") else offset
 
     def _wanted(self) -> dict[str, set[int]]:
-        """Where the newest lines stand, by file."""
+        """Return the offsets of the newest lines, by file."""
         wanted: dict[str, set[int]] = {}
         for rows in self._newest.values():
             for _, file, offset in rows.values():
@@ -253,23 +256,19 @@ class _Builder:
                     wanted.setdefault(file, set()).add(offset)
         return wanted
 
-    def _loose(self, name: str, offset: int, line: Line, shape: Shape) -> None:
-        if line_mark(line) not in self._adopted:
-            self._built.by_hand.append(Loose(name, offset, line, shape.table.name))
-
     def _write_file(self, name: str, wanted: set[int]) -> None:
-        """The newest line of each row that stands in a file, in its order."""
+        """Write the newest line of each row in a file, in the order of the file."""
         if not wanted:
             return
         lots: dict[str, _Lot] = {}
         for offset, line in self._lines(name, again=wanted):
-            shape = shape_of(self._shapes, name, line)
+            shape = self._shapes.of_line(name, line)
             if shape is None:
                 continue
             lot = lots.get(shape.table.name)
             if lot is None:
                 table = shape.table
-                lot = lots[table.name] = _Lot(shape, Inserting(self._connection, table.name, table.columns))
+                lot = lots[table.name] = _Lot(shape, Inserter(self._connection, table.name, table.columns))
             self._take(lot, name, offset, line)
             if len(lot.rows) == _LOT:
                 self._write(lot)
@@ -278,30 +277,30 @@ class _Builder:
                 self._write(lots[each])
 
     def _take(self, lot: _Lot, name: str, offset: int, line: Line) -> None:
-        """A row as its line says; one that was altered since it was sealed is left to be adopted."""
+        """Add the row of a line to a lot. A line altered since it was sealed is adopted afterwards as well."""
         try:
             row = lot.shape.whole(line, self._keys)
-        except Unfit as error:
-            self._built.unused.note(name, offset, str(error))
+        except LineError as error:
+            self._unused(name, offset, error)
             return
         if not lot.shape.holds(row):
-            self._loose(name, offset, line, lot.shape)
+            self._by_hand(name, offset, line, lot.shape.table.name)
         lot.rows.append(row)
         lot.places.append((name, offset))
         self._built.rows += 1
 
     def _write(self, lot: _Lot) -> None:
-        why_not = lot.inserting.possible(lot.rows)
+        why_not = lot.inserter.insert(lot.rows)
         for (name, offset), why in zip(lot.places, why_not, strict=True):
             if why is not None:
-                self._built.unused.note(name, offset, why)
+                self._unused(name, offset, why)
         if lot.shape.table.name == "nodes":
             self._index([row for row, why in zip(lot.rows, why_not, strict=True) if why is None])
         lot.rows.clear()
         lot.places.clear()
 
     def _index(self, nodes: list[Row]) -> None:
-        """What goes with new rows of nodes."""
+        """Write what is derived from new nodes."""
         columns = self._shapes.rows["nodes"].table.columns
         key, id_, content, speaker, closed_at = (
             columns.index(name) for name in ("key", "id", "content", "speaker", "closed_at")
@@ -310,7 +309,7 @@ class _Builder:
         for row in nodes:
             rows.index(row, is_live=row[closed_at] is None)
             if self._has_vectors:
-                self._made_from[row[id_]] = row[key], content_hash(row[content], row[speaker])
+                self._sources[row[id_]] = row[key], content_hash(row[content], row[speaker])
         write_rows(self._connection, rows)
 
     def _raise_sequences(self) -> None:
@@ -318,11 +317,11 @@ class _Builder:
             if self._shapes.rows[table].table.key == ("key",):
                 last = max((int(row) for row in newest), default=0)
                 self._raise_sequence(table, last)
-                if table == "erasures":  # each takes the key of what was being erased
+                if table == "erasures":  # an erasure takes the key of its row in `erasing`
                     self._raise_sequence("erasing", last)
 
     def _raise_sequence(self, table: str, key: int) -> None:
-        """Keys of rows that have gone are not given out again: the history knows them."""
+        """Never reuse the keys of removed rows: the history refers to them."""
         values = {"table": table, "key": key}
         self._connection.execute(sql("sequence_begin"), values)
         self._connection.execute(sql("sequence_raise"), values)
@@ -332,11 +331,11 @@ class _Builder:
         for offset, line in self._lines(HISTORY):
             try:
                 seq, table, row, before = history_row(self._shapes, line)
-            except Unfit as error:
-                self._built.unused.note(HISTORY, offset, str(error))
+            except LineError as error:
+                self._unused(HISTORY, offset, error)
                 continue
             if seq not in self._commits:
-                self._built.uncommitted.setdefault(HISTORY, []).append(offset)
+                self._cut(HISTORY, offset)
                 continue
             rows.append((seq, table, row, before))
             if row.isdigit():
@@ -347,33 +346,78 @@ class _Builder:
                 self._raise_sequence(table, key)
 
     def _drop_dangling(self) -> None:
-        """Rows that refer to what is not there, because somebody took lines out: the lines stay, the index does
-        without them.
-        """
+        """Delete rows that refer to missing rows, because lines were taken out. The lines of the rows stay."""
         while tables := {row[0] for row in self._connection.execute("PRAGMA foreign_key_check")}:
             for table in tables:
                 for row, target in drop_dangling(self._connection, self._shapes, table):
                     _, file, offset = self._newest.get(table, {}).get(row, (0, f"row {row} of {table}", None))
-                    self._built.unused.note(
-                        file, -1 if offset is None else offset, f"refers to a missing row of {target}"
-                    )
+                    self._unused(file, -1 if offset is None else offset, f"refers to a missing row of {target}")
         self._newest.clear()
 
     def _vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._connection.execute(sql("models_known"))}
         for offset, line in self._lines(VECTORS):
             try:
-                put_vector(self._connection, line, models=models, made_from=self._made_from)
-            except Unfit as error:
-                self._built.unused.note(VECTORS, offset, str(error))
+                put_vector(self._connection, line, models=models, sources=self._sources)
+            except LineError as error:
+                self._unused(VECTORS, offset, error)
 
     def _finish(self) -> None:
-        """Every memory is searched for names once more, so what was noted of single ones says nothing new."""
+        """Note the progress of background work. All memories are searched for names again, so notes on single ones are
+        of no use.
+        """
         self._connection.execute(sql("relations_to_link_forget"))
         last = str(max(self._commits, default=0))
         self._connection.execute(sql("meta_put"), {"name": "aliases linked through commit", "value": last})
         if (self._folder / PEOPLE).exists():
             for offset, line in self._lines(PEOPLE):
-                if line_mark(line) not in self._adopted:
-                    self._built.by_hand.append(Loose(PEOPLE, offset, line, "entities"))
+                self._by_hand(PEOPLE, offset, line, "entities")
         self._progress(max(self._total, self._passed), max(self._total, self._passed))
+
+
+# complete exports
+
+
+def is_empty(snapshot: DatabaseSnapshot) -> bool:
+    """Return whether nothing was ever written to a store."""
+    return not snapshot.rows("spaces_known") and not snapshot.rows("commit_last")
+
+
+def holds_only(snapshot: DatabaseSnapshot, scope: Scope) -> bool:
+    """Return whether a caller may see everything in a store."""
+    pairs = {(owner, chat) for _, owner, chat in snapshot.rows("spaces_named")}
+    return pairs <= {(scope.owner, ""), ("", scope.chat or "")}
+
+
+def has_models(snapshot: DatabaseSnapshot) -> bool:
+    """Return whether a store has an embedding model."""
+    return bool(snapshot.rows("models_known"))
+
+
+def load_lines(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Built:
+    """Fill an empty store from the files of a folder, inside the running transaction.
+
+    Args:
+        is_whole: whether the files hold all of the store they come from; if not, the chain of commits is computed
+            again.
+    """
+    built = fill(snapshot.connection, folder, progress=progress)
+    if not is_whole:
+        renew_chain(snapshot.connection)
+    return built
+
+
+@contextmanager
+def opened_lines(folder: Path, target: Path) -> Iterator[tuple[DatabaseSnapshot, Built]]:
+    """Build a database from the files of a folder and read it.
+
+    Args:
+        target: a free path for the database; the caller removes it.
+    """
+    built = build(target, folder, steps=migrations())
+    connection = connect(target, read_only=True, patience_s=1)
+    try:
+        with read_snapshot(connection):
+            yield DatabaseSnapshot(connection), built
+    finally:
+        connection.close()

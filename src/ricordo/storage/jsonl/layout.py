@@ -1,7 +1,7 @@
-"""Which file of a folder each table is written to, and under which names. The one description of the files.
+"""The files of a folder: which table is written to which file, and under which names.
 
-Names are those of the seed's files where it has them (`memory_type`, `owner_user_id`, `observed_at`, ...), so that its
-files open as they are and its readers are at home.
+Where the seed's files have a name for a field (`memory_type`, `owner_user_id`, `observed_at`, ...), it is used here, so
+that its files can be opened as they are.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ VECTORS: Final = "vectors.jsonl"
 STORE: Final = "store.jsonl"
 COMMITS: Final = "commits.jsonl"
 PEOPLE: Final = "people.jsonl"
-"""The seed's; read, never written."""
+"""A file of the seed: read, never written."""
 
 MEMORY_FILES: Final[tuple[str, ...]] = (MEMORIES, EPISODES, ARCHIVE)
-"""Those a memory may stand in, by what has become of it."""
+"""The files of memories: live knowledge, live episodes, closed memories."""
 
 ROW_FILES: Final[tuple[str, ...]] = (*MEMORY_FILES, ENTITIES, EDGES, SESSIONS, RUNS, REVIEWS, OTHERS)
-"""Those that hold rows of the truth."""
+"""The files that hold rows of the truth."""
 
 FILES: Final[tuple[str, ...]] = (*ROW_FILES, HISTORY, VECTORS, STORE, COMMITS)
-"""In the order in which they are written: the line of a commit comes last, and makes the others count."""
+"""In the order of writing: the line of a commit comes last and makes the others count."""
 
 RESERVED: Final = frozenset(("kind", "row", "commit", "seal", "sum", "removed", "owner_user_id", "chat_id"))
-"""What a line says of itself. A column of that name is written with a line below it."""
+"""Fields that describe a line itself. A column of that name is written with an underscore appended."""
 
 INDEX: Final = "index.db"
-BUILDING: Final = ".index.building"
-LOCK: Final = ".lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How rows of a table become lines: their file, what sort of line that is, and fields not named like their column.
+    """How rows of a table become lines.
 
-    `kind` is empty for the rows a file is named after.
+    Args:
+        kind: the `kind` of the lines; empty for the table that a file is named after.
+        names: the fields that are not named like their column.
     """
 
     file: str
@@ -87,7 +87,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "runs": Form(file=RUNS, names={"kind": "what"}),
     "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
 }
-"""The truth tables. A test fails where the schema has one that is missing here; its rows go to `others.jsonl`."""
+"""The truth tables. Rows of one that is missing here go to `others.jsonl`; a test reports it."""
 
 KEPT: Final[Mapping[str, Form]] = {
     "spaces": Form(file=STORE, kind="space", names={"owner": "owner_user_id", "chat": "chat_id"}),
@@ -105,21 +105,21 @@ KEPT: Final[Mapping[str, Form]] = {
     "withheld_spans": Form(file=STORE, kind="withheld_span"),
     "meta": Form(file=STORE, kind="setting"),
 }
-"""No truth, and without a history, but nothing that could be made again."""
+"""Tables outside the truth, without history, that cannot be computed again."""
 
 SETTINGS: Final = ("fingerprint_key",)
-"""What of `meta` is kept; the rest are marks of how far background work has come."""
+"""The rows of `meta` that are kept. The others note the progress of background work."""
 
 SEQUENCE: Final = "sequence"
-"""A line of `store.jsonl` that says up to where keys of a table were given out: they are not given out again once their
-rows have been erased, since what is withheld and what a run did go by them.
+"""A line of `store.jsonl` with the last key used in a table. Keys of erased rows are not used again: suppressions and
+runs refer to them.
 """
 
 AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_prints", "withheld_spans"))
-"""Kept tables that refer to others."""
+"""Kept tables that refer to rows of the truth."""
 
 SETTLED: Final = frozenset(("withheld",))
-"""Kept tables that triggers of rows change as well: what their lines say was settled after that."""
+"""Kept tables that are also changed by triggers of rows; their lines are written after those."""
 
 DERIVED: Final = frozenset(
     (
@@ -143,19 +143,19 @@ DERIVED: Final = frozenset(
         "sums",
     )
 )
-"""Made again when the index is, from the rows and from `vectors.jsonl`; or, as `usage`, allowed to be lost."""
+"""Tables computed again when the index is rebuilt, from rows and `vectors.jsonl`; `usage` may be lost."""
 
 OWN: Final = frozenset(("commits", "history"))
-"""Tables with a file of their own."""
+"""Tables with files of their own."""
 
 
 def form_of(table: str) -> Form:
-    """How rows of a truth table are written."""
+    """Return how rows of a truth table are written."""
     return FORMS.get(table) or Form(file=OTHERS, kind=table)
 
 
 def file_of(table: str, image: Mapping[str, Any]) -> str:
-    """Which file a row goes to: a memory's depends on what has become of it."""
+    """Return the file a row is written to. The file of a memory depends on its state."""
     if table != "nodes":
         return form_of(table).file
     if image["closed_at"] is not None:

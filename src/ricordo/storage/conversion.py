@@ -1,0 +1,161 @@
+"""Conversion of a single file to a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import InvalidError, StoreError
+from ricordo.storage import faults
+from ricordo.storage.database.connection import connect, exclusive, translated
+from ricordo.storage.database.database import Options
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.schema import prepare
+from ricordo.storage.folder.index import FolderIndex
+from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
+from ricordo.storage.staging import free_path, staging_folder, sync
+
+_log = logging.getLogger("ricordo.storage")
+
+_NAME = "folder"
+_WHOLE = ".whole"
+_KEPT = ".single-file"
+
+
+def create_folder(target: Path, file: Path, options: Options) -> None:
+    """Create a folder, whole or not at all, with the content of a single file that no one writes to.
+
+    Raises:
+        OSError, StoreError: the disk is full or failing; nothing is left of the folder.
+    """
+    source = connect(file, read_only=True, patience_s=options.patience_s)
+    try:
+        with _filled(target, source, options) as folder:
+            faults.reached("folder: before naming")
+            folder.rename(target)
+            sync(target.parent)
+    finally:
+        source.close()
+
+
+def turn_into_folder(path: Path, options: Options) -> None:
+    """Replace a single file at a path by a folder with its content; the file is kept beside it. If there is no file, do
+    nothing.
+
+    Raises:
+        InvalidError: the file is not a store.
+        UnavailableError: another program has it open.
+        OSError, StoreError: the disk is full or failing; the file stays as it was.
+    """
+    whole = path.with_name(f".{path.name}{_WHOLE}")
+    if path.is_file():
+        with _source(path, options) as source:
+            with _filled(path, source, options) as folder:
+                shutil.rmtree(whole, ignore_errors=True)
+                folder.rename(whole)  # complete: all it lacks is its name
+                sync(path.parent)
+            kept = free_path(path.with_name(f"{path.name}{_KEPT}"))
+            path.rename(kept)
+        _log_conversion(path, kept)
+    if whole.exists() and not path.exists():
+        faults.reached("folder: before naming")
+        with contextlib.suppress(FileNotFoundError):  # another process was first
+            whole.rename(path)
+        sync(path.parent)
+
+
+def adopt_single_file(folder: Path, options: Options) -> None:
+    """Write the plain files of a folder that has none but holds a store in a single file; that is kept.
+
+    Raises:
+        InvalidError: it holds several such stores.
+        UnavailableError: another program has the file open.
+        OSError, StoreError: the disk is full or failing.
+    """
+    found = _only_store_in(folder)
+    if found is None:
+        return
+    kept = free_path(found.with_name(f"{INDEX}{_KEPT}")) if found.name == INDEX else found
+    with _source(found, options) as source:
+        if kept != found:
+            kept.hardlink_to(found)
+        with _filled(folder, source, options) as fresh:
+            replace_folder(folder, fresh, options)
+    _log_conversion(folder, kept)
+
+
+def replace_folder(folder: Path, fresh: Path, options: Options, *, aside: Path | None = None) -> None:
+    """Replace the files of a folder store by those of another folder, all or none.
+
+    Args:
+        aside: a folder that does not exist yet, in which the present files are kept.
+    """
+    index = FolderIndex(folder, options)
+    try:
+        index.take_over(fresh, aside=aside)
+    finally:
+        index.close()
+
+
+def _log_conversion(path: Path, kept: Path) -> None:
+    _log.warning("%s was a single file and is now a folder of plain text files; the file was kept as %s", path, kept)
+
+
+@contextlib.contextmanager
+def _filled(target: Path, source: apsw.Connection, options: Options) -> Iterator[Path]:
+    """Provide a complete, synced folder beside a path. It is deleted unless it is renamed."""
+    with staging_folder(target) as beside:
+        folder = beside / _NAME
+        folder.mkdir(mode=0o700)
+        index = FolderIndex(folder, options)
+        try:
+            index.fill(source)
+        finally:
+            index.close()
+        sync(folder)
+        yield folder
+
+
+@contextlib.contextmanager
+def _source(path: Path, options: Options) -> Iterator[apsw.Connection]:
+    """Open a store in a single file exclusively, with the newest schema."""
+    connection = connect(path, patience_s=options.patience_s)
+    try:
+        prepare(connection, path, options.steps)
+    finally:
+        connection.close()
+    with exclusive(path) as source:
+        yield source
+
+
+def _only_store_in(folder: Path) -> Path | None:
+    """Return the one store in a single file that a folder without plain files holds; None if there is none."""
+    names = {path.name for path in folder.iterdir()}
+    if names & {*FILES, PEOPLE} or any(name.endswith(".new") for name in names):
+        return None
+    found = [path for path in sorted(folder.iterdir()) if path.suffix == ".db" and _holds_commits(path)]
+    if len(found) > 1:
+        raise InvalidError(
+            f"location: {folder} holds {len(found)} stores in single files and no plain files",
+            hint=f"name one of them, such as {found[0]}, or `ricordo --store FILE migrate FOLDER/`",
+        )
+    return found[0] if found else None
+
+
+def _holds_commits(path: Path) -> bool:
+    """Return whether a file is a store of ours with commits, and not the index of a folder."""
+    try:
+        with translated("cannot look"):
+            connection = connect(path, read_only=True, patience_s=1)
+            try:
+                is_index = connection.execute(sql("meta_get"), {"name": "folder"}).get is not None
+                return not is_index and connection.execute(sql("commit_last_seq")).get is not None
+            finally:
+                connection.close()
+    except StoreError:
+        return False

@@ -1,0 +1,267 @@
+"""An open database: one writer, several readers. Both backends stand on it."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.model import Change, Durability, Reason, Report, Scope
+from ricordo.storage import faults
+from ricordo.storage.database.apply import apply
+from ricordo.storage.database.as_of import Links, PastSnapshot, commit_of, past
+from ricordo.storage.database.connection import connect, patient, read_snapshot, translated
+from ricordo.storage.database.doctor import examine
+from ricordo.storage.database.maintenance import clean
+from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.readers import Readers
+from ricordo.storage.database.schema import Migration, copy_database, migrations
+from ricordo.storage.database.writer import CommitHook, Writer, outcome
+from ricordo.storage.staging import check_file_name, make_folders
+from ricordo.storage.values import Cleaned, When
+
+T = TypeVar("T")
+
+_TIDY_PATIENCE_S = 1.0
+
+Decide = Callable[[DatabaseSnapshot], tuple[Change, T]]
+"""Reads the store, decides without side effects, returns the change and what the caller gets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a store is opened.
+
+    Args:
+        patience_s: how long a write waits for other processes, in seconds.
+        queue_limit: how many writes may wait in this process.
+    """
+
+    durability: Durability = "disk"
+    patience_s: float = 30.0
+    queue_limit: int = 10_000
+    reader_threads: int = 2
+    steps: tuple[Migration, ...] = field(default_factory=migrations)
+
+
+class Database:
+    """Owns the writer and the readers of one SQLite file. Safe from any thread and any event loop."""
+
+    def __init__(
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        *,
+        options: Options,
+        hook: CommitHook | None = None,
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Args:
+        connection: the one to write with; closed with the database.
+        hook: what the backend does around each batch of writes.
+        release: called once the database is closed.
+        """
+        self.path = path
+        self.options = options
+        self._hook = hook or CommitHook()
+        self._release = release
+        self._process = os.getpid()
+        self.writer = Writer(connection, limit=options.queue_limit, hook=self._hook)
+        self.readers = Readers(
+            self.connect_reader, threads=options.reader_threads, generation=lambda: self._hook.generation
+        )
+        self._is_open = True
+        _open_databases.add(self)
+
+    @property
+    def generation(self) -> int:
+        """The identity of the file. What was read from a file of another generation is out of date."""
+        return self._hook.generation
+
+    def connect_reader(self, *, waits: bool = True) -> apsw.Connection:
+        """Open a read connection. With `waits=False`, UnavailableError tells that this would have to wait."""
+        if not self._hook.is_readable:
+            if not waits:
+                raise UnavailableError("the index was deleted", hint="the next write rebuilds it")
+            self.writer.submit(lambda _: None).result()  # any write rebuilds it
+        return connect(self.path, read_only=True, patience_s=self.options.patience_s if waits else 0)
+
+    def check_process(self) -> None:
+        """Refuse to work in a forked child: it shares the locks of the file but not the threads.
+
+        Raises:
+            UnavailableError: this process was forked after the store was opened.
+        """
+        if os.getpid() != self._process:
+            raise UnavailableError("this store was opened before a fork", hint="open it again in the child process")
+
+    # writing
+
+    async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
+        """Decide and apply as one commit; return when it is durable.
+
+        Raises:
+            StoreError: the disk is full or failing; nothing of the change was kept.
+            UnavailableError: the store is closing, or was busy for longer than its patience.
+        """
+        self.check_process()
+        return await outcome(self.writer.submit(_commit(decide, scope, reason, at)))
+
+    def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
+        """Write without waiting. A failure is logged, and counted in `doctor`."""
+        self.check_process()
+        self.writer.submit_unawaited(_commit(decide, scope, reason, at))
+
+    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
+        """Write derived rows: durable like the rest, but without a commit, since they can be computed again."""
+        self.check_process()
+        return await outcome(self.writer.submit(work))
+
+    # reading
+
+    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
+        self.check_process()
+        return await outcome(self.readers.submit(ask))
+
+    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        """Ask from one snapshot, in the caller's thread, without waiting for anything.
+
+        Raises:
+            UnavailableError: the caller would have to wait: use `read`.
+        """
+        self.check_process()
+        return self.readers.answer_here(ask)
+
+    async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
+        """Ask the store as it was, in a reader's thread.
+
+        Args:
+            scope: the caller. An instant stands for the caller's last commit that is not later.
+            links: finds the entities named in texts, where texts or names have changed since.
+        """
+
+        def answer(today: DatabaseSnapshot) -> T:
+            commit, at = commit_of(today, scope, when)
+            with past(self.connect_reader(), today, commit=commit, at=at, links=links) as snapshot:
+                return ask(snapshot)
+
+        return await self.read(answer)
+
+    async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        """Ask a long question, with a connection and a thread of its own: other readers do not wait for it."""
+        self.check_process()
+        return await asyncio.to_thread(self._looked, ask)
+
+    def _looked(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        connection = self.connect_reader()
+        try:
+            with translated("cannot read"), read_snapshot(connection):
+                return ask(DatabaseSnapshot(connection))
+        finally:
+            connection.close()
+
+    # maintenance
+
+    async def examine(self) -> Report:
+        """Look for damage. Changes nothing. Uses a fresh connection: FTS5 compares with the structure a connection saw
+        last, and reports corruption when another one has written since.
+        """
+        return await self.read(lambda _: self._looked(self._examined))
+
+    def _examined(self, snapshot: DatabaseSnapshot) -> Report:
+        return examine(snapshot, self.path, unawaited_failures=self.writer.unawaited_failures)
+
+    async def clean(self, *, patience_s: float | None = None) -> Cleaned:
+        """Rewrite the file so that no byte of deleted rows is left in it or its log. Takes a second per 100 MB.
+
+        Args:
+            patience_s: how long to wait for other processes, in seconds; as for a write by default.
+
+        Raises:
+            StoreError: the disk is full.
+            UnavailableError: another process kept writing.
+        """
+        self.check_process()
+        patience = self.options.patience_s if patience_s is None else patience_s
+        return await asyncio.to_thread(clean, self.path, patience_s=patience)
+
+    def copy_to(self, target: Path) -> int:
+        """Copy the whole database to a new file, also while others write. Return its size in bytes.
+
+        Raises:
+            InvalidError: the target exists.
+            StoreError: the copy cannot be written; nothing is left of it.
+        """
+        self.check_process()
+        check_file_name(str(target), name="path")
+        if target.exists():
+            raise InvalidError(f"path: {target} exists already", hint="choose a new name; nothing is overwritten")
+        doing = f"cannot back up to {target}"
+        try:
+            make_folders(target.parent)
+            with translated(doing):
+                source = self.connect_reader()
+                try:
+                    copy_database(source, target)
+                finally:
+                    source.close()
+            return target.stat().st_size
+        except OSError as error:
+            hint = "check the path and its permissions"
+            raise StoreError(f"{doing}: {error.strerror}", hint=hint) from error
+
+    def close(self) -> None:
+        """Write what is queued, then release the file. Closing twice is fine."""
+        if not self._is_open or os.getpid() != self._process:
+            return
+        self._is_open = False
+        _open_databases.discard(self)
+        self.writer.close()
+        self.readers.close()
+        faults.reached("close: after drain")
+        self._tidy()
+        faults.reached("close: before letting go")
+        with translated("cannot close"):
+            self.writer.connection.close()
+        self._release()
+
+    def _tidy(self) -> None:
+        """Leave statistics and a short log behind if possible. A full disk or a busy process is no reason to fail:
+        everything is written, and SQLite tidies up at the next opening.
+        """
+        self.writer.connection.set_busy_handler(patient(_TIDY_PATIENCE_S))
+        with contextlib.suppress(apsw.Error):
+            self.writer.connection.execute("PRAGMA optimize")
+        with contextlib.suppress(apsw.Error):
+            self.writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Callable[[DatabaseSnapshot], T]:
+    def work(snapshot: DatabaseSnapshot) -> T:
+        change, result = decide(snapshot)
+        if not change.is_empty:
+            apply(snapshot, change, scope=scope, reason=reason, at=at)
+        return result
+
+    return work
+
+
+# Strong references: a store that was dropped without closing still has writes to finish when the interpreter ends.
+_open_databases: set[Database] = set()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Write at interpreter exit what was queued and never awaited."""
+    for database in list(_open_databases):
+        database.close()

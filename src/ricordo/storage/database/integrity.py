@@ -1,0 +1,135 @@
+"""What protects a store against silent damage: digests of commits, sums of unsealed tables, keyed fingerprints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from itertools import groupby
+from typing import Final
+
+import apsw
+
+from ricordo.storage.database.hashes import chain, digest
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.truth_tables import truth_of
+
+FINGERPRINT_KEY = "fingerprint_key"
+
+UNSEALED: Final = (
+    "spaces",
+    "models",
+    "off_record",
+    "associates",
+    "erased",
+    "erased_ids",
+    "erasing",
+    "to_erase",
+    "model_use",
+    "failures",
+    "withheld",
+    "withheld_prints",
+    "withheld_spans",
+    "meta",
+    "embeddings",
+    "word_vectors",
+)
+"""Tables that last but are not truth. Their rows have no seal, so triggers keep one sum over each table: that of
+`row_sum` modulo 2^62, to which a new row is added and from which a removed one is subtracted, in any order.
+"""
+
+SUM_MASK: Final = (1 << 62) - 1
+
+WHICH: Final[Mapping[str, str]] = {"meta": f"WHERE name IN ('{FINGERPRINT_KEY}')"}
+"""The rows that are summed, of tables where not all are. Other rows of `meta` are marks of background work."""
+
+
+def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns of the unsealed tables, in order."""
+    found: dict[str, list[str]] = {name: [] for name in UNSEALED}
+    for table, column, _ in connection.execute(sql("schema_columns")):
+        if table in found:
+            found[table].append(column)
+    return {name: tuple(columns) for name, columns in found.items()}
+
+
+def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:
+    """Return the hashes that a commit's digest covers: the bare hashes of all rows it wrote, also of those replaced
+    since, and the hashes of the former versions it replaced or removed. Nothing of the commit may be erased yet.
+    """
+    return [row[0] for row in connection.execute(_one_commit(connection, migrations()[-1].version), (commit,))]
+
+
+def wrong_digests(connection: apsw.Connection) -> Iterator[int]:
+    """Yield the commits with a missing row, or with a row they did not write."""
+    expected = dict(connection.execute("SELECT seq, digest FROM commits"))
+    for commit, found in _digests(connection):
+        wanted = expected.pop(commit, None)
+        if wanted is not None and found != wanted:
+            yield commit
+    nothing = digest(())
+    yield from (commit for commit, wanted in expected.items() if wanted != nothing)
+
+
+def renew_chain(connection: apsw.Connection) -> None:
+    """Compute digests and chain again, for a copy that lacks some commits or rows of the original."""
+    digests, head = dict[object, bytes](_digests(connection)), b""
+    for seq, space, at, origin, run_id, words, *_ in connection.execute(sql("commits_all")).fetchall():
+        values = (seq, space, at, origin, run_id, words, digests.get(seq, digest(())))
+        head = chain(head, values)
+        connection.execute(sql("commit_digest"), {"seq": seq, "digest": values[-1], "hash": head})
+
+
+def _digests(connection: apsw.Connection) -> Iterator[tuple[int, bytes]]:
+    """Yield (commit, digest over the rows it wrote, erased ones included) of every commit that has rows left."""
+    rows = connection.execute(_all_commits(connection))
+    for commit, found in groupby(rows, key=lambda row: row[0]):
+        hashes, replacing = [], set()
+        for _, hash_, is_standing_in in found:
+            replacing.add(hash_) if is_standing_in else hashes.append(hash_)
+        yield commit, digest(each for each in hashes if each not in replacing)
+
+
+# The statements are built from the names of the schema: a new truth table is covered at once.
+
+_FORMER = "unhex(substr(json_extract(before, '$.seal'), -32))"
+_REPLACED = "former_hash(tbl, row, before)"
+_CACHED: dict[int, str] = {}
+
+
+def _one_commit(connection: apsw.Connection, version: int) -> str:
+    """Return the statement for one commit. It is the same for all stores of a schema version."""
+    if version not in _CACHED:
+        parts = [
+            f'SELECT substr(seal, -16) FROM "{name}" WHERE commit_seq = ?1' for name in truth_of(connection).tables
+        ]
+        parts += [f"SELECT {_FORMER} FROM history WHERE made = ?1", f"SELECT {_REPLACED} FROM history WHERE seq = ?1"]
+        _CACHED[version] = " UNION ALL ".join(parts)
+    return _CACHED[version]
+
+
+def _all_commits(connection: apsw.Connection) -> str:
+    parts = [
+        f'SELECT commit_seq AS made, substr(seal, -16) AS hash, 0 FROM "{name}"' for name in truth_of(connection).tables
+    ]
+    parts.append(f"SELECT made, {_FORMER}, 0 FROM history")
+    parts.append(f"SELECT seq, {_REPLACED}, 0 FROM history")
+    parts.append("SELECT made, hash, 0 FROM erased WHERE what != 'words'")
+    parts.append("SELECT made, now, 1 FROM erased WHERE what != 'words' AND now IS NOT NULL")
+    return f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY made"
+
+
+def fingerprint_key(sql: Statements) -> bytes:
+    """Return the key of the store's fingerprints. It is random and created at first use: no two stores share one."""
+    known = sql.meta(FINGERPRINT_KEY)
+    if known is None:
+        known = os.urandom(32).hex()
+        sql.rows("meta_put", {"name": FINGERPRINT_KEY, "value": known})
+    return bytes.fromhex(known)
+
+
+def id_fingerprint(key: bytes, node_id: str) -> bytes:
+    """Return the keyed hash that is kept in place of the id of an erased memory."""
+    return blake2b(node_id.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()

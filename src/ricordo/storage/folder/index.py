@@ -1,0 +1,401 @@
+"""The index of a folder: a database that follows the plain files, and can be rebuilt from them at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from ricordo.clock import SystemClock, from_ms
+from ricordo.errors import StoreError
+from ricordo.model import BackupFile, Finding
+from ricordo.ports import Progress
+from ricordo.storage import faults
+from ricordo.storage.database.connection import connect, transaction, translated
+from ricordo.storage.database.database import Options
+from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.schema import copy_database, prepare
+from ricordo.storage.folder.catch_up import CatchUp, NeedsRebuildError
+from ricordo.storage.folder.files import ASIDE, Disk, FolderLock, copy_start, followed, prefix_sum, stamp_of
+from ricordo.storage.folder.hand_edits import adopt
+from ricordo.storage.folder.journal import (
+    FolderJournal,
+    is_state_readable,
+    os_errors_as_sqlite,
+    read_state,
+    read_unused,
+    write_state,
+    write_unused,
+)
+from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
+from ricordo.storage.jsonl.builder import Built, build
+from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
+from ricordo.storage.jsonl.lines import UnusedLines, count_lines, lines_of
+
+_log = logging.getLogger("ricordo.storage")
+
+T = TypeVar("T")
+
+# The files are rewritten when at least one line in so many is outdated.
+_WORTH_REWRITING = 100
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+Cut = Mapping[str, Sequence[tuple[int, int]]]
+"""Lines (offset, bytes) that were taken out, by file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp:
+    """What the last catch-up found in the files."""
+
+    was_rebuilt: bool = False
+    lines: int = 0
+    commits: int = 0
+    aside: int = 0
+    adopted: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class FolderIndex:
+    """The index of one folder, in step with its files."""
+
+    def __init__(
+        self, folder: Path, options: Options, *, progress: Progress | None = None, disk: Disk | None = None
+    ) -> None:
+        """Args:
+        folder: it exists.
+        progress: called with (lines so far, lines in all) while the index is rebuilt.
+        """
+        self.folder = folder
+        self.path = folder / INDEX
+        self.caught_up = CaughtUp()
+        self._options = options
+        self._progress = progress
+        self.disk = disk or Disk(syncs=options.durability == "disk")
+        self.journal = FolderJournal(
+            folder,
+            FolderLock(folder, patience_s=options.patience_s),
+            self.disk,
+            follow=self._follow,
+            connect=self._connect,
+            reopen=self._reopen,
+        )
+
+    def open(self) -> apsw.Connection:
+        """Bring the index up to date with the files. Return the connection to write with.
+
+        Raises:
+            StoreError: the files or the index cannot be read or written.
+            UnavailableError: another process holds the folder.
+        """
+        with self._locked("open"):
+            finish(self.folder, self.disk)
+            sweep(self.folder)
+            self.make_private()  # an editor or git may have made them readable to others
+            return self.journal.current(self._reopen())
+
+    def rebuild(self, progress: Progress | None = None) -> Built:
+        """Rebuild the index from the files, in any case."""
+        self._progress = progress or self._progress
+        with self._locked("rebuild the index of"):
+            built = self._rebuild("on request")
+            self.journal.forget_index()
+            return built
+
+    def fill(self, source: apsw.Connection) -> None:
+        """Fill an empty folder with the content of a single file, to the byte of every row. The file stays as it is.
+
+        Raises:
+            StoreError: the disk is full or failing.
+        """
+        with self._locked("fill"):
+            copy_database(source, self.path)
+            connection = self.journal.connected()
+            try:
+                prepare(connection, self.path, self._options.steps)
+                with transaction(connection):
+                    write_state(connection, {})  # the file may have been the index of another folder
+                    self.journal.begin(connection)
+                    self.journal.rewrites = True
+                    self.journal.write(connection)
+            finally:
+                connection.close()
+            self.journal.forget_index()
+
+    def take_over(self, fresh: Path, *, aside: Path | None = None) -> Built:
+        """Move the files of another folder here, all or none. Other processes continue with them.
+
+        Args:
+            aside: a folder that does not exist yet, in which the present files are kept.
+
+        Raises:
+            OSError, StoreError: the disk is full or failing.
+        """
+        with self._locked("fill"):
+            finish(self.folder, self.disk)
+            if aside is not None:
+                link_files(self.folder, aside)
+            replace_files(self.folder, fresh, self.disk)
+            built = self._rebuild("the files were replaced")
+            self.journal.forget_index()
+            return built
+
+    def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+        """Copy the files as they are at one moment to another folder, while others write.
+
+        Returns:
+            What `look` found in the index at that moment, and the copies by name.
+
+        Raises:
+            OSError, StoreError: they cannot be read or written.
+            UnavailableError: they were edited meanwhile.
+        """
+        with contextlib.ExitStack() as opened:
+            with self._locked("copy"):
+                connection = self.journal.current(self.journal.connected())
+                try:
+                    found = look(DatabaseSnapshot(connection))
+                    state = read_state(connection)
+                finally:
+                    connection.close()
+                    self.journal.forget_index()
+                # Later writes go to their ends, or to other files of the same names.
+                files = {
+                    name: opened.enter_context((self.folder / name).open("rb"))
+                    for name, seen in state.items()
+                    if seen.stamp.size
+                }
+            return found, {name: copy_start(file, state[name], target / name) for name, file in files.items()}
+
+    def compact(self, snapshot: DatabaseSnapshot) -> int:
+        """Have this batch rewrite the files without outdated lines, if there are enough of them. Return how many lines
+        go. The content does not change, so this is no commit.
+        """
+        lines = sum(count_lines(self.folder / name) for name in ROW_FILES)
+        known = sum(
+            snapshot.connection.execute(f'SELECT count(*) FROM "{table}"').get for table in self.journal.shapes.rows
+        )
+        outdated = lines - known
+        if outdated * _WORTH_REWRITING < max(lines, 1):
+            return 0
+        self.journal.rewrites = True
+        return int(outdated)
+
+    def make_private(self) -> None:
+        """Make the files of the memory readable for their owner only."""
+        for path in self.folder.iterdir():
+            if (_is_ours(path) or path.name.startswith(ASIDE)) and path.stat().st_mode & 0o077:
+                path.chmod(0o600)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what `doctor` has to say about the files."""
+        with self.journal.locked():
+            connection = self._connect()
+            try:
+                state, unused = read_state(connection), read_unused(connection)
+            finally:
+                connection.close()
+            changed = [
+                name
+                for name, seen in state.items()
+                if stamp_of(self.folder / name).size != seen.stamp.size
+                or prefix_sum(self.folder / name, seen.stamp.size) != seen.total
+            ]
+        size = sum(seen.stamp.size for seen in state.values())
+        places = unused.places
+        not_used = f"; {len(unused.lines)} lines not used: {places[0]}" if places else ""
+        open_files = sorted(
+            path.name for path in self.folder.iterdir() if _is_ours(path) and path.stat().st_mode & 0o077
+        )
+        aside = sorted(path.name for path in self.folder.glob(f"{ASIDE}*"))
+        aside += sorted(path.name for path in self.folder.glob(f"{INDEX}.damaged-*"))
+        return (
+            _finding(
+                "plain files",
+                f"{', '.join(changed)} changed since" if changed else f"{size / 1e6:.1f} MB, all indexed{not_used}",
+                "open the memory again: it follows its files" if changed else "",
+            ),
+            _finding(
+                "who can read",
+                f"others can read {', '.join(open_files[:5])}" if open_files else "private",
+                f"chmod 600 in {self.folder}" if open_files else "",
+            ),
+            _finding("set aside", ", ".join(aside[:5]) or "nothing", ""),
+        )
+
+    def close(self) -> None:
+        """Close the file of the lock."""
+        self.journal.lock.close()
+
+    @contextlib.contextmanager
+    def _locked(self, doing: str) -> Iterator[None]:
+        with translated(f"cannot {doing} {self.folder}"), self.journal.locked(), os_errors_as_sqlite():
+            yield
+
+    def _connect(self) -> apsw.Connection:
+        # The files are synced and the index follows them, so it need not be synced itself.
+        return connect(self.path, durability="process", patience_s=self._options.patience_s)
+
+    def _reopen(self) -> apsw.Connection:
+        """Return a connection to write with, to an index that may have been deleted, damaged or replaced."""
+        if not self._is_usable():
+            self._rebuild("it was missing or damaged")
+        return self.journal.connected()
+
+    def _is_usable(self) -> bool:
+        """Return whether there is an index that can catch up; an unreadable one is renamed."""
+        if not self.path.exists():
+            return False
+        try:
+            connection = self._connect()
+            try:
+                prepare(connection, self.path, self._options.steps)
+                is_usable = is_state_readable(connection)
+            finally:
+                connection.close()
+        except StoreError as error:
+            if not isinstance(error.__cause__, apsw.NotADBError | apsw.CorruptError):
+                raise
+            is_usable = False
+        if not is_usable:
+            self._rename_damaged()
+        return is_usable
+
+    def _rename_damaged(self) -> None:
+        day = from_ms(SystemClock().now()).strftime("%Y%m%d-%H%M%S")
+        kept = self.path.with_name(f"{INDEX}.damaged-{day}")
+        for ending in ("", *_SIDE_FILES):
+            source = Path(f"{self.path}{ending}")
+            if source.exists():
+                source.rename(f"{kept}{ending}")
+        _log.warning("%s is damaged and was renamed to %s", self.path, kept.name)
+
+    def _follow(self, connection: apsw.Connection, names: list[str]) -> apsw.Connection:
+        """Bring the index up to date with changed files, by a rebuild if there is no other way."""
+        try:
+            self._catch_up(connection, names)
+        except NeedsRebuildError as error:
+            self._rebuild(f"the files changed otherwise than by commits: {error}")
+            connection.close()
+            return self.journal.connected()
+        return connection
+
+    def _catch_up(self, connection: apsw.Connection, names: list[str]) -> None:
+        now = SystemClock().now()
+        with transaction(connection):
+            self.journal.begin(connection)
+            found = CatchUp(connection, self.journal.shapes, self.folder, self.journal.state, now=now).run(names)
+            cut = self._cut_uncommitted(found.uncommitted)
+            changed = (
+                name for name in (*FILES, PEOPLE) if stamp_of(self.folder / name) != self.journal.state[name].stamp
+            )
+            self.journal.note_followed(connection, {name: followed(self.folder / name) for name in changed})
+            self.journal.rewrites = found.put_back
+            adopt(connection, self.journal, found.by_hand, found.states, unused=found.unused, now=now)
+            known = {line: why for line, why in read_unused(connection).lines.items() if line[0] not in found.altered}
+            write_unused(connection, UnusedLines(known | found.unused.lines).after(cut))
+            self.journal.write(connection)
+        self._note(
+            CaughtUp(
+                commits=found.commits,
+                adopted=len(found.by_hand) + len(found.states),
+                aside=len(found.uncommitted),
+                notes=tuple(found.unused.places),
+            )
+        )
+
+    def _note(self, caught_up: CaughtUp) -> None:
+        self.caught_up = caught_up
+        for place in caught_up.notes:
+            _log.warning("%s: not used: %s", self.folder, place)
+        if caught_up.adopted:
+            _log.warning(
+                "%s: %d rows were changed by hand; `ricordo log` shows the change", self.folder, caught_up.adopted
+            )
+
+    def _rebuild(self, why: str) -> Built:
+        _log.info("the index of %s is rebuilt: %s", self.folder, why)
+        building = self.folder / BUILDING
+        _remove(building)
+        building.touch(mode=0o600)
+        try:
+            built = build(building, self.folder, steps=self._options.steps, progress=self._progress)
+            cut = self._cut_uncommitted(built.uncommitted)
+            self._complete(building, built, cut)
+            faults.reached("folder: before replacing the index")
+            _remove(self.path)
+            building.rename(self.path)
+            self.disk.sync(self.folder)
+        finally:
+            _remove(building)
+        self._note(
+            CaughtUp(
+                was_rebuilt=True,
+                lines=built.lines,
+                adopted=len(built.by_hand),
+                aside=len(built.uncommitted),
+                notes=tuple(built.unused.places),
+            )
+        )
+        return built
+
+    def _complete(self, building: Path, built: Built, cut: Cut) -> None:
+        """Note in a new index the files it was built from, and commit what was written by hand. This comes before it
+        takes its place: later, those lines would not be looked at again.
+        """
+        connection = connect(building, durability="process", patience_s=1)
+        try:
+            with transaction(connection):
+                write_state(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
+                self.journal.begin(connection)
+                adopt(connection, self.journal, built.by_hand, unused=built.unused, now=SystemClock().now())
+                write_unused(connection, built.unused.after(cut))
+                self.journal.write(connection)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+
+    def _cut_uncommitted(self, uncommitted: Mapping[str, Iterable[int]]) -> Cut:
+        """Take lines without a commit out of the files and keep them beside; add the newline that a last line lacks."""
+        cut = {name: self._cut(name, offsets) for name, offsets in uncommitted.items()}
+        for name in FILES:
+            path = self.folder / name
+            if path.exists() and path.stat().st_size and not _ends_in_newline(path):
+                self.disk.append(path, b"\n")
+        return cut
+
+    def _cut(self, name: str, offsets: Iterable[int]) -> list[tuple[int, int]]:
+        path, gone = self.folder / name, set(offsets)
+        lines = list(lines_of(path, start=min(gone)))
+        data = b"".join(raw + b"\n" for offset, raw in lines if offset in gone)
+        kept = self.disk.set_aside(self.folder, name, data)
+        _log.warning("%s: %d lines without a commit were set aside in %s", path, len(gone), kept.name)
+        if all(offset in gone for offset, _ in lines):
+            self.disk.cut(path, min(gone))
+        else:
+            self.disk.replace(path, (raw + b"\n" for offset, raw in lines_of(path) if offset not in gone))
+        return [(offset, len(raw) + 1) for offset, raw in lines if offset in gone]
+
+
+def _finding(check: str, detail: str, remedy: str) -> Finding:
+    return Finding(check=check, ok=not remedy, detail=detail, remedy=remedy)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name in {*FILES, PEOPLE, INDEX}
+
+
+def _ends_in_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"
+
+
+def _remove(path: Path) -> None:
+    for ending in ("", *_SIDE_FILES):
+        Path(f"{path}{ending}").unlink(missing_ok=True)

@@ -1,0 +1,151 @@
+"""A store in a folder: plain text files are the truth, a database is the index over them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from ricordo.errors import InvalidError
+from ricordo.model import BackupFile, Reason, Report, Scope
+from ricordo.ports import Progress
+from ricordo.storage.database.as_of import Links, PastSnapshot
+from ricordo.storage.database.database import Database, Decide, Options
+from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.folder.index import FolderIndex
+from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
+from ricordo.storage.values import Cleaned, When
+
+T = TypeVar("T")
+
+_REBUILT = frozenset(
+    (
+        "file",
+        "references",
+        "row seals",
+        "history",
+        "commit chain",
+        "commit rows",
+        "settings and vectors",
+        "erasures",
+        "full text",
+        "slots",
+        "counts",
+    )
+)
+"""The checks of `doctor` whose damage a rebuilt index repairs, if the files are sound."""
+
+
+class FolderStore:
+    """The store whose truth is the plain files of a folder."""
+
+    has_plain_files = True
+    erases_in_one_commit = True  # each commit that erases rewrites the files
+
+    def __init__(self, index: FolderIndex, database: Database) -> None:
+        self.index = index
+        self.database = database
+
+    @classmethod
+    def open(cls, folder: Path, options: Options, *, progress: Progress | None = None) -> FolderStore:
+        """Open the store in a folder that exists, bringing its index up to date.
+
+        Args:
+            progress: called with (lines so far, lines in all) while the index is rebuilt.
+
+        Raises:
+            InvalidError: the folder holds something else, or a file of the memory is a link.
+            OSError, StoreError: files cannot be read or written.
+        """
+        _check_is_ours(folder)
+        index = FolderIndex(folder, options, progress=progress)
+        connection = index.open()
+        return cls(index, Database(index.path, connection, options=options, hook=index.journal, release=index.close))
+
+    @property
+    def path(self) -> Path:
+        """The index."""
+        return self.database.path
+
+    @property
+    def generation(self) -> int:
+        """Changes when the index is replaced: what was read from the former one is out of date."""
+        return self.database.generation
+
+    # What follows is the plain work of the database; `Store` describes it.
+
+    async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
+        return await self.database.write(decide, scope=scope, reason=reason, at=at)
+
+    def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
+        self.database.write_nowait(decide, scope=scope, reason=reason, at=at)
+
+    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
+        return await self.database.derive(work)
+
+    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        return await self.database.read(ask)
+
+    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        return self.database.read_here(ask)
+
+    async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
+        return await self.database.read_past(ask, scope=scope, when=when, links=links)
+
+    async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        return await self.database.look(ask)
+
+    async def clean(self, *, patience_s: float | None = None) -> Cleaned:
+        return await self.database.clean(patience_s=patience_s)
+
+    def copy_to(self, target: Path) -> int:
+        return self.database.copy_to(target)
+
+    def close(self) -> None:
+        self.database.close()
+
+    # the files
+
+    async def doctor(self) -> Report:
+        """Look for damage in the index and in the files. Changes nothing."""
+        report = await self.database.examine()
+        files = await self.database.read(lambda _: self.index.findings())
+        return Report(findings=(*report.findings, *files))
+
+    async def mend(self, report: Report) -> None:
+        """Make files private again if others can read them, and rebuild a damaged index."""
+        failed = {finding.check for finding in report.findings if not finding.ok}
+        if {"permissions", "who can read"} & failed:
+            self.path.chmod(0o600)
+            self.index.make_private()
+        if failed & _REBUILT:
+            await self.rebuild()
+
+    async def rebuild(self, progress: Progress | None = None) -> int:
+        """Rebuild the index from the files. Return how many lines were read."""
+        self.database.check_process()
+        built = await asyncio.to_thread(self.index.rebuild, progress)
+        return built.lines
+
+    async def compact(self) -> int:
+        """Rewrite files in which many lines are outdated. Return how many lines went."""
+        return await self.database.derive(self.index.compact)
+
+    def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+        return self.index.copy_files(target, look)
+
+
+def _check_is_ours(folder: Path) -> None:
+    """Keep the files of a memory apart from other files.
+
+    Raises:
+        InvalidError: the folder holds things, and none of them is a memory's; or one of its files is a link.
+    """
+    linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
+    if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
+        raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    if names and not names & {*FILES, PEOPLE, INDEX}:
+        raise InvalidError(f"location: {folder} holds other things", hint="give an empty folder, or a file's path")

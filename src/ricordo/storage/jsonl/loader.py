@@ -1,0 +1,235 @@
+"""Lines become rows of a database, one line at a time."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
+
+import apsw
+
+from ricordo.storage.database.apply import insert_all
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.rows import Row
+from ricordo.storage.jsonl.lines import Line, LineError, encode, milliseconds
+from ricordo.storage.jsonl.shapes import Shape, Shapes
+from ricordo.storage.jsonl.writer import text_of_key
+
+_KEY_DIGITS = 18
+"""One less than the digits of the largest key that SQLite can hold."""
+
+COMMIT_COLUMNS = ("seq", "space", "at", "actor", "origin", "reason", "run_id", "seal", "digest", "hash")
+
+
+class KnownKeys:
+    """Keys of rows by their public names: from the lines read so far, else from the database."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._known: dict[str, dict[Any, int]] = {}
+        self._spaces: dict[tuple[str, str], int] = {}
+
+    def learn(self, shape: Shape, line: Line, row: str) -> None:
+        """Note the key of the row that a line holds."""
+        if shape.table.key != ("key",) or not row.isdigit() or line.get("removed"):
+            return
+        table = shape.table.name
+        if table == "sessions":
+            space = self.space(str(line.get("owner_user_id") or ""), str(line.get("chat_id") or ""))
+            self.note(table, (space, line.get("session_id")), int(row))
+        elif "id" in line:
+            self.note(table, line["id"], int(row))
+
+    def note(self, table: str, name: Any, key: int) -> None:
+        """Note the key of a row that will be written."""
+        self._known.setdefault(table, {})[name] = key
+
+    def space(self, owner: str, chat: str) -> int:
+        """Return the key of a space, creating it at its first use."""
+        if (owner, chat) not in self._spaces:
+            values = {"owner": owner, "chat": chat}
+            key = self._connection.execute(sql("space_by_owner"), values).get
+            if key is None:
+                key = self._connection.execute(sql("space_insert"), values).get
+            self._spaces[owner, chat] = int(key)
+        return self._spaces[owner, chat]
+
+    def key(self, target: str, name: Any, *, space: int | None) -> int | None:
+        """Return the key of a row by its id, that of a session by its name in its space; None if there is none."""
+        public = (space, name) if target == "sessions" else name
+        known = self._known.setdefault(target, {})
+        if public not in known:
+            found = self._read(target, name, space)
+            if found is None:
+                return None
+            known[public] = found
+        return known[public]
+
+    def _read(self, target: str, name: Any, space: int | None) -> int | None:
+        found: int | None
+        if target == "sessions":
+            found = self._connection.execute(sql("session_by_id"), {"space": space, "session": name}).get
+        else:
+            found = self._connection.execute(f'SELECT key FROM "{target}" WHERE id = ?', (name,)).get
+        return found
+
+
+class Inserter:
+    """Inserts rows into a table, many at a time. The statements are built from names of the schema."""
+
+    def __init__(self, connection: apsw.Connection, table: str, columns: Sequence[str]) -> None:
+        names = ", ".join(f'"{name}"' for name in columns)
+        marks = f"({', '.join('?' * len(columns))})"
+        self._connection = connection
+        self._statement = f'INSERT INTO "{table}" ({names}) VALUES {marks}'
+
+    def insert(self, rows: Sequence[Row]) -> list[str | None]:
+        """Insert all rows that fit. Return for each None, or why it does not fit."""
+        self._connection.execute("SAVEPOINT inserting")
+        try:
+            insert_all(self._connection, self._statement, rows)
+            found: list[str | None] = [None] * len(rows)
+        except (apsw.ConstraintError, apsw.MismatchError):
+            self._connection.execute("ROLLBACK TO inserting")
+            found = list(self._one_by_one(rows))
+        self._connection.execute("RELEASE inserting")
+        return found
+
+    def _one_by_one(self, rows: Sequence[Row]) -> Iterator[str | None]:
+        for row in rows:
+            try:
+                self._connection.execute(self._statement, row)
+            except (apsw.ConstraintError, apsw.MismatchError) as error:
+                yield str(error)
+            else:
+                yield None
+
+
+def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> Iterator[tuple[str, str]]:
+    """Delete the rows of a table that refer to missing rows. Yield (row, table of the missing row) for each. The
+    statements are built from names of the schema.
+    """
+    shape = shapes.rows.get(table) or shapes.kept.get(table)
+    key = shape.table.key if shape else ("NULL",)  # derived rows are computed again anyway
+    for reference in shapes.truth.references:
+        if reference.table == table:
+            gone = connection.execute(
+                f'DELETE FROM "{table}" WHERE "{reference.column}" IS NOT NULL AND NOT EXISTS '
+                f'(SELECT 1 FROM "{reference.target}" AS o WHERE o.rowid = "{table}"."{reference.column}")'
+                f" RETURNING {', '.join(key)}"
+            )
+            yield from ((text_of_key(row), reference.target) for row in gone.fetchall())
+
+
+def names_row(row: Any, shape: Shape) -> TypeGuard[str]:
+    """Return whether a value can be the name of a row of a table."""
+    if shape.table.key != ("key",):
+        return isinstance(row, str)
+    return isinstance(row, str) and row.isascii() and row.isdigit() and len(row) <= _KEY_DIGITS
+
+
+def commit_row(line: Line, keys: KnownKeys) -> Row:
+    """Return `COMMIT_COLUMNS` of the line of a commit. Raises LineError."""
+    if any(type(line.get(name)) is not str for name in ("actor", "origin", "reason")):
+        raise LineError("not a commit: actor, origin or reason is missing")
+    if not isinstance(line.get("run_id", ""), str):
+        raise LineError("not a commit: run_id is not text")
+    try:
+        return (
+            int(line["commit"]),
+            keys.space(line.get("owner_user_id") or "", line.get("chat_id") or ""),
+            milliseconds(line["at"]),
+            line["actor"],
+            line["origin"],
+            line["reason"],
+            line.get("run_id"),
+            bytes.fromhex(line["seal"]),
+            bytes.fromhex(line["digest"]),
+            bytes.fromhex(line["hash"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise LineError(f"not a commit: {error}") from None
+
+
+def adopted_marks(line: Line) -> list[str]:
+    """Return the marks of the lines that a commit has adopted, from the line of the commit."""
+    marks = line.get("adopted")
+    return [mark for mark in marks if isinstance(mark, str)] if isinstance(marks, list) else []
+
+
+def history_row(shapes: Shapes, line: Line) -> tuple[int, str, str, str]:
+    """Return (commit, table, row, before) of the line of a before-image. Raises LineError."""
+    seq, table, row, before = (line.get(name) for name in ("commit", "table", "row", "before"))
+    shape = shapes.rows.get(table) if isinstance(table, str) else None
+    if not isinstance(seq, int) or not isinstance(before, dict) or shape is None or not names_row(row, shape):
+        raise LineError("not a before-image of a row")
+    return seq, shape.table.name, str(row), encode(before)
+
+
+def put_kept(connection: apsw.Connection, shape: Shape, line: Line, keys: KnownKeys) -> None:
+    """Write a row outside the truth as its line says, or delete it. Built from the schema. Raises LineError."""
+    table = shape.table
+    if line.get("removed"):
+        try:
+            connection.execute(f'DELETE FROM "{table.name}" WHERE {shape.where_key}', line["row"])
+        except (KeyError, TypeError, OverflowError):
+            raise LineError("it names no row that could be removed") from None
+        return
+    image = shape.image(line, keys)
+    if table.key == ("key",):
+        if not names_row(line.get("row"), shape):
+            raise LineError("it names no row")
+        image["key"] = int(line["row"])
+    named, marks = ", ".join(f'"{name}"' for name in table.columns), ", ".join("?" * len(table.columns))
+    values = [image[name] for name in table.columns]
+    updates = ", ".join(f'"{name}" = excluded."{name}"' for name in table.columns if name not in table.key)
+    then = f"DO UPDATE SET {updates}" if updates else "DO NOTHING"
+    key = ", ".join(f'"{name}"' for name in table.key)
+    connection.execute(f'INSERT INTO "{table.name}" ({named}) VALUES ({marks}) ON CONFLICT ({key}) {then}', values)
+
+
+def put_vector(
+    connection: apsw.Connection,
+    line: Line,
+    *,
+    models: Mapping[tuple[Any, Any], int],
+    sources: Mapping[str, tuple[int, str]],
+) -> None:
+    """Write the vector of a line, or delete it if the line says so. A vector of an older text, or of a model that is no
+    longer used, is left out.
+
+    Args:
+        models: keys of the models by name and dimension.
+        sources: the key of each memory by its id, and the hash of its text.
+
+    Raises:
+        LineError: the line holds no vector.
+    """
+    name, dimension = line.get("model"), line.get("dimension")
+    if not isinstance(name, str) or not isinstance(dimension, int):
+        raise LineError("not a vector of a model")
+    model = models.get((name, dimension))
+    key, wanted = sources.get(str(line.get("memory")), (0, ""))
+    if line.get("removed"):
+        connection.execute(sql("vector_remove"), (key, model))
+    if model is None or wanted != line.get("made_from"):
+        return
+    try:
+        vector, pieces = b64decode(line["vector"], validate=True), line.get("pieces")
+        words = None if pieces is None else b64decode(line["words"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        raise LineError("not a vector") from None
+    if len(vector) != dimension + 4:
+        raise LineError("a vector of another length")
+    if words is not None and not _are_vectors_of(pieces, words):
+        raise LineError("the number of word vectors is wrong")
+    embedding = connection.execute(sql("vector_put"), (key, model, vector)).get
+    if embedding is not None and words is not None:
+        values = {"embedding": embedding, "pieces": pieces, "vectors": words}
+        connection.execute(sql("word_vectors_insert"), values)
+
+
+def _are_vectors_of(pieces: Any, words: bytes) -> bool:
+    """Return whether bytes can be the vectors of the pieces in a text, which are separated by blanks."""
+    count = len(pieces.split(" ")) if isinstance(pieces, str) and pieces else 0
+    return count > 0 and len(words) >= count and len(words) % count == 0

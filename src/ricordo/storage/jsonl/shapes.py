@@ -1,0 +1,333 @@
+"""How rows of each table become lines and lines become rows, derived from the schema and the names of `layout`."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Literal, Protocol
+
+import apsw
+
+from ricordo.storage.database.hashes import is_sealed
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.truth_tables import Table, Truth, truth_of
+from ricordo.storage.jsonl.layout import KEPT, MEMORY_FILES, RESERVED, Form, form_of
+from ricordo.storage.jsonl.lines import (
+    Line,
+    LineError,
+    base64_bytes,
+    encode,
+    iso,
+    json_text,
+    milliseconds,
+    real_number,
+    text_in,
+    whole_number,
+)
+
+Kind = Literal["plain", "real", "whole", "time", "json", "blob", "space", "reference", "own"]
+
+_TIMES = frozenset(("event_time", "valid_from", "valid_until", "first_seen", "last_updated", "at", "expires_at"))
+_NEVER_TIMES = frozenset(("first_at", "last_at"))
+_HIDDEN = {"key": "row", "commit_seq": "commit", "seal": "seal"}
+_TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bytes: "base64"}
+_COLUMN_TYPES: Mapping[str, type] = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
+_READERS: Mapping[Kind, Callable[[Any], Any]] = {
+    "time": milliseconds,
+    "json": json_text,
+    "blob": base64_bytes,
+    "real": real_number,
+    "whole": whole_number,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column, the field it is written as, and the kind of its values.
+
+    Args:
+        target: the table that a reference leads to.
+        default: the default of the schema, as SQL.
+    """
+
+    name: str
+    field: str
+    kind: Kind
+    holds: type = str
+    target: str = ""
+    default: str = ""
+
+
+class Keys(Protocol):
+    """Finds the keys of rows by their public names."""
+
+    def space(self, owner: str, chat: str) -> int: ...
+
+    def key(self, target: str, name: Any, *, space: int | None) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table as lines: what is selected of a row, how it is written, and how it is read."""
+
+    table: Table
+    form: Form
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def select(self) -> str:
+        """A SELECT of everything in a row, references by public name, for use with a WHERE that calls it `t`. It is
+        built from the names of the schema.
+        """
+        wanted = [*(_expression(each) for each in self.columns), *(f't."{name}"' for name in self.table.key)]
+        return f'SELECT {", ".join(wanted)} FROM main."{self.table.name}" AS t'
+
+    @cached_property
+    def where_key(self) -> str:
+        """The condition that finds a row by its key, in which bytes are hexadecimal digits."""
+        blobs = {each.name for each in self.columns if each.kind == "blob"}
+        return " AND ".join(f'"{name}" = {"unhex(?)" if name in blobs else "?"}' for name in self.table.key)
+
+    def key_of(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the key of a row of `select`."""
+        return row[len(self.columns) :]
+
+    def line(self, row: tuple[Any, ...], extra: Mapping[str, Any]) -> Line:
+        """Return a row of `select` as a line."""
+        found: Line = {"kind": self.form.kind} if self.form.kind else {}
+        for column, value in zip(self.columns, row, strict=False):
+            if value is None or (column.default and value == _default(column)):
+                continue
+            if column.kind == "space":
+                owner, chat = json.loads(value)
+                found["owner_user_id"], found["chat_id"] = owner or None, chat or None
+            elif column.kind != "own":
+                found[column.field] = _written(column, value)
+        return {**found, **extra}
+
+    def image(self, line: Line, keys: Keys) -> dict[str, Any]:
+        """Return the content of a line, column to value, without the row's key, commit and seal. Raises LineError."""
+        values = self._values(line, keys)
+        return {each.name: value for each, value in zip(self.columns, values, strict=True) if each.kind != "own"}
+
+    def whole(self, line: Line, keys: Keys) -> tuple[Any, ...]:
+        """Return the values of a row from a line that a commit wrote, in the order of the columns. Raises LineError."""
+        values = self._values(line, keys)
+        try:
+            values[self._commit], values[self._seal] = int(values[self._commit]), bytes.fromhex(values[self._seal])
+            if self._key is not None:
+                values[self._key] = int(values[self._key])
+        except (TypeError, ValueError):
+            raise LineError("its commit, seal or row is missing or malformed") from None
+        return tuple(values)
+
+    def whole_image(self, line: Line, keys: Keys) -> dict[str, Any]:
+        """Return `whole` as column to value. Raises LineError."""
+        return dict(zip(self.table.columns, self.whole(line, keys), strict=True))
+
+    def holds(self, values: tuple[Any, ...]) -> bool:
+        """Return whether a whole row is as its commit wrote it."""
+        return is_sealed(self._sealed(values), values[self._seal])
+
+    def _values(self, line: Line, keys: Keys) -> list[Any]:
+        """Return what a line says of each column. A million lines pass here, so the common steps run for all columns at
+        once.
+        """
+        values: list[Any] = list(map(line.get, self._fields))
+        for place, read in self._readers:
+            if values[place] is not None:
+                values[place] = read(values[place])
+        space = None
+        for place in self._spaces:
+            values[place] = space = keys.space(text_in(line, "owner_user_id"), text_in(line, "chat_id"))
+        for place, column in self._references:
+            if values[place] is not None:
+                values[place] = _key_of(column, values[place], keys, space)
+        for place, default in self._defaults:
+            if values[place] is None:
+                values[place] = default
+        types = tuple(map(type, values))
+        if types not in self._valid_types:
+            values = [_checked(each, value) for each, value in zip(self.columns, values, strict=True)]
+            if types == tuple(map(type, values)):
+                self._valid_types.add(types)
+        return values
+
+    @cached_property
+    def _valid_types(self) -> set[tuple[type, ...]]:
+        """The combinations of value types found valid so far."""
+        return set()
+
+    @cached_property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(_HIDDEN[each.name] if each.kind == "own" else each.field for each in self.columns)
+
+    @cached_property
+    def _spaces(self) -> tuple[int, ...]:
+        return tuple(place for place, each in enumerate(self.columns) if each.kind == "space")
+
+    @cached_property
+    def _references(self) -> tuple[tuple[int, Column], ...]:
+        return tuple((place, each) for place, each in enumerate(self.columns) if each.kind == "reference")
+
+    @cached_property
+    def _readers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+        return tuple((place, _READERS[each.kind]) for place, each in enumerate(self.columns) if each.kind in _READERS)
+
+    @cached_property
+    def _defaults(self) -> tuple[tuple[int, Any], ...]:
+        return tuple((place, _default(each)) for place, each in enumerate(self.columns) if each.default)
+
+    @cached_property
+    def _sealed(self) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+        sealed = self.table.sealed
+        return itemgetter(*(place for place, each in enumerate(self.columns) if each.name in sealed))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {each.name: place for place, each in enumerate(self.columns)}
+
+    @cached_property
+    def _commit(self) -> int:
+        return self._places["commit_seq"]
+
+    @cached_property
+    def _seal(self) -> int:
+        return self._places["seal"]
+
+    @cached_property
+    def _key(self) -> int | None:
+        return self._places["key"] if self.table.key == ("key",) else None
+
+
+def _expression(column: Column) -> str:
+    name = f't."{column.name}"'
+    if column.kind == "space":
+        return f"(SELECT json_array(owner, chat) FROM main.spaces WHERE key = {name})"
+    if column.kind == "reference":
+        public = "session_id" if column.target == "sessions" else "id"
+        return f'(SELECT "{public}" FROM main."{column.target}" WHERE key = {name})'
+    return name
+
+
+def _written(column: Column, value: Any) -> Any:
+    match column.kind:
+        case "time":
+            return iso(value)
+        case "json":
+            parsed = json.loads(value)
+            return parsed if encode(parsed) == value else value
+        case "blob":
+            return b64encode(value).decode()
+    return value
+
+
+def _checked(column: Column, value: Any) -> Any:
+    """Return a value of the column's own type. SQLite would convert another one, and the seal would be wrong."""
+    if value is None or column.kind == "own":
+        return value
+    if isinstance(value, bool):
+        value = int(value)
+    if type(value) is not column.holds:
+        raise LineError(f"{column.field} is {value!r:.40}, which is not {_TYPE_NAMES[column.holds]}")
+    return value
+
+
+def _key_of(column: Column, value: Any, keys: Keys, space: int | None) -> int:
+    if type(value) is not str:  # the key itself, of a row without a name
+        value = whole_number(value)
+    key = keys.key(column.target, value, space=space)
+    if key is None:
+        raise LineError(f"{column.field}: {value!r} does not exist")
+    return key
+
+
+def _default(column: Column) -> Any:
+    """Return the value of a column that a line does not mention."""
+    text = column.default
+    if not text:
+        return None
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    return float(text) if column.kind == "real" else int(text)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of all tables that have lines."""
+
+    truth: Truth
+    rows: Mapping[str, Shape]
+    kept: Mapping[str, Shape]
+
+    @cached_property
+    def by_kind(self) -> Mapping[tuple[str, str], Shape]:
+        """Shapes by file and kind of line. Memories stand in three files."""
+        return {(each.form.file, each.form.kind): each for each in (*self.rows.values(), *self.kept.values())}
+
+    def of_line(self, file: str, line: Line) -> Shape | None:
+        """Return the shape of a line of a file; None if there is none."""
+        kind = str(line.get("kind", ""))
+        if not kind and file in MEMORY_FILES:
+            return self.rows["nodes"]
+        return self.by_kind.get((file, kind))
+
+
+def shapes_of(connection: apsw.Connection) -> Shapes:
+    """Return the shapes that the schema of a database yields."""
+    truth = truth_of(connection)
+    kinds: dict[str, list[tuple[str, str, str]]] = {}
+    for table, name, declared, default in connection.execute(sql("schema_column_kinds")):
+        kinds.setdefault(table, []).append((name, declared, default))
+    # A row without a public name is referred to by its key, which is written as it is.
+    named = {table for table, columns in kinds.items() if "id" in {name for name, *_ in columns}}
+    named |= {"spaces", "sessions"}
+    targets = {(each.table, each.column): each.target for each in truth.references if each.target in named}
+
+    def shape(table: Table, form: Form) -> Shape:
+        columns = tuple(
+            _column(form, *each, target=targets.get((table.name, each[0]), "")) for each in kinds[table.name]
+        )
+        return Shape(table=table, form=form, columns=columns)
+
+    rows = {name: shape(table, form_of(name)) for name, table in truth.tables.items()}
+    kept = {
+        name: shape(_plain_table(connection, name, tuple(each[0] for each in kinds[name])), form)
+        for name, form in KEPT.items()
+    }
+    return Shapes(truth=truth, rows=rows, kept=kept)
+
+
+def _plain_table(connection: apsw.Connection, name: str, columns: tuple[str, ...]) -> Table:
+    """Describe a table outside the truth in the same way."""
+    key = [
+        (place, column) for table, column, place in connection.execute(sql("schema_columns")) if table == name and place
+    ]
+    return Table(name=name, columns=columns, key=tuple(column for _, column in sorted(key)), unique=())
+
+
+def _column(form: Form, name: str, declared: str, default: str, *, target: str) -> Column:
+    kind: Kind = "plain"
+    if name in _HIDDEN:
+        kind = "own"
+    elif target == "spaces":
+        kind = "space"
+    elif target:
+        kind = "reference"
+    elif default in ("'[]'", "'{}'"):
+        kind = "json"
+    elif declared == "BLOB":
+        kind = "blob"
+    elif declared == "REAL":
+        kind = "real"
+    elif declared == "INTEGER" and (name in _TIMES or name.endswith("_at")) and name not in _NEVER_TIMES:
+        kind = "time"
+    elif declared == "INTEGER":
+        kind = "whole"
+    field = form.names.get(name, f"{name}_" if name in RESERVED else name)
+    holds = int if target else _COLUMN_TYPES[declared]
+    return Column(name=name, field=field, kind=kind, holds=holds, target=target, default=default)

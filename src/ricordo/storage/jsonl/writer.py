@@ -1,0 +1,356 @@
+"""Rows become lines: those of one commit, those changed in a transaction, those of a whole store or of one caller."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import apsw
+
+from ricordo.model import Scope
+from ricordo.storage.database.ledger import current_image
+from ricordo.storage.database.queries import sql
+from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.jsonl.layout import (
+    AFTER_ROWS,
+    ARCHIVE,
+    COMMITS,
+    EPISODES,
+    HISTORY,
+    MEMORIES,
+    SEQUENCE,
+    SETTINGS,
+    STORE,
+    VECTORS,
+    file_of,
+)
+from ricordo.storage.jsonl.lines import Line, content_hash, data, iso, summed
+from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
+from ricordo.storage.values import Image
+
+FileLine = tuple[str, bytes]
+"""The name of a file, and a line for it."""
+
+_VECTORS = "embeddings"
+_IN_FILE = {
+    MEMORIES: "t.closed_at IS NULL AND t.type != 'episodic'",
+    EPISODES: "t.closed_at IS NULL AND t.type = 'episodic'",
+    ARCHIVE: "t.closed_at IS NOT NULL",
+}
+"""The memories that stand in each file."""
+
+
+def watch(connection: apsw.Connection, shapes: Shapes) -> None:
+    """Note in a temporary table which rows outside the truth a connection changes. Built from names of the schema."""
+    connection.execute(sql("touched_table"))
+    for shape in shapes.kept.values():
+        for event, side in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+            # The list of rows to erase stays in the files until all of them have gone from there, too.
+            if (shape.table.name, event) != ("to_erase", "DELETE"):
+                _watch(connection, shape.table.name, shape.table.key, event, side)
+    for event, side in (("INSERT", "NEW"), ("DELETE", "OLD")):
+        _watch(connection, _VECTORS, ("node", "model"), event, side)
+
+
+def _watch(connection: apsw.Connection, table: str, key: tuple[str, ...], event: str, side: str) -> None:
+    row = ", ".join(
+        f'CASE typeof({side}."{name}") WHEN \'blob\' THEN hex({side}."{name}") ELSE {side}."{name}" END' for name in key
+    )
+    kept = f"WHEN {side}.name IN ({', '.join(map(repr, SETTINGS))}, '')" if table == "meta" else ""
+    connection.execute(
+        f'CREATE TEMP TRIGGER IF NOT EXISTS "touched_{table}_{event}" AFTER {event} ON main."{table}" {kept} BEGIN '
+        f"INSERT INTO touched VALUES ('{table}', json_array({row})) ON CONFLICT DO NOTHING; END"
+    )
+
+
+def commits_after(connection: apsw.Connection, seq: int) -> list[int]:
+    """Return the commits made after one."""
+    return [row[0] for row in connection.execute(sql("commits_after"), {"seq": seq})]
+
+
+def lines_of_commit(connection: apsw.Connection, shapes: Shapes, seq: int, extra: Line) -> Iterator[FileLine]:
+    """Yield the lines of all that the newest commit wrote, replaced and removed; its own line is the last.
+
+    Args:
+        extra: fields to add to the line of the commit.
+    """
+    for shape in shapes.rows.values():
+        for row in connection.execute(f"{shape.select} WHERE t.commit_seq = ?", (seq,)):
+            yield row_line(shape, row)
+    for name, row, before in DatabaseSnapshot(connection).rows("history_of_commit", {"seq": seq}):
+        yield HISTORY, history_line(seq, name, row, before)
+        table = shapes.truth.tables[name]
+        if current_image(connection, table, table.row_id(table.image(before, row))) is None:
+            yield _removal_line(shapes.rows[name], row, seq)
+    yield COMMITS, commit_line(connection, seq, extra)
+
+
+def touched_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
+    """Return the lines of all that was changed outside the truth in this transaction, and forget the notes of it."""
+    found = []
+    for table, key in DatabaseSnapshot(connection).rows("touched_rows"):
+        if table == _VECTORS:
+            found += vector_lines(connection, *json.loads(key))
+        else:
+            found.append(_kept_line(connection, shapes.kept[table], json.loads(key)))
+    if found:
+        connection.execute(sql("touched_forget"))
+    return found
+
+
+def lines_of_file(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
+    """Yield all lines of a file, in the order in which they happened."""
+    sources: dict[str, Callable[[], Iterator[bytes]]] = {
+        HISTORY: lambda: (history_line(*row) for row in DatabaseSnapshot(connection).each("history_whole", {})),
+        COMMITS: lambda: (commit_line(connection, seq, {}) for seq in commits_after(connection, 0)),
+        VECTORS: lambda: (line for pair in _vector_keys(connection) for _, line in vector_lines(connection, *pair)),
+        STORE: lambda: _kept_lines(connection, shapes),
+    }
+    return sources.get(name, lambda: _row_lines(connection, shapes, name))()
+
+
+def _vector_keys(connection: apsw.Connection) -> list[tuple[int, int]]:
+    return [(node, model) for node, model in DatabaseSnapshot(connection).each("embedding_pairs", {})]
+
+
+def _row_lines(connection: apsw.Connection, shapes: Shapes, name: str) -> Iterator[bytes]:
+    for shape in shapes.rows.values():
+        is_memory = shape.table.name == "nodes" and name in _IN_FILE
+        if is_memory or (shape.table.name != "nodes" and shape.form.file == name):
+            where = f"WHERE {_IN_FILE[name]}" if is_memory else ""
+            order = ", ".join(f't."{each}"' for each in ("commit_seq", *shape.table.key))
+            for row in connection.execute(f"{shape.select} {where} ORDER BY {order}"):
+                yield row_line(shape, row)[1]
+
+
+def _kept_lines(connection: apsw.Connection, shapes: Shapes) -> Iterator[bytes]:
+    yield from (line for _, line in sequence_lines(connection, shapes))
+    for shape in shapes.kept.values():
+        names = ", ".join(map(repr, SETTINGS))
+        where = f"WHERE t.name IN ({names})" if shape.table.name == "meta" else ""
+        for row in connection.execute(f"{shape.select} {where}"):
+            yield kept_row_line(shape, row)[1]
+
+
+# single lines
+
+
+def row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
+    """Return the line of a row of the truth, as the shape's `select` yields it."""
+    values = dict(zip((each.name for each in shape.columns), row, strict=False))
+    extra = {"row": text_of_key(shape.key_of(row)), "commit": values["commit_seq"], "seal": values["seal"].hex()}
+    return file_of(shape.table.name, values), data(shape.line(row, extra))
+
+
+def kept_row_line(shape: Shape, row: tuple[Any, ...]) -> FileLine:
+    """Return the line of a row outside the truth, as the shape's `select` yields it."""
+    extra = {"row": text_of_key(shape.key_of(row))} if shape.table.key == ("key",) else {}
+    return shape.form.file, summed(shape.line(row, extra))
+
+
+def text_of_key(key: tuple[Any, ...]) -> str:
+    """Return the name by which `history` and the lines refer to a row."""
+    return ">".join(str(part) for part in key)
+
+
+def history_line(seq: int, table: str, row: str, before: str) -> bytes:
+    """Return the line of a before-image."""
+    return data({"commit": seq, "table": table, "row": row, "before": json.loads(before)})
+
+
+def _removal_line(shape: Shape, row: str, seq: int) -> FileLine:
+    """Return the line of a removed row; its last version is in the history."""
+    kind = {"kind": shape.form.kind} if shape.form.kind else {}
+    file = MEMORIES if shape.table.name == "nodes" else shape.form.file
+    return file, data({**kind, "row": row, "commit": seq, "removed": True})
+
+
+def commit_line(connection: apsw.Connection, seq: int, extra: Line) -> bytes:
+    """Return the line that makes the other lines of a commit count."""
+    row = connection.execute(sql("commit_line"), {"seq": seq}).fetchone()
+    assert row is not None
+    _, owner, chat, at, actor, origin, reason, run_id, seal, digest, hashed = row
+    run = {"run_id": run_id} if run_id is not None else {}
+    return data(
+        {
+            "commit": seq,
+            "at": iso(at),
+            "actor": actor,
+            "origin": origin,
+            "reason": reason,
+            **run,
+            "owner_user_id": owner or None,
+            "chat_id": chat or None,
+            "seal": seal.hex(),
+            "digest": digest.hex(),
+            "hash": hashed.hex(),
+            **extra,
+        }
+    )
+
+
+def vector_lines(connection: apsw.Connection, node: int, model: int) -> list[FileLine]:
+    """Return the line of a vector, or of its removal; no line if the memory is gone, too."""
+    row = connection.execute(sql("vector_lines"), (node, model)).fetchone()
+    if row is None:
+        gone = connection.execute(sql("vector_gone"), (node, model))
+        return [
+            (VECTORS, summed({"memory": memory, "model": name, "dimension": dimension, "removed": True}))
+            for memory, name, dimension in gone
+        ]
+    memory, name, dimension, content, speaker, vector, pieces, words = row
+    line: Line = {"memory": memory, "model": name, "dimension": dimension}
+    line |= {"made_from": content_hash(content, speaker), "vector": b64encode(vector).decode()}
+    if pieces is not None:
+        line |= {"pieces": pieces, "words": b64encode(words).decode()}
+    return [(VECTORS, summed(line))]
+
+
+def _kept_line(connection: apsw.Connection, shape: Shape, key: list[Any]) -> FileLine:
+    """Return the line of a row outside the truth, or of its removal."""
+    row = connection.execute(f"{shape.select} WHERE {shape.where_key}", key).fetchone()
+    if row is None:
+        return shape.form.file, summed({"kind": shape.form.kind, "row": key, "removed": True})
+    return kept_row_line(shape, row)
+
+
+def sequence_lines(connection: apsw.Connection, shapes: Shapes) -> list[FileLine]:
+    """Return the lines that say which keys of a table are used up, for the tables that have lines."""
+    found = DatabaseSnapshot(connection).rows("sequences")
+    return [
+        (STORE, summed({"kind": SEQUENCE, "table": table, "last": last}))
+        for table, last in found
+        if table in shapes.rows or table in shapes.kept
+    ]
+
+
+# everything of one caller
+
+_SPACE = "space"
+_PARTS = {"erased": ("erasures", "erasure"), "to_erase": ("erasing", "erasing")}
+"""Kept tables whose rows belong to the owner of a row in another table: that table, and the column that names the row.
+"""
+
+
+class ScopedLines:
+    """The lines of everything that one caller may see. Lives inside one snapshot."""
+
+    def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
+        self._snapshot = snapshot
+        self._connection = snapshot.connection
+        self._shapes: Shapes = shapes_of(snapshot.connection)
+        self._spaces = json.dumps(snapshot.visible(scope))
+        self._visible = frozenset(snapshot.visible(scope))
+        self._pairs = {(scope.owner, ""), ("", scope.chat or "")} - {("", "")}
+        self._home = next(iter(snapshot.visible(scope)), 0)
+        self._commits: set[int] = set()
+        self._space_of = lru_cache(maxsize=100_000)(self._read_space)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the caller may see the whole store."""
+        return {key for (key,) in self._snapshot.rows("spaces_known")} <= self._visible
+
+    def count(self) -> int:
+        """Return an estimate of the number of lines."""
+        return int(self._snapshot.value("whole_size", {"spaces": self._spaces}) or 0)
+
+    def lines(self) -> Iterator[FileLine]:
+        """Yield the lines: first what stands outside the truth, last the commits."""
+        if self.is_all:
+            yield from sequence_lines(self._connection, self._shapes)
+        yield from self._kept(before_rows=True)
+        for shape in self._shapes.rows.values():
+            yield from self._rows(shape)
+        yield from self._history()
+        for node, model in self._connection.execute(sql("whole_vectors"), {"spaces": self._spaces}):
+            yield from vector_lines(self._connection, node, model)
+        yield from self._kept(before_rows=False)
+        yield from self._commit_lines()
+
+    def _rows(self, shape: Shape) -> Iterator[FileLine]:
+        """Yield the rows whose space, or everything they refer to, the caller may see. Built from the schema."""
+        order = ", ".join(f't."{name}"' for name in shape.table.key)
+        statement = f"{shape.select} WHERE {self._condition(shape)} ORDER BY {order}"
+        place = [column.name for column in shape.columns].index("commit_seq")
+        for row in self._connection.execute(statement, {"spaces": self._spaces}):
+            self._commits.add(row[place])
+            yield row_line(shape, row)
+
+    def _condition(self, shape: Shape) -> str:
+        seen = "IN (SELECT value FROM json_each(:spaces))"
+        if any(column.kind == "space" for column in shape.columns):
+            return f't."{_SPACE}" {seen}'
+        ends = [
+            f'(t."{column.name}" IS NULL OR EXISTS (SELECT 1 FROM main."{column.target}" AS o'
+            f' WHERE o.key = t."{column.name}" AND o."{_SPACE}" {seen}))'
+            for column in shape.columns
+            if column.kind == "reference"
+        ]
+        return " AND ".join(ends) or "0"  # rows of no owner are shown to no caller
+
+    def _history(self) -> Iterator[FileLine]:
+        for seq, table, row, before in self._connection.execute(sql("whole_history")):
+            image = self._shapes.truth.tables[table].image(before, row)
+            if self._is_visible(table, image):
+                self._commits |= {seq, image["commit_seq"]}
+                yield HISTORY, history_line(seq, table, row, before)
+
+    def _is_visible(self, table: str, image: Image) -> bool:
+        """Apply `_condition` to a former version of a row."""
+        if _SPACE in image:
+            return image[_SPACE] in self._visible
+        ends = [
+            self._space_of(column.target, image[column.name])
+            for column in self._shapes.rows[table].columns
+            if column.kind == "reference" and image[column.name] is not None
+        ]
+        return bool(ends) and all(space in self._visible for space in ends)
+
+    def _read_space(self, table: str, key: int) -> int | None:
+        """Return the space that a row is in, or was in before it was removed."""
+        found = self._connection.execute(f'SELECT "{_SPACE}" FROM main."{table}" WHERE key = ?', (key,)).get
+        if found is None:
+            found = self._snapshot.value("space_of_gone", {"table": table, "row": str(key)})
+        return None if found is None else int(found)
+
+    def _kept(self, *, before_rows: bool) -> Iterator[FileLine]:
+        """Yield rows outside the truth. Those that refer to memories come after them."""
+        for name, shape in self._shapes.kept.items():
+            if (name in AFTER_ROWS) == before_rows:
+                continue
+            columns = [column.name for column in shape.columns]
+            raw = ", ".join(f't."{each}"' for each in columns)
+            for row in self._connection.execute(f"SELECT {raw}, {shape.select.removeprefix('SELECT ')}"):
+                if self._is_kept_visible(name, shape, dict(zip(columns, row, strict=False))):
+                    yield kept_row_line(shape, row[len(columns) :])
+
+    def _is_kept_visible(self, name: str, shape: Shape, image: Image) -> bool:
+        """Return whether the caller may see a row outside the truth. Everyone sees the models of a store; its settings
+        come only with the whole store; the rest belongs to its owner.
+        """
+        if name in ("model_use", "meta"):
+            return self.is_all and (name == "model_use" or image["name"] in SETTINGS)
+        if name == "models":
+            return True
+        if "owner" in image:
+            return (image["owner"], image["chat"]) in self._pairs
+        if _SPACE in image:
+            return image[_SPACE] in self._visible
+        if name in _PARTS:
+            whole, column = _PARTS[name]
+            return self._space_of(whole, image[column]) in self._visible
+        ends = [column for column in shape.columns if column.kind == "reference"]
+        return bool(ends) and all(self._space_of(each.target, image[each.name]) in self._visible for each in ends)
+
+    def _commit_lines(self) -> Iterator[FileLine]:
+        """Yield the commits in order. One whose first row is in another space is moved to the caller's own."""
+        spaces = {key: (owner, chat) for key, owner, chat in self._snapshot.rows("spaces_named")}
+        for seq, space in self._connection.execute(sql("whole_commits")):
+            if space in self._visible or seq in self._commits:
+                owner, chat = spaces[space if space in self._visible else self._home]
+                whose = {"owner_user_id": owner or None, "chat_id": chat or None}
+                yield COMMITS, commit_line(self._connection, seq, whose)

@@ -1,0 +1,108 @@
+"""Locations and backends: which backend a location names, and how a store is opened or moved to another backend."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ricordo.errors import InvalidError, StoreError
+from ricordo.model import Durability
+from ricordo.ports import Progress
+from ricordo.storage.database.database import Options
+from ricordo.storage.database.schema import Migration, migrations
+from ricordo.storage.protocol import Store
+from ricordo.storage.sqlite.store import SQLiteStore
+from ricordo.storage.staging import check_file_name, make_folders, staging_folder
+
+_TEMPORARY = ":memory:"
+
+
+def open_store(
+    location: str | Path,
+    *,
+    durability: Durability = "disk",
+    patience_s: float = 30.0,
+    queue_limit: int = 10_000,
+    reader_threads: int = 2,
+    steps: tuple[Migration, ...] | None = None,
+    progress: Progress | None = None,
+) -> Store:
+    """Open the store at a location, creating it if there is none.
+
+    Args:
+        location: the path of a file; that of a folder, which exists or ends in a slash; or ":memory:" for a store that
+            is deleted when it is closed.
+        patience_s: how long a write waits for other processes, in seconds.
+        queue_limit: how many writes may wait in this process.
+        progress: called with (lines so far, lines in all) while the index of a folder is rebuilt.
+
+    Raises:
+        InvalidError: this version has no backend for the location.
+        StoreError: the file belongs to another program, is newer, damaged, or cannot be read or written.
+    """
+    options = Options(
+        durability=durability,
+        patience_s=patience_s,
+        queue_limit=queue_limit,
+        reader_threads=reader_threads,
+        steps=steps or migrations(),
+    )
+    text = str(location)
+    if text == _TEMPORARY:
+        return SQLiteStore.open_temporary(options)
+    if "://" in text:
+        raise InvalidError(
+            f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path"
+        )
+    path = Path(location).expanduser()
+    if is_folder(location):
+        return _open_folder(path, options, progress)
+    return SQLiteStore.open(path, options)
+
+
+def is_folder(location: str | Path) -> bool:
+    """Return whether a location is a folder, or asks for one by ending in a slash. Raises InvalidError."""
+    text = str(location)
+    if text == _TEMPORARY or "://" in text:
+        return False
+    check_file_name(text, name="location")
+    return text.endswith(("/", os.sep)) or Path(text).expanduser().is_dir()
+
+
+def _open_folder(folder: Path, options: Options, progress: Progress | None) -> Store:
+    from ricordo.storage.conversion import adopt_single_file, turn_into_folder
+    from ricordo.storage.folder.store import FolderStore  # most stores are single files
+
+    try:
+        turn_into_folder(folder, options)
+        make_folders(folder)
+        adopt_single_file(folder, options)
+        return FolderStore.open(folder, options, progress=progress)
+    except OSError as error:
+        hint = "check the path and its permissions"
+        raise StoreError(f"cannot open {folder}: {error.strerror}", hint=hint) from error
+
+
+def migrate(store: Store, target: str | Path) -> None:
+    """Copy a whole store to another location: to a folder if the target ends in a slash, else to a single file.
+
+    Raises:
+        InvalidError: the target exists and is not empty.
+        StoreError: it cannot be written.
+    """
+    path = Path(target).expanduser()
+    if not is_folder(target):
+        store.copy_to(path)
+        return
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InvalidError(f"path: {path} is not empty", hint="choose a new name; nothing is overwritten")
+    from ricordo.storage.conversion import create_folder  # seldom needed
+
+    try:
+        make_folders(path.parent)
+        with staging_folder(path) as beside:
+            store.copy_to(beside / "store.db")
+            create_folder(path, beside / "store.db", Options())
+    except OSError as error:
+        hint = "check the path and its permissions"
+        raise StoreError(f"cannot write {path}: {error.strerror}", hint=hint) from error

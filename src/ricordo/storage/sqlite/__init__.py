@@ -1,0 +1,1 @@
+"""The single-file backend: one SQLite file is the whole store."""
