@@ -39,7 +39,7 @@ async def _running(journal: Journal, clock: HandClock, patience: Patience = HAST
     return bus
 
 
-async def test_every_handler_of_a_topic_is_told_once_and_nobody_else(journal: Journal, clock: HandClock) -> None:
+async def test_each_handler_of_a_topic_gets_an_event_once(journal: Journal, clock: HandClock) -> None:
     first, second, other = [], [], []
     bus = await _running(journal, clock, first=told(first), second=told(second))
     await bus.subscribe("other", "farewell", told(other))
@@ -51,7 +51,7 @@ async def test_every_handler_of_a_topic_is_told_once_and_nobody_else(journal: Jo
     await bus.stop()
 
 
-async def test_what_is_published_while_nobody_runs_reaches_the_next_process_in_order(tmp_path: Path, clock) -> None:
+async def test_events_published_while_nothing_runs_are_delivered_in_order(tmp_path: Path, clock) -> None:
     path, heard = tmp_path / "me.db.host", []
     journal = await Journal.open(path, durability="process")
     bus = Bus(journal, clock)
@@ -77,7 +77,7 @@ async def test_an_event_with_a_name_of_its_own_is_published_once(journal: Journa
     await bus.stop()
 
 
-async def test_a_handler_that_fails_is_told_again_later_and_later_then_listed_with_its_reason(journal, clock) -> None:
+async def test_a_failing_handler_is_retried_with_back_off_then_dead_lettered(journal, clock) -> None:
     heard, kept = [], []
 
     async def fails(event: Event) -> None:
@@ -109,7 +109,7 @@ async def test_a_handler_that_fails_is_told_again_later_and_later_then_listed_wi
     await bus.stop()
 
 
-async def test_what_a_handler_returns_is_published_with_the_note_that_it_is_done(journal, clock) -> None:
+async def test_events_returned_by_a_handler_are_published_atomically(journal, clock) -> None:
     heard = []
 
     async def answer(event: Event):
@@ -123,7 +123,7 @@ async def test_what_a_handler_returns_is_published_with_the_note_that_it_is_done
     await bus.stop()
 
 
-async def test_of_two_processes_one_deals_with_an_event_and_a_dead_ones_is_taken_over(tmp_path: Path, clock) -> None:
+async def test_one_of_two_processes_handles_an_event_and_dead_ones_are_replaced(tmp_path: Path, clock) -> None:
     path, heard = tmp_path / "me.db.host", []
     journals = [await Journal.open(path, durability="process") for _ in range(2)]
     one = await _running(journals[0], clock, shared=told(heard))
@@ -153,7 +153,7 @@ async def test_of_two_processes_one_deals_with_an_event_and_a_dead_ones_is_taken
         await journal.close()
 
 
-async def test_a_live_process_keeps_what_it_is_at_however_long_it_thinks(tmp_path: Path, clock) -> None:
+async def test_a_live_process_keeps_its_delivery(tmp_path: Path, clock) -> None:
     path, begun, may_end = tmp_path / "me.db.host", [], asyncio.Event()
 
     async def slow(event: Event) -> None:
@@ -175,7 +175,7 @@ async def test_a_live_process_keeps_what_it_is_at_however_long_it_thinks(tmp_pat
         await journal.close()
 
 
-async def test_stopping_hands_back_what_was_begun_and_counts_it_as_untried(journal, clock) -> None:
+async def test_stopping_returns_running_deliveries_as_untried(journal, clock) -> None:
     begun, has_begun, forever = [], asyncio.Event(), asyncio.Event()
 
     async def endless(event: Event) -> None:
@@ -193,7 +193,7 @@ async def test_stopping_hands_back_what_was_begun_and_counts_it_as_untried(journ
     assert begun == [1, 1, 1]
 
 
-async def test_what_ends_the_process_each_time_is_not_tried_for_ever(journal, clock) -> None:
+async def test_a_handler_that_kills_its_process_is_not_retried_forever(journal, clock) -> None:
     bus = Bus(journal, clock, HASTY)
     await bus.subscribe("deadly", "greeting", told([]))
     await bus.publish("greeting")
@@ -203,7 +203,7 @@ async def test_what_ends_the_process_each_time_is_not_tried_for_ever(journal, cl
     assert (await bus.dead_letters())[0].reason == "the process ended each time while it was dealt with"
 
 
-async def test_the_journal_stays_small_and_says_nothing_of_what_is_done(tmp_path: Path, clock, monkeypatch) -> None:
+async def test_the_journal_stays_small_and_drops_finished_payloads(tmp_path: Path, clock, monkeypatch) -> None:
     monkeypatch.setattr(events, "KEPT_EVENTS", 50)
     path, heard = tmp_path / "me.db.host", []
     journal = await Journal.open(path, durability="process")
@@ -222,7 +222,7 @@ async def test_the_journal_stays_small_and_says_nothing_of_what_is_done(tmp_path
     assert path.stat().st_size < 200_000 and path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_week_later_done_events_go_and_whoever_listens_no_more_leaves_dead_letters(journal, clock) -> None:
+async def test_old_events_and_stale_subscriptions_are_removed(journal, clock) -> None:
     bus = await _running(journal, clock)
     await bus.subscribe("gone", "greeting", told([]))
     await bus.stop()
@@ -234,7 +234,7 @@ async def test_a_week_later_done_events_go_and_whoever_listens_no_more_leaves_de
     assert await bus.waiting() == (0, 0)
 
 
-async def test_too_much_is_refused_and_what_no_journal_should_hold(journal, clock, monkeypatch) -> None:
+async def test_oversized_and_invalid_events_are_refused(journal, clock, monkeypatch) -> None:
     monkeypatch.setattr(events, "MOST_WAITING", 3)
     bus = Bus(journal, clock)
     await bus.subscribe("slow", "greeting", told([]))
@@ -251,7 +251,7 @@ async def test_too_much_is_refused_and_what_no_journal_should_hold(journal, cloc
         await bus.subscribe("slow", "greeting", told([]))
 
 
-async def test_another_programs_file_is_left_alone(tmp_path: Path) -> None:
+async def test_a_file_of_another_program_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "me.db.host"
     connection = apsw.Connection(str(path))
     connection.execute("CREATE TABLE mine (x)")

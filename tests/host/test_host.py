@@ -81,7 +81,7 @@ def said(text: str, session: str, **more) -> Said:
     return Said(text=text, role="user", place=ME, session=session, **more)
 
 
-async def test_a_silent_session_becomes_knowledge_exactly_once_however_its_end_is_noticed(tmp_path, memory, clock):
+async def test_a_silent_session_is_consolidated_exactly_once(tmp_path, memory, clock):
     async with hosted(tmp_path, clock, MemoryExtension(memory, SETTINGS)) as host:
         routed = await host.router.route(ME)
         await host.hear(said("I have a parrot, Coco.", routed.session))
@@ -103,7 +103,7 @@ async def test_a_silent_session_becomes_knowledge_exactly_once_however_its_end_i
         ]
 
 
-async def test_a_model_that_is_down_is_asked_again_later(tmp_path, clock):
+async def test_an_unavailable_model_is_retried_later(tmp_path, clock):
     answers = [UnavailableError("no network"), UnavailableError("no network")]
 
     def script(turns, schema):
@@ -129,7 +129,7 @@ async def test_a_model_that_is_down_is_asked_again_later(tmp_path, clock):
         assert await host.bus.dead_letters() == ()
 
 
-async def test_the_night_comes_at_its_hour_and_is_made_up_for(tmp_path, memory, clock, caplog):
+async def test_nightly_upkeep_runs_on_time_and_is_made_up_for(tmp_path, memory, clock, caplog):
     extension = MemoryExtension(memory, SETTINGS)
     begun = []
     original = extension.run_schedule
@@ -154,7 +154,7 @@ async def test_the_night_comes_at_its_hour_and_is_made_up_for(tmp_path, memory, 
         assert sorted(begun[2:]) == ["maintain", "prune"]
 
 
-async def test_of_others_in_the_store_only_who_looks_after_all_takes_care(tmp_path, memory, clock):
+async def test_only_a_host_for_all_owners_handles_other_owners(tmp_path, memory, clock):
     bob = Place(owner="bob")
     await memory.scoped(Scope(owner="bob")).add("I have a parrot, Coco.", session="s")
     async with hosted(tmp_path, clock, MemoryExtension(memory, SETTINGS)) as host:
@@ -239,7 +239,7 @@ async def test_a_second_extension_has_tools_context_plans_events_and_messages(tm
     assert weather.life == ["start", "stop"]
 
 
-async def test_an_extension_that_fails_is_left_out_and_said_to_be(tmp_path, memory, clock, caplog):
+async def test_a_failing_extension_is_skipped_and_reported(tmp_path, memory, clock, caplog):
     caplog.set_level(logging.CRITICAL)
     weather = Weather()
 
@@ -255,7 +255,7 @@ async def test_an_extension_that_fails_is_left_out_and_said_to_be(tmp_path, memo
         assert [turn.text for turn in await host.recent(ME, "s")] == ["hello"]
 
 
-def test_extensions_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+def test_incompatible_extensions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match="weather needs memory"):
         in_order([Weather()])
     with pytest.raises(InvalidError, match="weather is there twice"):
@@ -305,7 +305,7 @@ async def test_a_conversation_recalls_streams_records_and_does_not_learn_what_it
     assert "So you hate it." in learnt_from and "The user hates rain" not in learnt_from
 
 
-async def test_a_new_process_goes_on_with_the_session_and_an_answer_that_is_cut_off_is_kept(tmp_path, memory, clock):
+async def test_a_new_process_continues_the_session_and_keeps_partial_answers(tmp_path, memory, clock):
     prompts: list[list[Turn]] = []
 
     def script(turns, schema):
@@ -327,7 +327,7 @@ async def test_a_new_process_goes_on_with_the_session_and_an_answer_that_is_cut_
     assert [node.content for node in nodes] == ["One", "One"]
 
 
-async def test_what_is_off_the_record_is_in_no_store_and_known_only_to_the_conversation(tmp_path, memory, clock):
+async def test_off_the_record_messages_are_known_only_to_the_conversation(tmp_path, memory, clock):
     async with hosted(tmp_path, clock, MemoryExtension(memory, SETTINGS)) as host:
         model = ScriptedModel(lambda turns, schema: f"I heard {len(turns)} turns.")
         conversation = Conversation(host, model, ME)
@@ -343,7 +343,7 @@ async def test_what_is_off_the_record_is_in_no_store_and_known_only_to_the_conve
     assert len((await memory.list(type="episodic")).nodes) == 2
 
 
-async def test_a_model_that_fails_leaves_the_message_recorded(tmp_path, memory, clock):
+async def test_a_failing_model_keeps_the_message(tmp_path, memory, clock):
     async with hosted(tmp_path, clock, MemoryExtension(memory, SETTINGS)) as host:
         conversation = Conversation(host, ScriptedModel([UnavailableError("no network")]), ME)
         with pytest.raises(UnavailableError):
@@ -351,7 +351,7 @@ async def test_a_model_that_fails_leaves_the_message_recorded(tmp_path, memory, 
     assert [node.content for node in (await memory.list(type="episodic")).nodes] == ["I have a parrot"]
 
 
-def test_which_model_does_what_is_configuration() -> None:
+def test_models_are_chosen_by_configuration() -> None:
     chat, other = ScriptedModel([]), ScriptedModel([])
     assert not Models(Settings()).is_for_chat and Models(Settings()).chat() is None
     assert Models(Settings(), consolidation=other).chat() is other

@@ -33,7 +33,7 @@ async def _served(path: Path, settings: Settings) -> None:
     await calls.close()
 
 
-async def test_at_its_hour_everybodys_memories_are_looked_after_and_without_the_setting_nobodys(tmp_path: Path) -> None:
+async def test_nightly_upkeep_covers_all_owners_only_with_the_setting(tmp_path: Path) -> None:
     path = tmp_path / "me.db"
     await _store(path)
     await _served(path, Settings(durability="process"))

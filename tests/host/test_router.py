@@ -11,7 +11,7 @@ ANN = Place(owner="ann")
 HALF_HOUR = 30 * MINUTE
 
 
-def test_where_a_conversation_stands_after_a_message() -> None:
+def test_routing_of_a_message_to_a_session() -> None:
     standing = Standing(session="s1", last_at=START)
 
     def after(minutes: float, named: str | None = None, before: Standing | None = standing):
@@ -38,7 +38,7 @@ async def _routing(journal: Journal, clock: HandClock) -> tuple[Router, Bus, lis
     return Router(journal, bus, clock, timeout_s=1_800), bus, heard
 
 
-async def test_a_session_ends_by_silence_by_another_name_by_word_and_each_once(journal, clock) -> None:
+async def test_a_session_ends_once_by_silence_name_or_command(journal, clock) -> None:
     router, bus, heard = await _routing(journal, clock)
     first = await router.route(ANN)
     assert first.is_new and first.completed is None
@@ -67,7 +67,7 @@ async def test_a_session_ends_by_silence_by_another_name_by_word_and_each_once(j
     await bus.stop()
 
 
-async def test_conversations_are_apart_and_a_restart_goes_on_where_one_stood(journal, clock) -> None:
+async def test_conversations_are_separate_and_survive_a_restart(journal, clock) -> None:
     router, bus, heard = await _routing(journal, clock)
     ann = await router.route(ANN)
     bob = await router.route(Place(owner="bob"))
@@ -84,7 +84,7 @@ async def test_conversations_are_apart_and_a_restart_goes_on_where_one_stood(jou
     await bus.stop()
 
 
-async def test_off_the_record_stays_so_over_sessions_until_it_is_taken_back(journal, clock) -> None:
+async def test_off_the_record_lasts_across_sessions(journal, clock) -> None:
     router, bus, _ = await _routing(journal, clock)
     await router.route(ANN)
     await router.off_record(ANN, True)

@@ -38,7 +38,7 @@ def at(text: str) -> int:
         ("30 2 * * *", "2026-10-25T02:45:00+02:00", "2026-10-25T02:30:00+02:00"),
     ],
 )
-def test_the_latest_time_of_a_plan(cron: str, now: str, expected: str) -> None:
+def test_the_latest_planned_time(cron: str, now: str, expected: str) -> None:
     assert latest(cron, BERLIN, now=at(now)) == at(expected)
 
 
@@ -49,7 +49,7 @@ def test_the_latest_time_of_a_plan(cron: str, now: str, expected: str) -> None:
     minute=st.integers(0, 59),
     steps=st.lists(st.integers(1, 40_000), min_size=5, max_size=60),
 )
-def test_a_daily_job_comes_at_most_once_a_day_and_never_early(start, hour, minute, steps) -> None:
+def test_a_daily_job_runs_at_most_once_a_day_and_never_early(start, hour, minute, steps) -> None:
     """Looked at in steps of seconds to half a day, over the changes of clocks, too."""
     last, begun, now = None, [], start
     for step in steps:
@@ -62,7 +62,7 @@ def test_a_daily_job_comes_at_most_once_a_day_and_never_early(start, hour, minut
     assert len(begun) == len(set(begun))
 
 
-def test_a_year_of_minutes_has_one_night_a_day() -> None:
+def test_a_year_of_minutes_has_one_nightly_run_per_day() -> None:
     last, begun = at("2026-01-01T00:00:00"), []
     moment = datetime(2025, 12, 31, 23, 0, tzinfo=UTC)
     while moment.year < 2027:
@@ -87,7 +87,7 @@ async def _scheduled(journal: Journal, clock: HandClock, job: Job = NIGHTLY) -> 
     return schedule, bus, heard
 
 
-async def test_a_new_job_begins_with_its_next_time_and_missed_ones_are_made_up_for_once(journal, clock) -> None:
+async def test_a_new_job_starts_at_its_next_time_and_missed_ones_run_once(journal, clock) -> None:
     schedule, bus, heard = await _scheduled(journal, clock)
     await bus.start()
     assert await schedule.tick() == []
@@ -116,7 +116,7 @@ async def test_several_processes_begin_a_job_once(tmp_path: Path, clock) -> None
         await journal.close()
 
 
-async def test_a_plan_that_changes_begins_anew_and_a_clock_that_was_wrong_stops_nothing(journal, clock) -> None:
+async def test_a_changed_schedule_restarts_and_wrong_clocks_stop_nothing(journal, clock) -> None:
     schedule, _, _ = await _scheduled(journal, clock)
     await schedule.tick()
     clock.ms = at("2026-01-02T12:00:00")
@@ -130,7 +130,7 @@ async def test_a_plan_that_changes_begins_anew_and_a_clock_that_was_wrong_stops_
     assert await changed.tick() == ["upkeep"]
 
 
-def test_what_is_no_plan_is_refused_with_what_a_plan_is() -> None:
+def test_an_invalid_schedule_is_refused_with_an_example() -> None:
     for wrong in ("at night", "61 3 * * *", "", "0 3 * *"):
         with pytest.raises(InvalidError, match="no plan") as caught:
             latest(wrong, BERLIN, now=0)

@@ -23,7 +23,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
         yield opened
 
 
-async def test_tools_answer_in_words_and_say_what_is_wrong(memory):
+async def test_tools_answer_in_text_and_report_errors(memory):
     tools = {each.name: each for each in offered(memory)}
     assert len(tools) == 6
     assert "peanuts" in await tools["search_memory"]('{"query": "Sarah"}')

@@ -58,7 +58,7 @@ def test_put_get_update_delete(either):
     assert either.get(("users",), "prefs") is None
 
 
-def test_items_that_say_the_same_stay_apart(either):
+def test_equal_items_stay_separate(either):
     for name in ("ann", "bob"):
         either.put(("users", name), "home", {"content": "I live in Rome"})
     either.put(("users", "ann"), "other", {"content": "I live in Milan"})
@@ -113,7 +113,7 @@ def test_namespaces(either):
     assert len(either.list_namespaces()) == 6
 
 
-def test_a_batch_reads_what_was_before_and_the_last_write_counts(either):
+def test_a_batch_reads_previous_values_and_the_last_write_wins(either):
     either.put(("n",), "k", {"v": 0})
     ops = [
         GetOp(("n",), "k"),
@@ -139,12 +139,12 @@ async def test_the_same_with_await(either):
 
 
 @pytest.mark.parametrize("space", [(), ("a.b",), ("",), ("langgraph", "x"), (1,)])
-def test_a_namespace_that_cannot_be_is_refused(either, space):
+def test_an_invalid_namespace_is_refused(either, space):
     with pytest.raises(InvalidNamespaceError):
         either.put(space, "k", {"x": 1})
 
 
-def test_what_matters_comes_first(store):
+def test_the_best_match_comes_first(store):
     store.put(("notes",), "food", {"content": "Ann is allergic to peanuts"})
     store.put(("notes",), "trip", {"content": "The cabin in Norway is booked for July"})
     store.put(("notes",), "dark", {"content": "peanuts, kept out of the index"}, index=False)
@@ -170,7 +170,7 @@ def test_time_to_live(store, clock):
     assert store.get(("n",), "short").value == {"x": 3}
 
 
-def test_it_is_there_after_a_restart_and_nobody_elses(tmp_path, store):
+def test_items_survive_a_restart_and_are_private(tmp_path, store):
     store.put(("n",), "k", {"x": 1})
     store.close()
     with RicordoStore(tmp_path / "graph.db", embedder="hashing") as again:

@@ -100,7 +100,7 @@ async def test_users_agents_and_runs_are_kept_apart(m):
     assert len((await m.get_all(filters={"agent_id": "cook"}))["results"]) == 2
 
 
-async def test_nothing_that_is_said_is_lost(m):
+async def test_no_message_is_lost(m):
     said = "I moved to Lisbon. The flat is on the third floor, Tom visits on Friday. Can you help?"
     answer = await m.add(
         [{"role": "user", "content": said}, {"role": "assistant", "content": "Of course."}], user_id="a"
@@ -112,7 +112,7 @@ async def test_nothing_that_is_said_is_lost(m):
         assert texts(await m.get_all(filters={"user_id": "a", "run_id": run})) == ["I love hiking"]
 
 
-async def test_a_new_value_takes_the_old_ones_place_and_both_are_in_the_history(m):
+async def test_a_new_value_replaces_the_old_one_and_both_are_in_history(m):
     await m.add("I live in Rome", user_id="alice")
     new = await m.add("I live in Milan", user_id="alice")
     assert texts(await m.get_all(filters={"user_id": "alice"})) == ["I live in Milan"]
@@ -120,7 +120,7 @@ async def test_a_new_value_takes_the_old_ones_place_and_both_are_in_the_history(
     assert [(each["event"], each["old_memory"]) for each in events] == [("ADD", None), ("UPDATE", "I live in Rome")]
 
 
-async def test_what_was_deleted_comes_back_when_it_is_said_again(m):
+async def test_a_deleted_memory_returns_when_said_again(m):
     first = (await m.add("I live in Rome", user_id="alice"))["results"][0]["id"]
     await m.delete(first)
     assert texts(await m.get_all(filters={"user_id": "alice"})) == []
@@ -138,7 +138,7 @@ async def test_raw_messages_keep_role_and_name_and_can_be_altered(m):
     assert one["updated_at"] >= one["created_at"]
 
 
-async def test_what_has_expired_is_shown_only_when_asked_for(m, clock):
+async def test_expired_memories_are_shown_only_on_request(m, clock):
     until = from_ms(clock.ms).date()
     await m.add("The pass is valid", user_id="a", expiration_date=until, infer=False)
     assert len((await m.get_all(filters={"user_id": "a"}))["results"]) == 1
@@ -160,7 +160,7 @@ async def test_filters_of_metadata(m):
     assert sorted(texts(await m.get_all(filters=asked))) == ["Note 0", "Note 2"]
 
 
-async def test_ids_beside_the_question_are_taken_as_mem0_1_took_them(m):
+async def test_ids_as_arguments_work_as_in_mem0_1(m):
     await m.add("I love tea", user_id="alice")
     assert texts(await m.search("tea", user_id="alice", limit=5)) == ["I love tea"]
     assert texts(await m.get_all(user_id="alice", limit=5)) == ["I love tea"]
@@ -185,12 +185,12 @@ async def test_ids_beside_the_question_are_taken_as_mem0_1_took_them(m):
         ("delete_all", {}),
     ],
 )
-async def test_what_mem0_refuses_is_refused_with_a_value_error(m, method, arguments):
+async def test_arguments_refused_by_mem0_raise_value_error(m, method, arguments):
     with pytest.raises(ValueError):
         await getattr(m, method)(**arguments)
 
 
-async def test_an_id_nobody_has_gives_nothing(m):
+async def test_an_unknown_id_returns_nothing(m):
     assert await m.get("nobody's") is None
     assert await m.history("nobody's") == []
 
@@ -225,7 +225,7 @@ async def test_with_a_model_messages_become_facts(tmp_path, clock):
         assert [(each["memory"], each["metadata"]["k"]) for each in kept] == [("The user is allergic to nuts", 1)]
 
 
-async def test_where_the_model_fails_the_messages_stand(tmp_path, clock, caplog):
+async def test_if_the_model_fails_the_messages_are_kept(tmp_path, clock, caplog):
     async with AsyncMemory(
         location=tmp_path / "m.db", embedder="hashing", model=ScriptedModel([]), clock=clock
     ) as memory:
@@ -235,7 +235,7 @@ async def test_where_the_model_fails_the_messages_stand(tmp_path, clock, caplog)
     assert "kept as they are" in caplog.text
 
 
-def test_the_ten_methods_have_the_same_names_on_both_faces():
+def test_the_ten_methods_have_the_same_names_in_both_apis():
     for face in (Memory, AsyncMemory):
         assert all(callable(getattr(face, name)) for name in TEN)
     assert inspect.signature(Memory.update) == inspect.signature(AsyncMemory.update).replace(
@@ -243,7 +243,7 @@ def test_the_ten_methods_have_the_same_names_on_both_faces():
     )
 
 
-def test_a_configuration_of_mem0_says_where_and_needs_no_key(tmp_path):
+def test_a_mem0_configuration_sets_the_location_and_needs_no_key(tmp_path):
     config = {
         "vector_store": {"provider": "qdrant", "config": {"collection_name": "notes", "path": str(tmp_path / "q")}},
         "llm": {"provider": "openai", "config": {"model": "gpt-5-mini"}},
@@ -279,7 +279,7 @@ def test_operators():
             fits(kept, wrong)
 
 
-def test_a_program_that_closes_nothing_ends_well_and_needs_neither_mem0_nor_a_key(tmp_path):
+def test_a_program_without_close_exits_cleanly_without_mem0(tmp_path):
     example = Path(__file__).parents[2] / "examples" / "mem0_program.py"
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],

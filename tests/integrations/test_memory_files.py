@@ -56,7 +56,7 @@ async def test_the_six_commands(files):
     assert "ann" not in await files.view("/memories")
 
 
-async def test_what_cannot_be_done_says_why(files):
+async def test_impossible_commands_explain_why(files):
     await files.create("/memories/a.txt", "x x")
     for work, error in [
         (files.create("/memories/a.txt", "y"), ConflictError),
@@ -98,7 +98,7 @@ async def test_what_cannot_be_done_says_why(files):
         7,
     ],
 )
-async def test_no_path_leads_out(files, path):
+async def test_no_path_leaves_the_memory_folder(files, path):
     for work in (
         files.view(path),
         files.create(path, "x"),
@@ -112,7 +112,7 @@ async def test_no_path_leads_out(files, path):
             await work
 
 
-async def test_a_file_is_found_like_any_memory_and_is_nobody_elses(memory, files):
+async def test_a_file_is_searchable_and_private(memory, files):
     await files.create("/memories/ann.md", "Ann is allergic to peanuts")
     found = await memory.search("peanuts allergy")
     assert found.hits[0].content == "Ann is allergic to peanuts"
@@ -123,7 +123,7 @@ async def test_a_file_is_found_like_any_memory_and_is_nobody_elses(memory, files
     assert "peanuts" in await files.view("/memories/ann.md")
 
 
-async def test_a_credential_is_not_kept(files):
+async def test_a_credential_is_redacted(files):
     await files.create("/memories/key.txt", "the key is sk-ant-api03-" + "aB3" * 31 + "AA")
     assert "aB3aB3" not in await files.view("/memories/key.txt")
 

@@ -214,7 +214,7 @@ def consolidated(cli: Cli, terminal: Terminal, *, runs: int) -> None:
     raise AssertionError(f"{learnt(cli)}; {terminal.heard}")
 
 
-def test_told_a_fact_it_knows_it_after_a_restart_and_in_the_next_session(cli: Cli, server: ModelServer) -> None:
+def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelServer) -> None:
     with Terminal(cli, server.url) as terminal:
         terminal.until("You talk with http:tiny")
         terminal.ask("My parrot is called Coco", "I see\\.")
@@ -245,7 +245,7 @@ def test_told_a_fact_it_knows_it_after_a_restart_and_in_the_next_session(cli: Cl
 
 
 @pytest.mark.parametrize("dies_at", ["asking", "apply: after nodes", "writer: before commit", "writer: after commit"])
-def test_killed_while_a_session_becomes_knowledge_it_does_so_exactly_once(cli: Cli, server, dies_at: str) -> None:
+def test_a_session_killed_during_consolidation_is_consolidated_once(cli: Cli, server, dies_at: str) -> None:
     with Terminal(cli, server.url) as terminal:
         terminal.ask("My parrot is called Coco", "I see\\.")
         terminal.leave()
@@ -317,13 +317,13 @@ def test_one_message_and_lines_from_a_pipe_are_answered_as_json(cli: Cli, server
     assert cli("chat", "hello", "--model", "nonsense").status == 2
 
 
-def test_what_a_model_says_does_not_command_the_terminal(cli: Cli, server: ModelServer) -> None:
+def test_model_output_cannot_control_the_terminal(cli: Cli, server: ModelServer) -> None:
     server.always = streamed(delta("red: \x1b["), delta("31m\x07 end"), delta(None, "stop"))
     out = cli("chat", "hello", "--model", f"{server.url}#tiny").out
     assert "\x1b" not in out and "\x07" not in out and "end" in out
 
 
-def test_a_signal_to_end_leaves_nothing_undone(cli: Cli, server: ModelServer) -> None:
+def test_a_termination_signal_finishes_running_work(cli: Cli, server: ModelServer) -> None:
     with Terminal(cli, server.url) as terminal:
         terminal.ask("My parrot is called Coco", "I see\\.")
         terminal.until("you> ")
@@ -332,7 +332,7 @@ def test_a_signal_to_end_leaves_nothing_undone(cli: Cli, server: ModelServer) ->
     assert [node.content for node in _episodes(cli)] == ["I see.", "My parrot is called Coco"]
 
 
-def test_the_folder_of_a_store_takes_a_chat_too(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
+def test_chat_works_with_a_folder_store(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
     place = f"{tmp_path}/memories/"
     done = cli("--store", place, "chat", "My parrot is called Coco", "--model", f"{server.url}#tiny")
     assert (done.status, done.out.strip()) == (0, "I see.")

@@ -36,7 +36,7 @@ def demo(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_a_server_that_says_what_the_scripted_model_says_leaves_the_same_knowledge(tmp_path: Path, cli: Any) -> None:
+def test_a_model_server_with_scripted_answers_gives_the_same_knowledge(tmp_path: Path, cli: Any) -> None:
     with ModelServer() as server:
         server.always = by_heart
         told = json.loads(demo(tmp_path, RICORDO_MODEL=f"{server.url}#small").stdout)["learnt"]
@@ -48,7 +48,7 @@ def test_a_server_that_says_what_the_scripted_model_says_leaves_the_same_knowled
     assert {run["model"] for run in told["runs"]} == {"http:small"}
 
 
-def test_a_server_that_cannot_do_it_leaves_the_conversations_waiting(tmp_path: Path) -> None:
+def test_a_failing_model_server_leaves_sessions_waiting(tmp_path: Path) -> None:
     with ModelServer() as server:
         server.always = said("I am only a small model")
         runs = json.loads(demo(tmp_path, RICORDO_MODEL=f"{server.url}#small").stdout)["learnt"]["runs"]

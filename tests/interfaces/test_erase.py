@@ -7,7 +7,7 @@ def kept(cli, text, *options):
     return cli("remember", text, "--json", *options).json["id"]
 
 
-def test_nothing_goes_before_somebody_said_yes(cli):
+def test_nothing_is_erased_without_confirmation(cli):
     one = kept(cli, "the zebra is striped", "--about", "Zoe")
     refused = cli("erase", one)
     assert refused.status == 2
@@ -19,7 +19,7 @@ def test_nothing_goes_before_somebody_said_yes(cli):
     assert cli("show", one).status == 0
 
 
-def test_what_was_erased_is_shown_and_gone(cli):
+def test_erased_data_is_reported_and_gone(cli):
     one = kept(cli, "the zebra is striped", "--about", "Zoe")
     done = cli("erase", one[-8:], "--yes")
     assert done.status == 0
@@ -40,7 +40,7 @@ def test_json_is_the_report(cli):
     assert {each["kind"]: each["count"] for each in report["erased"]} == {"semantic": 1, "entity": 1, "session": 1}
 
 
-def test_a_whole_memory_goes_by_its_owner_s_word_alone(cli):
+def test_only_the_owner_can_erase_a_whole_memory(cli):
     kept(cli, "the zebra is striped")
     kept(cli, "the bear is brown", "--owner", "bob")
     assert cli("erase", "--everything", "--yes").status == 0

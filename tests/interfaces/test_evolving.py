@@ -9,7 +9,7 @@ def remembered(cli: Cli, *arguments: str) -> str:
     return str(cli("remember", *arguments, "--json").json["id"])
 
 
-def test_a_correction_takes_the_place_of_what_was_wrong(cli: Cli) -> None:
+def test_a_correction_replaces_the_old_fact(cli: Cli) -> None:
     old = remembered(cli, "The train leaves at nine", "--tag", "travel")
     said = str(cli("add", "no, at ten", "--json").json["id"])
     new = cli("correct", old[-8:], "The train leaves at ten", "--evidence", said, "--json").json
@@ -24,7 +24,7 @@ def test_a_correction_takes_the_place_of_what_was_wrong(cli: Cli) -> None:
     assert "Corrected: The train leaves at noon" in cli("correct", new["id"], "The train leaves at noon").out
 
 
-def test_an_update_replaces_what_is_given_and_leaves_the_rest(cli: Cli) -> None:
+def test_an_update_changes_only_the_given_fields(cli: Cli) -> None:
     node = remembered(cli, "The dentist is Dr Alber", "--tag", "health")
     piped = cli.process("update", node, "--content", "-", "--json", stdin=b"The dentist is Dr Albers\n").json
     assert (piped["id"], piped["content"], piped["tags"]) == (node, "The dentist is Dr Albers", ["health"])
@@ -34,7 +34,7 @@ def test_an_update_replaces_what_is_given_and_leaves_the_rest(cli: Cli) -> None:
     assert cli("update", node).status == 2
 
 
-def test_confirming_reinforcing_and_demoting_say_what_came_of_it(cli: Cli) -> None:
+def test_confirm_reinforce_and_demote_report_the_result(cli: Cli) -> None:
     node = remembered(cli, "Kim is allergic to peanuts", "--confidence", "0.5")
     sure = cli("confirm", node, "--json").json
     assert (sure["confidence"], sure["decay_rate"]) == (1.0, 0.0)
@@ -47,7 +47,7 @@ def test_confirming_reinforcing_and_demoting_say_what_came_of_it(cli: Cli) -> No
     assert cli("reinforce", node, "--json").json["score"] == 7.0
 
 
-def test_what_is_in_doubt_is_listed_and_decided(cli: Cli) -> None:
+def test_doubtful_pairs_are_listed_and_decided(cli: Cli) -> None:
     assert cli("review").out.strip() == "Nothing to decide."
     remembered(cli, "Tom works as a waiter")
     remembered(cli, "Tom works as a singer")
@@ -63,7 +63,7 @@ def test_what_is_in_doubt_is_listed_and_decided(cli: Cli) -> None:
     assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["Tom works as a waiter"]
 
 
-def test_who_keeps_a_newer_value_is_told_what_it_replaces_and_can_take_it_back(cli: Cli) -> None:
+def test_remember_reports_what_it_replaces_and_can_be_undone(cli: Cli) -> None:
     old = remembered(cli, "Anna lives in Paris")
     assert "It replaces: Anna lives in Paris" in cli("remember", "Anna lives in Rome").out
     (item,) = cli("review", "--json").json["reviews"]
@@ -71,7 +71,7 @@ def test_who_keeps_a_newer_value_is_told_what_it_replaces_and_can_take_it_back(c
     assert cli("show", old, "--json").json["closed_reason"] is None
 
 
-def test_what_is_known_already_is_said_to_be(cli: Cli) -> None:
+def test_a_known_fact_is_reported_as_known(cli: Cli) -> None:
     first = remembered(cli, "Anna likes tea")
     again = cli("remember", "anna likes tea!")
     assert "Known already: Anna likes tea" in again.out

@@ -23,7 +23,7 @@ def test_the_weak_list_shows_how_much_is_left_and_why_it_is_weak(cli: Cli) -> No
     assert cli("weak", "--limit", "0").status == 2
 
 
-def test_what_is_over_goes_to_the_archive_and_comes_back(cli: Cli) -> None:
+def test_expired_memories_are_archived_and_restored(cli: Cli) -> None:
     node = remembered(cli, "The permit is in the glove box", "--expires", "2020-01-01")
     remembered(cli, "Kim likes tea")
     dry = cli("gc", "--dry-run")
@@ -44,7 +44,7 @@ def test_what_is_over_goes_to_the_archive_and_comes_back(cli: Cli) -> None:
     assert cli("undo", done["runs"][0]).status == 4  # restoring built on it
 
 
-def test_a_night_s_work_is_told_step_by_step(cli: Cli) -> None:
+def test_maintain_reports_each_step(cli: Cli) -> None:
     remembered(cli, "The permit is in the glove box", "--expires", "2020-01-01")
     (cli.folder / "ricordo.toml").write_text("max_size = 40\n", encoding="utf-8")
     remembered(cli, "Kim likes tea")
@@ -61,12 +61,12 @@ def test_a_night_s_work_is_told_step_by_step(cli: Cli) -> None:
     assert "2020" not in cli("prune", "--all-owners").out
 
 
-def test_upkeep_of_a_store_there_is_not_is_no_success(cli: Cli) -> None:
+def test_upkeep_of_a_missing_store_fails(cli: Cli) -> None:
     assert [cli(verb).status for verb in ("gc", "prune", "maintain")] == [3, 3, 3]
     assert [cli(verb).status for verb in ("weak", "archive")] == [0, 0]
 
 
-def test_how_long_a_memory_is_kept_is_told_when_it_is_made_and_shown(cli: Cli) -> None:
+def test_the_expiry_is_shown_when_a_memory_is_made_and_shown(cli: Cli) -> None:
     told = cli("remember", "Call the plumber", "--category", "task").out
     assert "It is kept until" in told
     assert "as a task is, for 14 days" in told

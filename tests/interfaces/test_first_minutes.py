@@ -23,7 +23,7 @@ def test_the_first_memory_is_found_by_its_meaning_by_the_very_next_process(cli: 
     assert "by meaning" in found.out
 
 
-def test_a_command_stays_until_what_it_kept_has_its_vector(cli: Cli) -> None:
+def test_a_command_waits_until_its_memory_is_embedded(cli: Cli) -> None:
     cli("remember", "tea at five")
     cli("add", "and biscuits")
     cli.fill(200)
@@ -31,21 +31,21 @@ def test_a_command_stays_until_what_it_kept_has_its_vector(cli: Cli) -> None:
     assert (figures["embedded"], figures["embedding_missing"]) == (202, 0)
 
 
-def test_a_store_in_the_data_folder_is_made_without_being_asked_for(cli: Cli) -> None:
+def test_the_default_store_is_created_on_first_use(cli: Cli) -> None:
     there = {"RICORDO_STORE": "", "XDG_DATA_HOME": str(cli.folder / "data"), "HOME": str(cli.folder)}
     assert cli.process("remember", "tea at five", **there).status == 0
     assert "tea at five" in cli.process("list", **there).out
     assert any((cli.folder).rglob("memory.db"))
 
 
-def test_a_slash_at_the_end_asks_for_a_folder_wherever_the_path_is_said(cli: Cli) -> None:
+def test_a_trailing_slash_means_a_folder_everywhere(cli: Cli) -> None:
     assert cli.process("remember", "tea at five", RICORDO_STORE=f"{cli.folder}/notes/").status == 0
     assert "tea at five" in (cli.folder / "notes" / "memories.jsonl").read_text("utf-8")
     plan = cli("--store", f"{cli.folder}/more/", "mcp", "install", "--client", "cursor", "--dry-run", "--json").json
     assert f"{cli.folder}/more/" in plan["entry"]
 
 
-def test_help_and_version_leave_numpy_alone(cli: Cli) -> None:
+def test_help_and_version_do_not_import_numpy(cli: Cli) -> None:
     code = (
         "import sys; sys.argv = ['ricordo', sys.argv[1]]; from ricordo.interfaces.cli import run; status = run();"
         "sys.stderr.write(' '.join(sys.modules)); sys.exit(status)"
@@ -57,14 +57,14 @@ def test_help_and_version_leave_numpy_alone(cli: Cli) -> None:
         assert "ricordo" in done.stdout
 
 
-def test_what_nothing_answers_is_said_kindly(cli: Cli) -> None:
+def test_an_empty_result_has_a_clear_message(cli: Cli) -> None:
     cli("remember", "the sky is blue", embedder="none")
     nothing = cli("search", "zebra crossing", embedder="none")
     assert nothing.status == 0
     assert nothing.out.strip() == "Nothing in the memory answers “zebra crossing”."
 
 
-def test_looking_into_a_store_that_is_not_there_makes_none(cli: Cli) -> None:
+def test_reading_a_missing_store_creates_none(cli: Cli) -> None:
     for arguments in (("search", "x"), ("list",), ("stats",), ("log",), ("context", "x"), ("query", "x")):
         looked = cli(*arguments, "--json")
         assert looked.status == 0
@@ -99,7 +99,7 @@ def test_a_trace_shows_a_sum_for_each_hit_and_says_what_its_parts_are(cli: Cli) 
     assert {"words in context", "keywords", "confidence"} <= explained
 
 
-def test_why_not_sets_a_memory_beside_the_last_hit_or_says_where_it_fell_out(cli: Cli) -> None:
+def test_why_not_compares_with_the_last_hit_or_names_the_step(cli: Cli) -> None:
     tea, garden = (cli("remember", text, "--json").json["id"] for text in ("Anna drinks green tea", "A garden"))
     beside = cli("search", "what does Anna drink?", "--limit", "1", "--why-not", garden).out
     why_not = beside.split("Why not")[1]

@@ -12,7 +12,7 @@ def found(cli: Cli, question: str, *options: str) -> list[str]:
     return [hit["content"] for hit in cli("search", question, "--json", *options, embedder=BUILT_IN).json["hits"]]
 
 
-def test_what_was_told_is_known_later(cli: Cli) -> None:
+def test_a_remembered_fact_is_known_later(cli: Cli) -> None:
     for told in (
         ("remember", "I'm allergic to peanuts"),
         ("add", "My wife's name is Sarah"),

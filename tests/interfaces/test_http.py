@@ -66,7 +66,7 @@ def filled(capability: Capability, text: str) -> dict[str, Any]:
     return given
 
 
-async def test_nobody_comes_in_without_a_token_from_elsewhere_or_under_another_name(at: House) -> None:
+async def test_requests_without_token_or_from_other_origins_are_refused(at: House) -> None:
     secret = at.secret("ann")
     for expected, client in (
         (401, at.client(None)),
@@ -90,11 +90,11 @@ async def test_nobody_comes_in_without_a_token_from_elsewhere_or_under_another_n
         assert (await at.client(secret, **good).get("/health")).json() == {"status": "ok"}
 
 
-async def test_a_socket_is_told_by_its_path_and_not_by_a_missing_port(at: House) -> None:
+async def test_a_socket_is_shown_by_its_path(at: House) -> None:
     assert (await at.client(None, base="http://127.0.0.1").get("/health")).status_code == 401
 
 
-async def test_a_token_does_no_more_than_it_may(at: House) -> None:
+async def test_a_token_is_limited_to_its_permissions(at: House) -> None:
     clients = {
         access: at.client(at.secret(access, owner="ann", access=[access])) for access in ("read", "write", "admin")
     }
@@ -115,7 +115,7 @@ async def test_a_token_does_no_more_than_it_may(at: House) -> None:
     assert (await clients["write"].post("/rpc", json=rpc("memory.search", query="x"))).status_code == 403
 
 
-async def test_anothers_memory_is_not_there_on_any_route_or_rpc_method(at: House) -> None:
+async def test_other_owners_look_absent_on_every_route_and_rpc_method(at: House) -> None:
     ann, bob = at.client(at.secret("ann")), at.client(at.secret("bob"))
     node = await call(ann, "remember", content=f"Zenobia's locker is {CANARY}", about=["Zenobia"])
     await call(ann, "add", text=f"I told you, {CANARY}", session="s1")
@@ -142,7 +142,7 @@ async def test_anothers_memory_is_not_there_on_any_route_or_rpc_method(at: House
 
 
 @pytest.mark.parametrize("param", ["owner", "chat", "scope", "user_id", "origin", "trust", "all_owners", "progress"])
-async def test_no_route_lets_a_caller_say_who_it_is(at: House, param: str) -> None:
+async def test_no_route_accepts_an_identity(at: House, param: str) -> None:
     bob = at.client(at.secret("bob"))
     for capability in routes():
         answer = await bob.post(path_of(capability), json={**filled(capability, "x"), param: "ann"})
@@ -150,14 +150,14 @@ async def test_no_route_lets_a_caller_say_who_it_is(at: House, param: str) -> No
         assert param in answer.json()["error"]["message"]
 
 
-async def test_a_run_is_named_by_its_id_and_by_nothing_else(at: House) -> None:
+async def test_a_run_is_named_by_its_id_only(at: House) -> None:
     client = at.client(at.secret("ann"))
     whole = {"id": "x", "kind": "replay", "state": "proposed", "prompt": "", "started_at": "x", "ended_at": "x"}
     assert (await client.post("/v1/accept", json={"run": whole})).status_code == 422
     assert (await client.post("/v1/accept", json={"run": "x"})).status_code == 404
 
 
-async def test_a_user_or_chat_in_rpc_parameters_must_be_the_callers(at: House) -> None:
+async def test_rpc_user_and_chat_must_match_the_caller(at: House) -> None:
     ann = at.client(at.secret("ann", chat="team"))
     for method, params in (
         ("memory.search", {"query": "x"}),
@@ -201,7 +201,7 @@ async def test_the_calls_of_a_sandbox(at: House) -> None:
         (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.get", "params": {"id": "nope"}}', 404, -32004),
     ],
 )
-async def test_rpc_says_what_is_wrong(at: House, body: bytes, status: int, code: int) -> None:
+async def test_rpc_reports_errors(at: House, body: bytes, status: int, code: int) -> None:
     answer = await at.client(at.secret("ann")).post("/rpc", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
@@ -246,7 +246,7 @@ async def _pieces(size: int) -> AsyncIterator[bytes]:
         yield b" "
 
 
-async def test_an_upload_tells_its_progress_and_ends_with_its_result(at: House) -> None:
+async def test_an_upload_reports_progress_and_a_result(at: House) -> None:
     ann = at.client(at.secret("ann"))
     turns = [{"role": "user", "text": f"turn {number}", "time": "2026-01-01T10:00:00Z"} for number in range(1_500)]
     file = "".join(json.dumps(turn) + "\n" for turn in turns).encode()
@@ -262,7 +262,7 @@ async def test_an_upload_tells_its_progress_and_ends_with_its_result(at: House) 
     assert failed.startswith("event: error") and "not_found" in failed
 
 
-async def test_figures_count_routes_and_hold_no_content(at: House) -> None:
+async def test_metrics_count_routes_and_contain_no_content(at: House) -> None:
     ann = at.client(at.secret("ann"))
     await call(ann, "remember", content=CANARY)
     await ann.get(f"/{CANARY}")
@@ -273,7 +273,7 @@ async def test_figures_count_routes_and_hold_no_content(at: House) -> None:
     assert CANARY not in text
 
 
-async def test_a_defect_is_a_500_without_its_details(at: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_is_a_500_without_details(at: House, monkeypatch: pytest.MonkeyPatch) -> None:
     from ricordo import Memory
 
     async def broken(self: Memory) -> None:
@@ -290,7 +290,7 @@ async def test_a_defect_is_a_500_without_its_details(at: House, monkeypatch: pyt
         assert CANARY not in answer.text
 
 
-async def test_a_revoked_token_is_shut_out_at_once_and_the_file_holds_no_secret(at: House) -> None:
+async def test_a_revoked_token_stops_working_and_no_secret_is_stored(at: House) -> None:
     secret = at.secret("ann")
     ann = at.client(secret)
     assert (await ann.get("/health")).status_code == 200
@@ -305,7 +305,7 @@ async def test_a_revoked_token_is_shut_out_at_once_and_the_file_holds_no_secret(
         at.tokens.all()
 
 
-def test_tokens_are_refused_where_they_would_mean_nothing(tmp_path: Path) -> None:
+def test_meaningless_token_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidError):
         checked_access(["everything"])
     with pytest.raises(InvalidError):
@@ -317,7 +317,7 @@ def test_tokens_are_refused_where_they_would_mean_nothing(tmp_path: Path) -> Non
         tokens.add("x", owner="ann", chat=None, trust="nobody", access=["read"])  # type: ignore[arg-type]
 
 
-async def test_what_a_token_of_little_trust_writes_says_so(at: House) -> None:
+async def test_writes_of_low_trust_tokens_are_marked(at: House) -> None:
     web = at.client(at.secret("crawler", owner="ann", trust="web"))
     mine = at.client(at.secret("ann"))
     assert (await call(web, "remember", content="The earth is flat"))["origin"] == "web"
@@ -327,7 +327,7 @@ async def test_what_a_token_of_little_trust_writes_says_so(at: House) -> None:
     assert (await call(mine, "remember", content="Tea is at five"))["origin"] == "user"
 
 
-async def test_many_callers_at_once_each_see_their_own(at: House) -> None:
+async def test_concurrent_callers_see_only_their_own_data(at: House) -> None:
     names = [f"user{number}" for number in range(8)]
     clients = {name: at.client(at.secret(name)) for name in names}
 
@@ -340,7 +340,7 @@ async def test_many_callers_at_once_each_see_their_own(at: House) -> None:
     await asyncio.gather(*(live(name) for name in names))
 
 
-def test_permissions_are_told_apart() -> None:
+def test_permissions_are_distinguished() -> None:
     from ricordo.interfaces.call import Caller
 
     with pytest.raises(DeniedError, match="erase"):

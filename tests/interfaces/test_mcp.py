@@ -158,7 +158,7 @@ async def read_everything(client: Client) -> None:
         assert expected in (await client.get_prompt(name, arguments)).messages[0].content.text  # type: ignore[union-attr]
 
 
-async def test_tools_say_what_they_do_and_answer_as_they_say(tmp_path: Path) -> None:
+async def test_tools_describe_themselves_and_match_their_schemas(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="full") as client:
         listed = {each.name: each for each in (await client.list_tools()).tools}
         for capability in tools("full"):
@@ -181,7 +181,7 @@ async def test_the_core_profile_is_short(tmp_path: Path) -> None:
         assert len(json.dumps(prompt)) < 7_000
 
 
-async def test_what_goes_wrong_is_told_in_the_result(tmp_path: Path) -> None:
+async def test_errors_are_reported_in_the_result(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db") as client:
         for name, arguments, code in (
             ("search_memory", {}, "invalid"),
@@ -201,14 +201,14 @@ async def test_what_goes_wrong_is_told_in_the_result(tmp_path: Path) -> None:
                 await client.read_resource(uri)
 
 
-async def test_a_memory_may_be_named_by_the_end_of_its_id(tmp_path: Path) -> None:
+async def test_the_end_of_an_id_is_enough(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="full") as client:
         id = await _id_of(client, "Tea is at five")
         assert (await client.call_tool("get_memory", {"id": id[-8:]})).structured_content["id"] == id
         assert f"[id:{id[-8:]}]" in _text(await client.call_tool("search_memory", {"query": "tea"}))
 
 
-async def test_search_and_fetch_have_the_form_connectors_want(tmp_path: Path) -> None:
+async def test_search_and_fetch_have_the_connector_format(tmp_path: Path) -> None:
     async with connected(tmp_path / "me.db", profile="connector,remember_fact") as client:
         await _id_of(client, "Tea is at five")
         found = (await client.call_tool("search", {"query": "tea"})).structured_content["results"]
@@ -295,7 +295,7 @@ def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_pa
         assert process.wait(timeout=30) == 0
 
 
-def test_a_wrong_profile_is_said_on_standard_error(tmp_path: Path) -> None:
+def test_an_unknown_profile_is_reported_on_standard_error(tmp_path: Path) -> None:
     program = _program(tmp_path / "me.db", "--profile", "nonsense")
     done = subprocess.run(
         [program.command, *program.args], env=program.env, stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -323,7 +323,7 @@ def test_the_process_binds_the_caller(tmp_path: Path) -> None:
     assert fast_start.options(["mcp", "--owner"]) is None
 
 
-def test_what_the_server_never_uses_is_not_loaded_and_there_when_it_is_asked_for() -> None:
+def test_unused_sdk_modules_load_lazily() -> None:
     program = """
 import asyncio, sys
 from ricordo.interfaces.call import Caller, Calls

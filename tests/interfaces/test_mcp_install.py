@@ -37,7 +37,7 @@ def _entry(file: Path, client: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", NAMES)
-def test_what_is_written_starts_a_server_the_sdk_can_use(cli: Cli, home: Path, client: str) -> None:
+def test_the_written_settings_start_a_working_server(cli: Cli, home: Path, client: str) -> None:
     assert cli("mcp", "install", "--client", client, "--yes", "--owner", "ann").status == 0
     file = next(
         each.file for each in clients(home, {"XDG_CONFIG_HOME": str(home / ".config")}).values() if each.name == client
@@ -94,7 +94,7 @@ def test_toml_is_added_to_and_never_rewritten(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{ // mine\n}", "[]", "{", '{"mcpServers": []}'])
-def test_a_file_that_cannot_be_kept_whole_is_not_touched(cli: Cli, tmp_path: Path, text: str) -> None:
+def test_a_settings_file_that_cannot_be_preserved_is_not_changed(cli: Cli, tmp_path: Path, text: str) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(text, encoding="utf-8")
     done = cli("mcp", "install", "--client", "cursor", "--config-file", str(file), "--yes")
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_kept_whole_is_not_touched(cli: Cli, tmp_path: Pat
     assert file.read_text("utf-8") == text
 
 
-def test_nothing_is_written_that_nobody_agreed_to(cli: Cli, tmp_path: Path) -> None:
+def test_nothing_is_written_without_consent(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     done = cli.process("mcp", "install", "--client", "cursor", "--config-file", str(file))
     assert done.status == InvalidError.exit_status
@@ -112,7 +112,7 @@ def test_nothing_is_written_that_nobody_agreed_to(cli: Cli, tmp_path: Path) -> N
     assert cli("mcp", "install").status == InvalidError.exit_status
 
 
-def test_a_file_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     client = clients(tmp_path, {})["cursor"]
     plan = planned(client, starting("/x.db", owner="me", chat=None, profile="core", embedder=None), name="ricordo")
     client.file.parent.mkdir(parents=True)
@@ -129,11 +129,11 @@ def test_a_file_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
         ("win32", "AppData/Roaming/Claude"),
     ],
 )
-def test_each_system_keeps_it_in_its_own_place(platform: str, folder: str) -> None:
+def test_each_system_has_its_own_settings_path(platform: str, folder: str) -> None:
     assert clients(HOME, {}, platform)["claude-desktop"].file.parent == HOME / folder
 
 
-def test_the_program_that_is_started_is_this_one() -> None:
+def test_the_configured_command_is_this_program() -> None:
     entry = starting("/x.db", owner="me", chat="team", profile="full", embedder="none")
     assert Path(entry.command).parent == Path(sys.executable).parent
     assert entry.args[-6:] == ("--store", "/x.db", "--chat", "team", "--profile", "full")

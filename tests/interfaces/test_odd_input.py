@@ -49,7 +49,7 @@ def test_an_error_is_one_document_and_an_exit_status(
     assert "Traceback" not in failed.err
 
 
-def test_people_read_errors_on_standard_error(cli: Cli) -> None:
+def test_errors_for_people_go_to_standard_error(cli: Cli) -> None:
     cli("remember", "something")
     failed = cli("show", "no-such-id")
     assert (failed.status, failed.out) == (3, "")
@@ -73,7 +73,7 @@ def test_any_text_comes_back_as_it_was(cli: Cli, text: str) -> None:
     assert " ".join(text.split())[:12] in shown
 
 
-def test_what_a_terminal_would_obey_is_not_printed(cli: Cli) -> None:
+def test_control_characters_are_not_printed(cli: Cli) -> None:
     text = "harmless \x1b[2J\x1b]0;owned\x07 \u202e reversed \x9b31m"
     cli("add", text, "--json", "--speaker", "\x1b[31mAnn")
     for arguments in (("search", "harmless"), ("list",), ("context", "harmless reversed"), ("query", "harmless")):
@@ -83,7 +83,7 @@ def test_what_a_terminal_would_obey_is_not_printed(cli: Cli) -> None:
     assert cli("list", "--json").json["nodes"][0]["content"] == text
 
 
-def test_nul_half_characters_and_a_megabyte_arrive_on_standard_input(cli: Cli) -> None:
+def test_nul_partial_characters_and_a_megabyte_are_read_from_standard_input(cli: Cli) -> None:
     assert cli.process("add", "-", "--json", stdin=b"nul\0inside").json["content"] == "nul\0inside"
     assert cli.process("add", "-", "--json", stdin=b"half \xff char").json["content"] == "half \ufffd char"
     long = b"word " * 200_000
@@ -121,7 +121,7 @@ def test_colour_is_for_terminals_only(cli: Cli) -> None:
     assert "\x1b" in cli.process("search", "something", FORCE_COLOR="1", TERM="xterm").out
 
 
-def test_a_reader_that_leaves_is_no_error_worth_a_word(cli: Cli) -> None:
+def test_a_closed_output_pipe_is_not_an_error(cli: Cli) -> None:
     cli.fill(400)
     for arguments in (["list", "--limit", "400", "--json"], ["list", "--limit", "400"]):
         process = subprocess.Popen(
@@ -138,7 +138,7 @@ def test_a_reader_that_leaves_is_no_error_worth_a_word(cli: Cli) -> None:
         assert process.wait() in (0, 1)
 
 
-def test_a_full_disk_behind_standard_output_is_said_in_one_line(cli: Cli) -> None:
+def test_a_full_disk_behind_standard_output_gives_a_one_line_error(cli: Cli) -> None:
     cli("remember", "something")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -153,7 +153,7 @@ def test_a_full_disk_behind_standard_output_is_said_in_one_line(cli: Cli) -> Non
     assert b"Traceback" not in done.stderr
 
 
-def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> None:
+def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
     path = cli.folder / "long.jsonl"
     with path.open("w") as file:
         for number in range(30_000):
@@ -183,7 +183,7 @@ def test_an_interrupted_import_leaves_a_sound_store_and_goes_on(cli: Cli) -> Non
     assert (again["known"], again["known"] + again["added"]) == (before, 30_000)
 
 
-def test_a_defect_is_reported_and_json_still_gets_its_document(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_also_as_json(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("deliberate")
 

@@ -134,7 +134,7 @@ def worlds(cli: Cli) -> tuple[World, World]:
     return asyncio.run(fill())
 
 
-def test_no_verb_shows_what_is_anothers(cli: Cli, worlds: tuple[World, World]) -> None:
+def test_no_command_shows_data_of_other_owners(cli: Cli, worlds: tuple[World, World]) -> None:
     own, team = worlds
     odd = []
     for who, options in CALLERS.items():
@@ -151,7 +151,7 @@ def test_no_verb_shows_what_is_anothers(cli: Cli, worlds: tuple[World, World]) -
     assert odd == []
 
 
-def test_the_environment_says_whose_memory_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_owner(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_OWNER", "ann")
     monkeypatch.setenv("RICORDO_CHAT", "team")
     cli("remember", "I like coffee")
@@ -166,7 +166,7 @@ def test_the_environment_says_whose_memory_it_is(cli: Cli, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("option", ["--store", "--owner", "--chat"])
 @pytest.mark.parametrize("value", ["", " "])
-def test_a_variable_that_is_not_set_opens_nobodys_memory(cli: Cli, option: str, value: str) -> None:
+def test_an_empty_variable_opens_no_memory(cli: Cli, option: str, value: str) -> None:
     cli("remember", "I like coffee")
     for words in ([option, value, "list"], ["list", option, value]):
         refused = cli(*words)
@@ -174,7 +174,7 @@ def test_a_variable_that_is_not_set_opens_nobodys_memory(cli: Cli, option: str, 
         assert f"{option} is blank" in refused.err
 
 
-def test_what_is_held_is_shown_and_decided_on(cli: Cli, tmp_path: Path) -> None:
+def test_quarantined_facts_are_shown_and_decided(cli: Cli, tmp_path: Path) -> None:
     asyncio.run(_hold(cli))
     listed = cli("quarantine")
     assert "unconfirmed source" in listed.out and "The museum opens at ten" in listed.out

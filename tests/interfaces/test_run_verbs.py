@@ -29,7 +29,7 @@ def told(cli: Cli) -> None:
     cli("add", "Sarah likes tea, and Boris plays the flute.", "--session", "monday")
 
 
-def test_a_conversation_is_consolidated_looked_at_and_taken_back(cli: Cli, server: ModelServer):
+def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     told(cli)
     model = ("--model", f"{server.url}#tiny")
     dry = cli("consolidate", "--dry-run", *model)
@@ -71,7 +71,7 @@ def accept_some(cli: Cli, handle: str, *model: str) -> None:
     assert undone.status == 0 and "known before it" in undone.out and "wait again" not in undone.out
 
 
-def test_what_goes_wrong_is_said_and_nothing_else_needs_a_model(cli: Cli, server: ModelServer):
+def test_model_errors_are_reported_and_other_commands_need_no_model(cli: Cli, server: ModelServer):
     told(cli)
     by_rule = cli("consolidate", "--json")
     assert (by_rule.status, by_rule.json["model"]) == (0, "rules")
@@ -86,7 +86,7 @@ def test_what_goes_wrong_is_said_and_nothing_else_needs_a_model(cli: Cli, server
     assert cli("search", "tea", "--model", "nonsense").status == 0
 
 
-def test_a_conversation_is_summed_up(cli: Cli, server: ModelServer):
+def test_a_conversation_is_summarised(cli: Cli, server: ModelServer):
     told(cli)
     server.always = said({"summary": "Sarah likes tea."})
     model = ("--model", f"{server.url}#tiny")

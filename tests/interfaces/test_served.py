@@ -48,7 +48,7 @@ def add_token(server: Served, name: str, *options: str) -> str:
     return subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_what_it_makes_is_private(server: Served) -> None:
+def test_created_files_are_private(server: Served) -> None:
     for path in (server.store, server.socket, *server.store.parent.glob("*token*")):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
@@ -75,7 +75,7 @@ async def test_the_sdks_client_uses_every_tool_resource_and_prompt_over_http(tmp
             await read_everything(client)
 
 
-async def test_a_token_binds_what_mcp_may_do_and_whose_memory_it_is(server: Served) -> None:
+async def test_a_token_binds_mcp_permissions_and_owner(server: Served) -> None:
     reader = add_token(server, "reader", "--owner", "bob", "--access", "read")
     async with connected(server, server.token) as mine:
         await mine.call_tool("remember_fact", {"content": "The locker code is 4711"})
@@ -88,7 +88,7 @@ async def test_a_token_binds_what_mcp_may_do_and_whose_memory_it_is(server: Serv
             assert refused.structured_content["error"]["code"] == "denied"
 
 
-def test_a_session_belongs_to_the_token_it_began_with(server: Served) -> None:
+def test_an_mcp_session_belongs_to_its_token(server: Served) -> None:
     thief = add_token(server, "thief", "--owner", "thief")
     who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
@@ -140,13 +140,13 @@ def test_the_thin_client_over_a_socket_and_over_http(server: Served) -> None:
     assert _thin(server, "memory", "list", RICORDO_URL="ftp://x").returncode == 2
 
 
-def test_the_thin_client_leaves_the_heavy_parts_alone() -> None:
+def test_the_thin_client_imports_no_heavy_modules() -> None:
     code = "import sys, ricordo.interfaces.sandbox_client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) & {"numpy", "apsw", "pydantic", "typer", "rich", "mcp", "starlette", "ricordo.memory"} == set()
 
 
-def test_an_end_finishes_what_was_begun_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_shutdown_finishes_running_requests_and_cleans_up(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     with served(tmp_path) as server:
         stop = threading.Event()
@@ -182,7 +182,7 @@ def test_an_end_finishes_what_was_begun_and_leaves_nothing_behind(tmp_path: Path
         assert memory.doctor().ok
 
 
-def test_a_kill_loses_no_acknowledged_write_through_any_door(tmp_path: Path) -> None:
+def test_a_kill_loses_no_acknowledged_write_on_any_interface(tmp_path: Path) -> None:
     for most in (5, 12, 30):
         acknowledged: list[str] = []
         with served(tmp_path) as server:
@@ -224,7 +224,7 @@ async def _write_until_killed(server: Served, acknowledged: list[str], *, most: 
     await asyncio.gather(*workers)
 
 
-def test_what_cannot_be_had_is_said(cli: Cli, tmp_path: Path, server: Served) -> None:
+def test_an_unavailable_address_is_reported(cli: Cli, tmp_path: Path, server: Served) -> None:
     port = server.url.rpartition(":")[2]
     taken = cli.process("serve", "--port", port)
     assert taken.status == 6

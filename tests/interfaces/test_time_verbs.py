@@ -9,7 +9,7 @@ def remembered(cli: Cli, *arguments: str) -> str:
     return str(cli("remember", *arguments, "--json").json["id"])
 
 
-def test_undo_takes_a_change_back_and_says_how_to_have_it_again(cli: Cli) -> None:
+def test_undo_reverts_a_change_and_shows_how_to_redo_it(cli: Cli) -> None:
     node = remembered(cli, "Anna likes tea", "--about", "Anna")
     cli("forget", node)
     done = cli("undo", "2")
@@ -51,7 +51,7 @@ def test_the_past_by_time_and_by_number(cli: Cli) -> None:
     assert cli("list", "--as-of", "some day", "--json").status == 2
 
 
-def test_a_timeline_is_told_by_day_and_conversation(cli: Cli) -> None:
+def test_a_timeline_is_grouped_by_day_and_conversation(cli: Cli) -> None:
     cli("add", "We set out", "--at", "2026-02-03T06:00Z", "--session", "hike", "--speaker", "Ann")
     cli("add", "We arrived", "--at", "2026-02-04T18:00Z", "--session", "hike", "--speaker", "Bob")
     remembered(cli, "The hut has no stove", "--about", "the hut")
@@ -68,7 +68,7 @@ def test_a_timeline_is_told_by_day_and_conversation(cli: Cli) -> None:
     assert "Nothing happened" in cli("timeline", "--after", "2030-01-01").out
 
 
-def test_explain_tells_where_a_memory_came_from(cli: Cli) -> None:
+def test_explain_shows_where_a_memory_came_from(cli: Cli) -> None:
     node = remembered(cli, "Anna likes tea", "--about", "Anna")
     told = cli("explain", node[-8:]).out
     for part in ("change 1", "remember by me", "Anna", "still held", "further down in answers"):
@@ -78,7 +78,7 @@ def test_explain_tells_where_a_memory_came_from(cli: Cli) -> None:
     assert cli("explain", "nothing").status == 3
 
 
-def test_history_tells_each_change_and_what_it_altered(cli: Cli) -> None:
+def test_history_shows_each_change_and_its_effect(cli: Cli) -> None:
     node = remembered(cli, "Anna likes tea")
     cli("forget", node, "--reason", "she does not")
     lines = cli("history", node).out.splitlines()

@@ -83,7 +83,7 @@ def test_the_options_of_every_command_stand_before_or_after_the_verb(cli: Cli) -
     assert cli("--owner", "bob", "list", "--owner", "ann", "--json").json["nodes"] != []
 
 
-def test_search_takes_every_condition(cli: Cli) -> None:
+def test_search_accepts_every_filter(cli: Cli) -> None:
     tea = remembered(cli, "Anna drinks tea", "--about", "Anna", "--tag", "drinks", "--category", "preference")
     remembered(cli, "Bob drinks coffee", "--category", "knowledge")
     for condition in (
@@ -102,7 +102,7 @@ def test_search_takes_every_condition(cli: Cli) -> None:
     assert cli("search", "tea", "--json").json["trace"] is None
 
 
-def test_query_finds_by_words_alone(cli: Cli) -> None:
+def test_query_uses_full_text_only(cli: Cli) -> None:
     tea = remembered(cli, "Anna drinks tea")
     found = cli("query", "tea", "--json").json
     assert [hit["id"] for hit in found["hits"]] == [tea]
@@ -119,7 +119,7 @@ def test_context_prints_the_block_or_null(cli: Cli) -> None:
     assert cli("context", "what does Anna drink?").out.startswith("<recalled-memory>")
 
 
-def test_list_goes_on_from_its_cursor(cli: Cli) -> None:
+def test_list_continues_from_its_cursor(cli: Cli) -> None:
     cli.fill(5)
     first = cli("list", "--limit", "3", "--json").json
     second = cli("list", "--limit", "3", "--cursor", first["cursor"], "--json").json
@@ -137,7 +137,7 @@ def test_a_memory_is_shown_by_its_id_or_the_end_of_it(cli: Cli) -> None:
     assert node_id[-8:] in cli("list").out
 
 
-def test_an_end_that_several_ids_share_is_refused(cli: Cli) -> None:
+def test_an_ambiguous_short_id_is_refused(cli: Cli) -> None:
     for name in ("one-00000000", "two-00000000"):
         remembered(cli, f"called {name}", "--id", name)
     refused = cli("show", "00000000")
@@ -145,7 +145,7 @@ def test_an_end_that_several_ids_share_is_refused(cli: Cli) -> None:
     assert "one-00000000" in refused.err
 
 
-def test_forgetting_is_seen_in_history_and_log_and_taken_back(cli: Cli) -> None:
+def test_forgetting_is_logged_and_can_be_undone(cli: Cli) -> None:
     node_id = remembered(cli, "Anna drinks tea")
     gone = cli("forget", node_id[-8:], "--reason", "she stopped", "--json").json
     assert (gone["id"], gone["closed_reason"]) == (node_id, "forgotten")
@@ -170,7 +170,7 @@ def test_an_entity_is_known_by_its_other_names(cli: Cli) -> None:
     assert cli("entity-add", "Anna Petrova").status == 4
 
 
-def test_people_are_listed_told_of_related_merged_and_split(cli: Cli) -> None:
+def test_people_are_listed_shown_related_merged_and_split(cli: Cli) -> None:
     assert "Nobody is known" in cli("people").out
     cli("entity-add", "Sarah", "--relation", "wife", "--protected")
     cli("entity-add", "Acme", "--type", "organization")
@@ -190,7 +190,7 @@ def test_people_are_listed_told_of_related_merged_and_split(cli: Cli) -> None:
     assert cli("merge", "Sarah", "Sarah").status == 4
 
 
-def test_off_the_record_nothing_is_kept_and_that_is_said(cli: Cli) -> None:
+def test_off_the_record_messages_are_not_stored_and_reported(cli: Cli) -> None:
     assert cli("off-record", "--json").json == {"session": None, "on_record": False}
     assert cli("remember", "secret", "--json").json == {"id": None, "kept": False}
     assert "Not kept" in cli("add", "secret").out
@@ -199,19 +199,19 @@ def test_off_the_record_nothing_is_kept_and_that_is_said(cli: Cli) -> None:
     assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["no secret"]
 
 
-def test_a_session_ends_once_something_was_said_in_it(cli: Cli) -> None:
+def test_a_session_with_messages_can_be_ended(cli: Cli) -> None:
     assert cli("end-session", "s1").status == 3
     cli("add", "hello", "--session", "s1")
     assert cli("end-session", "s1", "--json").json == {"session": "s1", "ended": True}
 
 
-def test_a_credential_is_left_out_and_that_is_said(cli: Cli) -> None:
+def test_a_credential_is_redacted_and_reported(cli: Cli) -> None:
     kept = cli("remember", "my password is: hunter2-Xy77-qq", "--json")
     assert "hunter2" not in kept.out
     assert "credential" in kept.err
 
 
-def test_stats_count_what_there_is(cli: Cli) -> None:
+def test_stats_count_memories(cli: Cli) -> None:
     cli.fill(12)
     figures = cli("stats", "--json").json
     assert (figures["nodes"], figures["sessions"], figures["embedding_missing"]) == ({"episodic": 12}, 2, 0)
@@ -225,7 +225,7 @@ def test_importing_twice_adds_nothing(cli: Cli) -> None:
     assert "0 messages added, 12 known already" in cli("import", str(path)).out
 
 
-def test_a_dry_run_records_nothing_and_names_what_it_could_not_use(cli: Cli) -> None:
+def test_a_dry_run_stores_nothing_and_reports_bad_lines(cli: Cli) -> None:
     path = cli.folder / "some.jsonl"
     path.write_text('{"text": "hello"}\nnot json\n{"role": "alien", "text": "x"}\n')
     report = cli("import", str(path), "--dry-run", "--json").json
@@ -237,7 +237,7 @@ def test_a_dry_run_records_nothing_and_names_what_it_could_not_use(cli: Cli) -> 
     assert "alien" in shown
 
 
-def test_a_file_of_the_locomo_form_is_told_by_itself(cli: Cli) -> None:
+def test_a_locomo_file_is_detected(cli: Cli) -> None:
     path = cli.folder / "small.jsonl"
     turn = {
         "kind": "turn",
@@ -269,7 +269,7 @@ def test_a_backup_is_a_store_and_nothing_is_overwritten(cli: Cli) -> None:
     assert cli("backup", str(copy)).status == 2
 
 
-def test_a_backup_is_tried_and_brought_back_by_hand(cli: Cli) -> None:
+def test_a_backup_is_verified_and_restored_by_command(cli: Cli) -> None:
     cli.fill(3)
     copy = cli.folder / "copy.db"
     made = cli("backup", str(copy), "--verify", "--json").json
@@ -286,7 +286,7 @@ def test_a_backup_is_tried_and_brought_back_by_hand(cli: Cli) -> None:
     assert cli("verify-backup", str(cli.folder / "nothing.db")).status == 3
 
 
-def test_doctor_finds_a_sound_store_well_and_a_damaged_one_not(cli: Cli) -> None:
+def test_doctor_passes_a_sound_store_and_fails_a_damaged_one(cli: Cli) -> None:
     cli.fill(3)
     report = cli("doctor", "--json")
     assert (report.status, report.json["ok"]) == (0, True)
@@ -305,12 +305,12 @@ def damage(store: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["doctor", "backup"])
-def test_a_check_or_a_copy_of_nothing_is_no_success(cli: Cli, verb: str) -> None:
+def test_doctor_and_backup_fail_without_a_store(cli: Cli, verb: str) -> None:
     assert cli(verb, *([str(cli.folder / "copy.db")] if verb == "backup" else [])).status == 3
     assert not cli.store.exists()
 
 
-def test_everything_leaves_and_comes_back(cli: Cli) -> None:
+def test_everything_is_exported_and_imported(cli: Cli) -> None:
     cli.fill(12)
     cli("remember", "Tea is best at four")
     out = cli.folder / "all.jsonl"

@@ -40,7 +40,7 @@ def test_the_command_line_has_every_capability() -> None:
 
 @pytest.mark.parametrize("capability", CATALOG, ids=lambda each: each.tool)
 @pytest.mark.parametrize("as_tool", [True, False])
-def test_no_parameter_says_whose_memory_it_is_or_who_speaks(capability: Capability, as_tool: bool) -> None:
+def test_no_parameter_names_the_owner_or_the_caller(capability: Capability, as_tool: bool) -> None:
     schema = input_schema(capability, as_tool=as_tool)
     assert schema["additionalProperties"] is False
     offered = set(schema["properties"]).union(
@@ -50,14 +50,14 @@ def test_no_parameter_says_whose_memory_it_is_or_who_speaks(capability: Capabili
 
 
 @pytest.mark.parametrize("capability", CATALOG, ids=lambda each: each.tool)
-def test_what_an_entry_says_of_parameters_is_about_ones_there_are(capability: Capability) -> None:
+def test_catalog_entries_describe_existing_parameters(capability: Capability) -> None:
     names = set(inspect.signature(work_of(capability)).parameters)
     assert set(capability.notes) | set(capability.renamed) | set(capability.shown or ()) <= names
     assert output_schema(capability)
     assert capability.summary.endswith((".", "?"))
 
 
-def test_the_profiles_are_those_that_were_asked_for() -> None:
+def test_the_profiles_are_as_specified() -> None:
     assert [each.tool for each in tools("core")] == [
         "search_memory",
         "get_entity_info",
@@ -88,7 +88,7 @@ def test_instructions_name_only_tools_the_agent_has(profile: str) -> None:
     assert said <= {each.tool for each in tools(profile)}
 
 
-def test_arguments_are_checked_and_told_by_name() -> None:
+def test_invalid_arguments_are_reported_by_name() -> None:
     remember = next(each for each in routes() if each.method == "remember_many")
     for given, complaint in (
         (b'{"facts": [{"content": 5}]}', "facts.0.content"),
@@ -103,6 +103,6 @@ def test_arguments_are_checked_and_told_by_name() -> None:
     assert [(fact.content, fact.expires) for fact in found["facts_"]] == [("tea", "in 3 days")]
 
 
-def test_a_tool_says_what_its_parameters_mean() -> None:
+def test_every_tool_parameter_is_described() -> None:
     for capability in tools("core") + tools("keywords"):
         assert [each.shown for each in parameters(capability, as_tool=True) if not each.description] == []

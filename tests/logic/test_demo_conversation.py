@@ -30,7 +30,7 @@ def test_every_turn_says_who_said_what_when():
         assert datetime.fromisoformat(turn["time"]).utcoffset() is not None
 
 
-def test_it_is_as_long_as_half_a_year_of_evenings():
+def test_the_conversation_covers_half_a_year():
     months = {turn["time"][:7] for turn in TURNS}
     assert months == {f"2026-{month:02}" for month in range(1, 7)}
     assert 180 <= len(TURNS) <= 260
@@ -48,13 +48,13 @@ def test_part_of_it_is_russian():
     assert 30 <= sum(CYRILLIC.search(turn["text"]) is not None for turn in TURNS) <= 100
 
 
-def test_it_holds_one_password_to_be_redacted_and_that_is_no_real_one():
+def test_it_holds_one_invented_password_to_redact():
     secrets = [turn for turn in TURNS if "password:" in turn["text"]]
     assert len(secrets) == 1
     assert "Fake-Passw0rd-0000-example" in secrets[0]["text"]
 
 
-def test_every_question_is_answered_by_its_evidence_and_nowhere_else_is_named():
+def test_every_question_has_evidence_and_only_there():
     assert len(QUESTIONS) == 12
     for question in QUESTIONS:
         assert set(question) == {"question", "expected", "evidence", "note"}

@@ -90,18 +90,18 @@ until 2026-07-05T10:00 | 2026-07-05 10:00
 
 
 @pytest.mark.parametrize("line", PHRASES.strip().splitlines())
-def test_how_long_or_until_when_is_understood(line: str) -> None:
+def test_durations_and_end_times_are_parsed(line: str) -> None:
     phrase, _, end = line.partition(" | ")
     assert read(phrase) == end
 
 
-def test_a_day_is_a_day_also_when_the_clocks_change() -> None:
+def test_a_day_is_a_calendar_day_across_clock_changes() -> None:
     before = round(datetime(2026, 10, 24, 12, tzinfo=BERLIN).timestamp() * 1000)
     assert read("for 2 days", now=before) == "2026-10-26 12:00"
     assert read("48 hours", now=before) == "2026-10-26 11:00"
 
 
-def test_instants_are_taken_as_they_are_also_past_ones() -> None:
+def test_instants_are_accepted_including_past_ones() -> None:
     early = datetime(2020, 5, 1, tzinfo=UTC)
     assert parse_expiry(early, now=NOW, zone=BERLIN, field="expires") == round(early.timestamp() * 1000)
     assert shown(parse_expiry(date(2026, 8, 1), now=NOW, zone=BERLIN, field="expires")) == "2026-08-01 00:00"
@@ -127,7 +127,7 @@ def test_instants_are_taken_as_they_are_also_past_ones() -> None:
         "x" * 300,
     ],
 )
-def test_what_names_no_time_to_come_is_refused_with_a_word_on_what_is_not(phrase: str) -> None:
+def test_an_expiry_without_a_future_time_is_refused(phrase: str) -> None:
     with pytest.raises(InvalidError, match="expires") as refused:
         read(phrase)
     assert refused.value.hint
@@ -162,18 +162,18 @@ I remember until Friday nothing happened |
 
 
 @pytest.mark.parametrize("line", TEXTS.strip().splitlines())
-def test_a_text_is_kept_as_long_as_it_plainly_asks_and_no_visa_ends_a_memory(line: str) -> None:
+def test_a_text_sets_an_expiry_only_on_explicit_request(line: str) -> None:
     text, _, end = line.partition(" |")
     assert shown(stated_expiry(text, now=NOW, zone=BERLIN)) == end.strip()
 
 
 @given(st.text(max_size=60) | st.text("0123456789 -:", max_size=20))
-def test_any_text_is_an_end_or_refused(text: str) -> None:
+def test_any_text_is_an_expiry_or_refused(text: str) -> None:
     stated = stated_expiry(f"Remember for {text}", now=NOW, zone=BERLIN)
     assert stated is None or stated > NOW
     with suppress(InvalidError):
         parse_expiry(text, now=NOW, zone=BERLIN, field="expires")
 
 
-def test_a_page_of_blank_lines_costs_no_more_than_a_sentence() -> None:
+def test_blank_lines_cost_no_time() -> None:
     assert stated_expiry("\n" * 10_000_000, now=NOW, zone=BERLIN) is None

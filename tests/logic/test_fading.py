@@ -60,7 +60,7 @@ vitals = st.builds(
 )
 
 
-def test_a_sure_memory_of_rate_a_tenth_has_faded_on_the_71st_day() -> None:
+def test_a_memory_of_full_confidence_fades_on_day_71() -> None:
     plain = vital()
     crossing = fades_at(plain)
     assert crossing is not None
@@ -71,18 +71,18 @@ def test_a_sure_memory_of_rate_a_tenth_has_faded_on_the_71st_day() -> None:
 
 
 @given(vitals, instants)
-def test_what_is_left_is_between_nothing_and_all_whatever_the_clock_says(known: Vital, now: int) -> None:
+def test_retention_is_between_0_and_1_for_any_clock(known: Vital, now: int) -> None:
     assert 0 <= left(known, now=now) <= 1
     assert worth(known, now=now) <= standing(known, now=now)
 
 
 @given(vitals, instants, st.integers(0, 10**9))
-def test_time_never_gives_back(known: Vital, now: int, later: int) -> None:
+def test_retention_never_increases_with_time(known: Vital, now: int, later: int) -> None:
     assert left(known, now=now + later) <= left(known, now=now)
 
 
 @given(vitals)
-def test_a_memory_crosses_the_line_when_it_is_said_to(known: Vital) -> None:
+def test_a_memory_fades_at_its_predicted_time(known: Vital) -> None:
     crossing = fades_at(known)
     if crossing is None:
         assert not known.fades
@@ -104,13 +104,13 @@ def test_fading_alone_never_closes_what_the_user_said_or_what_is_kept_for_good(k
 
 
 @given(vitals, instants, st.integers(0, 10**9))
-def test_what_is_due_stays_due(known: Vital, now: int, later: int) -> None:
+def test_a_due_memory_stays_due(known: Vital, now: int, later: int) -> None:
     if due(known, now=now, closes="all") is not None:
         assert due(known, now=now + later, closes="all") is not None
 
 
 @given(vitals, instants)
-def test_what_is_shown_slows_fading_and_counts_nowhere_else(known: Vital, now: int) -> None:
+def test_being_shown_only_slows_fading(known: Vital, now: int) -> None:
     unseen = known._replace(shown=0, last_access=None)
     assert left(known, now=now) >= left(unseen, now=now) - 1e-12
     assert (standing(known, now=now), fate(known, "ephemeral"), ending(known)) == (
@@ -127,7 +127,7 @@ def test_the_bonus_of_use_is_capped_at_one(confidence: float, shown: int) -> Non
 
 
 @given(st.lists(vitals, max_size=40), st.integers(1, 10**5), instants)
-def test_pruning_takes_the_lowest_until_the_rest_fits_and_then_nothing(known: list[Vital], most: int, now: int) -> None:
+def test_pruning_removes_the_lowest_until_the_rest_fits(known: list[Vital], most: int, now: int) -> None:
     known = [each._replace(key=number) for number, each in enumerate(known)]
     parts = lowest(known, most=most, now=now)
     gone = [each for part in parts for each in part]
@@ -142,5 +142,5 @@ def test_pruning_takes_the_lowest_until_the_rest_fits_and_then_nothing(known: li
         assert sum(each.size for each in before) > most
 
 
-def test_half_a_year_is_as_the_formula_says() -> None:
+def test_retention_after_half_a_year_matches_the_formula() -> None:
     assert abs(left(vital(confidence=0.8), now=NOW + 182 * DAY_MS) - 0.8 * exp(-0.1 * 182**0.8)) < 1e-12

@@ -101,7 +101,7 @@ ASKED = [(question, intent) for intent, questions in QUESTIONS.items() for quest
 
 
 @pytest.mark.parametrize(("question", "intent"), ASKED, ids=[question for question, _ in ASKED])
-def test_words_tell_what_is_asked_for(question, intent):
+def test_words_give_the_intent(question, intent):
     assert intent_of(question) == intent
 
 
@@ -146,7 +146,7 @@ def test_a_question_that_is_long_or_for_many_things_is_complex(question):
 
 
 @pytest.mark.parametrize("text", ["", "   ", "?", "\u0000", "why" * 100_000, "кто " * 50_000, "🙂"])
-def test_odd_texts_have_an_intent_too(text):
+def test_unusual_texts_have_an_intent_too(text):
     assert intent_of(text) in (*INTENTS, "general")
     assert complexity_of(text) in ("simple", "complex")
 
@@ -169,7 +169,7 @@ def test_the_threshold_is_the_embedders_own():
     assert sharp.intent_of(np.ones(7, np.float32)) is None  # of another embedder
 
 
-def test_an_embedder_that_cannot_tell_intents_apart_is_not_asked():
+def test_an_embedder_that_cannot_separate_intents_is_not_used():
     intents = [intent for intent in INTENTS for _ in range(12)]
     blurred = calibrated(around(np.eye(4, 32, dtype=np.float32), 12, 50.0), intents)
     assert blurred.accuracy < 0.7

@@ -12,7 +12,7 @@ from ricordo.model import Commit, Hit, Node
 
 
 @pytest.mark.parametrize("cls", [Node, Hit, Commit])
-def test_all_fields_are_where_init_puts_them(cls):
+def test_all_fields_are_in_init_order(cls):
     values = {field.name: f"the {field.name}" for field in dataclasses.fields(cls)}
     made = Maker(cls)(*values.values())
     assert made == cls(**values)

@@ -47,7 +47,7 @@ ENGLISH, RUSSIAN = default_language("LATIN"), default_language("CYRILLIC")
         ("Я родом из Самары.", "Самара", "place"),
     ],
 )
-def test_what_is_named_plainly_is_known_by_the_words_beside_it(said: str, name: str, kind: str) -> None:
+def test_names_are_classified_by_adjacent_words(said: str, name: str, kind: str) -> None:
     assert (name, kind) in [(found.name, found.type) for found in plainly_named([said])]
 
 
@@ -93,25 +93,25 @@ def test_what_is_named_plainly_is_known_by_the_words_beside_it(said: str, name: 
         "",
     ],
 )
-def test_of_what_may_be_something_else_nobody_is_made(said: str) -> None:
+def test_ambiguous_names_create_no_entity(said: str) -> None:
     assert plainly_named([said]) == ()
 
 
-def test_two_kinds_of_one_name_make_nobody() -> None:
+def test_contradicting_kinds_create_no_entity() -> None:
     assert plainly_named(["I had lunch with Ennis.", "I grew up in Ennis."]) == ()
 
 
-def test_a_first_name_alone_is_who_is_named_whole() -> None:
+def test_a_first_name_refers_to_the_full_name() -> None:
     found = plainly_named(["I met with Iset Karrow.", "Iset told me about bees."])
     assert [(each.name, each.texts) for each in found] == [("Iset Karrow", (0,))]
 
 
-def test_a_word_that_is_used_as_one_is_no_name() -> None:
+def test_a_word_used_as_a_word_is_no_name() -> None:
     assert plainly_named(["Bramble told me off."]) != ()
     assert plainly_named(["Bramble told me off.", "The bramble is in flower."]) == ()
 
 
-def test_forms_are_known_by_their_bases() -> None:
+def test_inflected_forms_are_matched_by_their_base() -> None:
     assert is_ordinary("tracing", ENGLISH)
     assert is_ordinary("stories", ENGLISH)
     assert not is_ordinary("solas", ENGLISH)
@@ -121,6 +121,6 @@ def test_forms_are_known_by_their_bases() -> None:
     assert not is_deed("закончился", RUSSIAN)
 
 
-def test_a_long_text_costs_no_more_than_its_beginning() -> None:
+def test_long_texts_cost_no_more_than_their_beginning() -> None:
     assert len(plainly_named(["I met with Marta Solberg. " + "Word " * 200_000])) == 1
     assert plainly_named(["A" * 1_000_000]) == ()

@@ -149,11 +149,11 @@ def test_any_text_has_a_key_that_is_plain_and_its_own_key(text: str) -> None:
         ("Бо", "Bo", None),
     ],
 )
-def test_how_a_written_name_is_like_a_known_one(written: str, known: str, expected: str | None) -> None:
+def test_degrees_of_likeness_between_names(written: str, known: str, expected: str | None) -> None:
     assert likeness(written, known) == expected
 
 
-def test_the_nominative_is_guessed_for_russian_alone() -> None:
+def test_only_russian_names_get_a_nominative() -> None:
     assert "сара" in nominatives("сарой")
     assert nominatives("sarah") == ("sarah",)
     assert nominatives("שרה") == ("שרה",)
@@ -188,7 +188,7 @@ def test_a_relation_is_named_by_whole_phrases(text: str, relation: str | None) -
     assert relation_named(text) == relation
 
 
-def test_the_relations_a_text_speaks_of() -> None:
+def test_relations_mentioned_in_a_text() -> None:
     assert relations_in("I told my wife and my older brother; моей бывшей жене не сказал") == {
         "wife",
         "brother",
@@ -270,12 +270,12 @@ NOT_LEARNT = [
 
 
 @pytest.mark.parametrize("said", LEARNT)
-def test_what_is_said_outright_is_learnt(said: str) -> None:
+def test_direct_statements_are_learnt(said: str) -> None:
     assert [(found.predicate, found.name) for found in stated_relations(said)] == [LEARNT[said]]
 
 
 @pytest.mark.parametrize("said", NOT_LEARNT)
-def test_what_is_not_said_outright_is_not_learnt(said: str) -> None:
+def test_indirect_statements_are_not_learnt(said: str) -> None:
     assert stated_relations(said) == []
 
 
@@ -293,11 +293,11 @@ def test_what_is_not_said_outright_is_not_learnt(said: str) -> None:
         ("Anna Karenina", ()),
     ],
 )
-def test_a_statement_begins_with_whom_it_is_about(text: str, names: tuple[str, ...]) -> None:
+def test_a_statement_begins_with_its_subject(text: str, names: tuple[str, ...]) -> None:
     assert plain_subjects(text) == names
 
 
-def test_whose_word_it_is() -> None:
+def test_trust_follows_from_origin_and_role() -> None:
     assert is_owners_word("user", "conversation", None, owner="me")
     assert is_owners_word("user", "conversation", "Анна", owner="anna")
     assert not is_owners_word("user", "conversation", "Tom", owner="anna")

@@ -79,6 +79,6 @@ def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
     assert found.text == "I live in St. Gallen at 2.5 km from Dr. Weber's practice"
 
 
-def test_a_long_text_costs_no_more_than_its_beginning() -> None:
+def test_long_texts_cost_no_more_than_their_beginning() -> None:
     assert len(plainly_said("I love tea. " + "word " * 200_000)) == 1
     assert plainly_said("a" * 1_000_000) == ()

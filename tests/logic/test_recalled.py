@@ -46,7 +46,7 @@ def quoted(text: str) -> str:
         quoted("\n".join(textwrap.fill(line, 50) for line in LINES)),
     ],
 )
-def test_recalled_text_is_taken_out_in_whatever_shape_it_comes(returned: str) -> None:
+def test_recalled_text_is_removed_in_every_form(returned: str) -> None:
     for text in (returned, f"Before it.\n\n{returned}\n\nAnd after it.", f"a tool says:\n{returned}"):
         left = without_recalled(text)
         assert PLACE in left
@@ -68,17 +68,17 @@ def test_recalled_text_is_taken_out_in_whatever_shape_it_comes(returned: str) ->
         "- one\n- two 2026-01-05, three\n\n- four [id:12345678]",
     ],
 )
-def test_what_a_person_writes_is_left_alone(text: str) -> None:
+def test_text_written_by_people_is_not_changed(text: str) -> None:
     assert without_recalled(text) == text
 
 
-def test_what_follows_an_unclosed_fence_is_kept() -> None:
+def test_text_after_an_unclosed_fence_is_kept() -> None:
     text = f"{BEGIN}\n## Known facts\n{LINES[0]}\nMy sister is called Mara."
     assert without_recalled(text) == f"{PLACE}My sister is called Mara."
 
 
 @given(st.text())
-def test_any_text_is_taken_and_taking_out_twice_changes_nothing(text: str) -> None:
+def test_removing_recalled_text_is_idempotent(text: str) -> None:
     once = without_recalled(f"{text}{BLOCK}{text}")
     assert "Altona" not in once
     assert without_recalled(once) == once

@@ -40,7 +40,7 @@ def prompts(*, together: bool) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("model", [0, 1])
-def test_the_floor_lies_above_what_the_best_reach_together(model: int) -> None:
+def test_the_floor_is_above_the_combined_chance_level(model: int) -> None:
     one, two = (floor_of(prompts(together=together), model=model, count=20) for together in (True, False))
     assert one.middle == two.middle and one.spread == two.spread
     assert len(one.middle) == len(MEASURES)
@@ -73,7 +73,7 @@ def judged(*scores: float, clears: bool, with_leading: bool = True) -> list[int]
     return [each.key for each in judge(best, evidence(values), CHANCE, nodes=nodes, query=query).kept]
 
 
-def test_what_is_ranked_first_stays_in_a_context_where_something_clears_the_floor() -> None:
+def test_the_first_hits_stay_in_a_context_if_any_hit_passes() -> None:
     assert judged(1.0, 0.9, 0.8, 0.72, 0.71, 0.705, clears=True) == [0, 1, 2, 3, 4]
     assert judged(1.0, 0.9, 0.6, 0.5, clears=True) == [0, 1]  # so much less worth than the best
     assert judged(1.0, 0.9, 0.8, clears=False) == []

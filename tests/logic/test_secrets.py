@@ -52,7 +52,7 @@ def test_a_credential_in_a_sentence_is_replaced_and_nothing_else(kind: str, text
     assert redact(text).text == f"{text[:start]}[redacted: {kind}]{text[end:]}"
 
 
-def test_an_ordinary_sentence_is_left_alone() -> None:
+def test_an_ordinary_sentence_is_not_changed() -> None:
     texts = [*sentences("ordinary.txt"), *generated_sentences()]
     assert len(texts) >= 1000
     assert [text for text in texts if redact(text).findings] == []
@@ -76,7 +76,7 @@ def test_an_ordinary_text_is_returned_as_the_same_object() -> None:
     assert redact(text).text is text
 
 
-def test_overlapping_findings_become_one_of_the_more_telling_kind() -> None:
+def test_overlapping_findings_become_one_of_the_more_specific_kind() -> None:
     token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
     assert redact(f"my token: {token}, ok?").text == "my token: [redacted: github token], ok?"
 
@@ -89,11 +89,11 @@ def test_offsets_point_into_the_original_when_there_are_several() -> None:
     ]
 
 
-def test_a_value_longer_than_is_looked_at_goes_whole() -> None:
+def test_a_value_longer_than_the_window_is_removed_whole() -> None:
     assert redact("api_key=" + "a1B2c3D4" * 500 + " ok").text == "api_key=[redacted: api key] ok"
 
 
-def test_a_truncated_private_key_is_taken_and_the_question_after_it_stays() -> None:
+def test_a_truncated_private_key_is_removed_and_the_following_question_stays() -> None:
     key = "-----BEGIN RSA PRIVATE" + " KEY-----\n" + "MIIfake0" * 8 + "\n" + "AAfake00" * 8
     assert redact(f"{key}\nwhat is wrong with it?").text == "[redacted: private key]\nwhat is wrong with it?"
 

@@ -33,49 +33,49 @@ def found(
     )
 
 
-def test_what_is_asked_for_is_neither_the_name_nor_that_one_wants_to_know() -> None:
+def test_names_and_ask_words_are_not_what_is_asked_for() -> None:
     (shoe,), (anna,), (tell,) = (index_terms(word) for word in ("shoe", "Anna", "tell"))
     words = (shoe, anna, tell, "piece")
     terms = dict.fromkeys((shoe, anna, tell), None)
     assert asked_for(words, terms=terms, names=frozenset((anna,))).tolist() == [True, False, False, False]
 
 
-def test_of_facts_about_the_same_the_one_that_meets_what_is_asked_for_is_likely_and_the_others_are_not() -> None:
+def test_of_facts_about_one_person_only_the_matching_one_is_likely() -> None:
     likely, other, stranger = stated(
         found([0.9, 0.2, 0.3], anchored=[True, True, False], letters=[3.0, 0.0, 0.0]), is_named=True, asks_all=False
     )
     assert likely > 0 > other > stranger
 
 
-def test_whoever_asks_for_everything_is_told_all_about_whom_they_name() -> None:
+def test_a_question_for_everything_returns_all_facts_about_the_person() -> None:
     told = stated(found([0.0, 0.0, 0.0], anchored=[True, False, True]), is_named=True, asks_all=True)
     assert (told == EVERYTHING).tolist() == [True, False, True] and told[1] < 0
 
 
-def test_the_only_fact_has_nothing_to_be_compared_with() -> None:
+def test_a_single_fact_has_no_comparison() -> None:
     assert np.isfinite(stated(found([0.4], anchored=[True]), is_named=True, asks_all=False)).all()
     assert np.isfinite(stated(found([0.4], anchored=[False]), is_named=False, asks_all=False)).all()
 
 
-def test_a_vowel_that_flees_from_the_names_of_pets_comes_back() -> None:
+def test_fleeting_vowels_in_pet_names_are_restored() -> None:
     for written, name in (("пушка", "пушок"), ("пушку", "пушок"), ("орешком", "орешек"), ("огонька", "огонек")):
         assert name in nominatives(written)
     assert "анек" not in nominatives("анькой")
 
 
-def test_what_says_something_of_one_part_of_a_question_is_ahead_though_it_says_little_of_the_whole() -> None:
+def test_a_fact_that_answers_one_part_is_ahead_in_that_part() -> None:
     whole = found([0.5, 0.5, 0.3], anchored=[False] * 3)["ahead of its like"]
     parts = found([[0.5, 0.5, 0.3], [1.0, 0.1, 0.3], [0.0, 0.9, 0.3]], anchored=[False] * 3)["ahead of its like"]
     assert (whole <= 0).all()
     assert (parts > 0).tolist() == [True, True, False]
 
 
-def test_what_is_met_word_by_word_is_not_compared_with_what_whole_meanings_stand_in_for() -> None:
+def test_word_matches_are_not_compared_with_whole_text_cosines() -> None:
     ahead = found([0.5, 0.2, 0.7, 0.6], anchored=[False] * 4, worded=[True, True, False, False])["ahead of its like"]
     assert ahead == pytest.approx([0.3, -0.3, 0.1, -0.1])
 
 
-def test_the_parts_of_a_question_are_those_that_ask_for_something() -> None:
+def test_the_parts_of_a_question_each_ask_for_something() -> None:
     (car,), (tyre,) = index_terms("car"), index_terms("tyres")
     parts = parts_of("What about the car, and what about its tyres?", [car, tyre])
     assert [each.tolist() for each in parts] == [[0], [1]]
@@ -93,5 +93,5 @@ def test_the_parts_of_a_question_are_those_that_ask_for_something() -> None:
         ("Где мои ключи?", True),
     ],
 )
-def test_who_asks_to_be_told_does_not_ask_about_themselves(question: str, is_own: bool) -> None:
+def test_tell_me_is_not_a_question_about_the_asker(question: str, is_own: bool) -> None:
     assert asks_of_themselves(question) == is_own

@@ -23,12 +23,12 @@ NOW = 1_780_000_000_000
 
 
 @pytest.mark.parametrize("function", [index_terms, question_terms, name_key, same_name_key, runs_in, redact])
-def test_a_function_of_text_takes_any_text(function):
+def test_text_functions_accept_any_text(function):
     for text in TEXTS:
         function(text)
 
 
-def test_an_index_term_has_no_blank_and_no_mark_that_would_end_it():
+def test_an_index_term_has_no_separator():
     """The full-text index splits at ASCII blanks and puts a middle dot before the space of a term."""
     for text in TEXTS:
         for term in index_terms(text):
@@ -65,7 +65,7 @@ def test_a_time_is_found_in_a_text_or_none_and_never_an_error():
         assert found is None or found.start <= found.end
 
 
-def test_an_excerpt_is_short_and_of_the_text():
+def test_an_excerpt_is_a_short_part_of_the_text():
     for text in TEXTS:
         piece = excerpt(text, ("tea", "漢"))
         assert len(piece) <= 1_000

@@ -26,16 +26,16 @@ def test_the_newest_of_linked_hits_takes_the_best_place_and_the_others_follow() 
     assert [round(each.moved, 9) for each in ordered] == [0.8, 0.0, 0.0, -0.8]
 
 
-def test_hits_are_linked_through_what_is_no_hit() -> None:
+def test_hits_are_linked_through_memories_that_are_not_hits() -> None:
     assert keys(in_succession([hit(1, 2.0), hit(3, 1.0)], links=[(2, 1), (3, 2)], successors={})) == [3, 1]
 
 
-def test_what_was_replaced_gives_its_place_to_its_successor() -> None:
+def test_a_replaced_fact_gives_its_rank_to_its_successor() -> None:
     hits = [hit(1, 0.9), hit(2, 0.5), hit(3, 0.4)]
     assert keys(in_succession(hits, links=[], successors={1: 3})) == [3, 2]
 
 
-def test_a_ring_of_links_ends() -> None:
+def test_a_cycle_of_links_ends() -> None:
     assert sorted(keys(in_succession([hit(1, 2.0), hit(2, 1.0)], links=[(1, 2), (2, 1)], successors={}))) == [1, 2]
 
 
@@ -43,7 +43,7 @@ def test_a_ring_of_links_ends() -> None:
     st.lists(st.floats(-5, 5), min_size=1, max_size=12),
     st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=20),
 )
-def test_places_change_hands_and_nothing_else(scores: list[float], links: list[tuple[int, int]]) -> None:
+def test_only_ranks_are_exchanged(scores: list[float], links: list[tuple[int, int]]) -> None:
     hits = [hit(key, score) for key, score in enumerate(sorted(scores, reverse=True))]
     before = {each.key: each.score for each in hits}
     ordered = in_succession(hits, links=links, successors={})

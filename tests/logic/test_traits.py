@@ -24,7 +24,7 @@ def holds(text: str, trait: int) -> bool:
         (TIME, ["at ten in the morning", "в десять утра", "прошлой ночью", "во вторник"]),
     ],
 )
-def test_a_trait_is_seen(trait: int, texts: list[str]) -> None:
+def test_a_feature_is_detected(trait: int, texts: list[str]) -> None:
     assert [text for text in texts if not holds(text, trait)] == []
 
 
@@ -36,7 +36,7 @@ def test_a_trait_is_seen(trait: int, texts: list[str]) -> None:
         (TIME, ["the sofa is grey", "среда обитания"]),
     ],
 )
-def test_a_trait_is_not_imagined(trait: int, texts: list[str]) -> None:
+def test_a_feature_is_not_invented(trait: int, texts: list[str]) -> None:
     assert [text for text in texts if holds(text, trait)] == []
 
 
@@ -55,14 +55,14 @@ def test_a_trait_is_not_imagined(trait: int, texts: list[str]) -> None:
         "все города",
     ],
 )
-def test_a_question_for_several_things_is_known(question: str) -> None:
+def test_a_question_for_several_things_is_recognised(question: str) -> None:
     assert asks_for_a_list(question)
 
 
 @pytest.mark.parametrize(
     "question", ["what is his name", "where was she", "какая книга", "он все ещё в Казани?", "ему все равно?"]
 )
-def test_a_question_for_one_thing_is_none_for_a_list(question: str) -> None:
+def test_a_question_for_one_thing_is_not_a_list_question(question: str) -> None:
     assert not asks_for_a_list(question)
 
 
@@ -72,5 +72,5 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=8).map("".join))
-def test_words_that_are_known_already_change_nothing(text: str) -> None:
+def test_cached_words_change_no_result(text: str) -> None:
     assert traits_of(text, [], raw_words(text)) == traits_of(text, [])

@@ -33,7 +33,7 @@ def test_the_role_never_lifts_an_origin_nor_the_origin_a_role() -> None:
         assert lower(trust_of(origin, role), trust_of("user", role)) == trust_of(origin, role)
 
 
-def test_nobody_overrides_upwards_but_an_assistant_who_notes_what_the_user_says() -> None:
+def test_only_an_assistant_that_notes_user_statements_overrides_higher_trust() -> None:
     for new, old in product(TIERS, TIERS):
         if is_untrusted(new) and lower(new, old) == new != old:
             assert not may_override(new, old)
@@ -42,19 +42,19 @@ def test_nobody_overrides_upwards_but_an_assistant_who_notes_what_the_user_says(
     assert may_override("agent", "user")
 
 
-def test_what_is_capped_is_believed_no_more_than_its_caller_and_no_less_than_it_was() -> None:
+def test_capped_trust_is_at_most_that_of_the_caller() -> None:
     for origin, role, caller in product(ORIGINS, ROLES, TIERS):
         before, after = trust_of(origin, role), trust_of(capped(origin, role, caller=caller), role)
         assert after == lower(before, caller)
 
 
-def test_what_is_derived_is_believed_no_more_than_its_least_source() -> None:
+def test_derived_trust_is_that_of_the_least_trusted_source() -> None:
     for one, other in product(TIERS, TIERS):
         derived = trust_of("extraction", role_of_derived([one, other]))
         assert lower(derived, least_of([one, other])) == derived or (derived, least_of([one, other])) == ("tool", "web")
 
 
-def test_only_the_user_decides_and_only_who_speaks_for_them_alters() -> None:
+def test_only_the_user_decides_and_only_trusted_callers_change() -> None:
     assert [tier for tier in TIERS if may_decide(tier)] == ["user"]
     assert [tier for tier in TIERS if awaits_a_word(tier)] == ["tool", "web"]
     for tier in ("import", "tool", "web"):

@@ -324,7 +324,7 @@ def rows(table: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("text", "start", "end"), rows(QUESTIONS + HELD_OUT))
-def test_a_question_names_its_time(text, start, end):
+def test_a_time_in_a_question_is_found(text, start, end):
     found = find_interval(text, now=NOW, zone=BERLIN)
     assert found is not None
     assert found.text and found.text in text
@@ -332,7 +332,7 @@ def test_a_question_names_its_time(text, start, end):
 
 
 @pytest.mark.parametrize("text", (NO_TIME + HELD_OUT_NO_TIME).strip().splitlines())
-def test_no_time_is_found_where_there_is_none(text):
+def test_no_time_is_found_in_text_without_one(text):
     assert find_interval(text, now=NOW, zone=BERLIN) is None
 
 
@@ -345,7 +345,7 @@ def test_no_time_is_found_where_there_is_none(text):
         ("where did we live until March?", "2026-04-01"),
     ],
 )
-def test_what_is_open_at_its_beginning_begins_with_the_calendar(text, end):
+def test_an_interval_without_start_begins_with_the_calendar(text, end):
     found = find_interval(text, now=NOW, zone=BERLIN)
     assert found is not None
     assert (found.start, found.end) == (-62_135_596_800_000, midnight(end))
@@ -422,7 +422,7 @@ yesterday 10:30 | 2026-06-29T10:30
 
 
 @pytest.mark.parametrize(("value", "expected"), [line.split(" | ") for line in FILTERS.strip().splitlines()])
-def test_a_filter_names_its_instant(value, expected):
+def test_a_filter_is_parsed_to_an_instant(value, expected):
     assert parse_instant(value, now=NOW, zone="Europe/Berlin", field="after") == midnight(expected)
 
 
@@ -438,16 +438,16 @@ def test_a_filter_names_its_instant(value, expected):
         ("2026-03-01T09:30", "2026-03-01T09:30"),
     ],
 )
-def test_the_end_of_a_span_is_the_first_instant_after_it(value, expected):
+def test_a_span_ends_at_the_first_instant_after_it(value, expected):
     assert parse_instant(value, now=NOW, zone=BERLIN, field="before", end=True) == midnight(expected)
 
 
-def test_dates_and_aware_datetimes_are_taken_as_they_are():
+def test_dates_and_aware_datetimes_are_accepted():
     assert parse_instant(NOON, now=0, zone="UTC", field="at") == NOW
     assert parse_instant(date(2026, 3, 1), now=0, zone=BERLIN, field="at") == midnight("2026-03-01")
 
 
-def test_a_naive_datetime_is_refused_with_the_remedy():
+def test_a_naive_datetime_is_refused_with_a_hint():
     with pytest.raises(InvalidError, match=r"^after: .*tzinfo=UTC"):
         parse_instant(datetime(2026, 3, 1), now=NOW, zone=BERLIN, field="after")
 
@@ -503,7 +503,7 @@ version 2
 
 
 @pytest.mark.parametrize("value", ["", "  ", *NONSENSE.strip("\n").split("\n")])
-def test_nonsense_is_refused_by_the_name_of_its_field(value):
+def test_an_invalid_time_is_refused_with_its_field(value):
     with pytest.raises(InvalidError) as caught:
         parse_instant(value, now=NOW, zone=BERLIN, field="before")
     assert caught.value.message.startswith("before: ")
@@ -538,7 +538,7 @@ def test_an_unknown_zone_is_refused():
         (-timedelta(days=15), "in 2 weeks"),
     ],
 )
-def test_distance_is_told_in_words(back, relative):
+def test_relative_time_is_given_in_words(back, relative):
     assert format_times(ms(NOON - back), now=NOW, zone=BERLIN).relative == relative
 
 

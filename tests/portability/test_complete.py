@@ -55,7 +55,7 @@ async def lived(memory: Memory) -> None:
 
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
-async def test_an_export_makes_an_equal_store_of_an_empty_one(source: str, target: str, tmp_path: Path) -> None:
+async def test_an_export_restores_an_equal_store(source: str, target: str, tmp_path: Path) -> None:
     first, second = place(tmp_path, source, "first"), place(tmp_path, target, "second")
     async with opened_at(first, source) as memory:
         await lived(memory)
@@ -79,7 +79,7 @@ async def test_an_export_makes_an_equal_store_of_an_empty_one(source: str, targe
         await other.export(tmp_path / "again.jsonl")
 
 
-async def test_an_export_of_one_owner_among_others_is_sound_alone(tmp_path: Path) -> None:
+async def test_an_export_of_one_of_several_owners_is_consistent(tmp_path: Path) -> None:
     for owner, word in (("ann", "zanzibar"), ("bob", "quokka"), ("ann", "xylophone")):
         async with opened(tmp_path / "me.db", owner=owner, embedder="hashing") as memory:
             await canaries(memory, word)
@@ -98,7 +98,7 @@ async def test_an_export_of_one_owner_among_others_is_sound_alone(tmp_path: Path
     assert CANARIES[1] == "quokka"
 
 
-async def test_into_a_store_that_holds_something_come_the_memories(tmp_path: Path) -> None:
+async def test_a_non_empty_store_gets_the_memories_without_history(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db") as memory:
         await lived(memory)
         await memory.export(tmp_path / "all.jsonl")
@@ -115,7 +115,7 @@ async def test_into_a_store_that_holds_something_come_the_memories(tmp_path: Pat
         assert (await other.entity("my wife")).name == "Person quokka"
 
 
-async def test_another_owner_gets_the_memories_as_their_own(tmp_path: Path) -> None:
+async def test_another_owner_imports_the_memories_as_their_own(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db", owner="ann") as ann:
         await lived(ann)
         await ann.export(tmp_path / "ann.jsonl")
@@ -128,7 +128,7 @@ async def test_another_owner_gets_the_memories_as_their_own(tmp_path: Path) -> N
         assert len(await told(ann)) == count
 
 
-async def test_a_line_that_was_altered_costs_the_history_and_not_the_memory(tmp_path: Path) -> None:
+async def test_an_edited_line_loses_its_history_but_not_its_memory(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db") as memory:
         await memory.remember("The cat is called Miso")
         await memory.export(tmp_path / "all.jsonl")
@@ -140,7 +140,7 @@ async def test_a_line_that_was_altered_costs_the_history_and_not_the_memory(tmp_
         assert (await other.doctor()).ok
 
 
-async def test_a_credential_that_was_put_into_an_export_is_redacted(tmp_path: Path) -> None:
+async def test_credentials_added_to_an_export_are_redacted(tmp_path: Path) -> None:
     from ricordo import Settings
 
     options: dict[str, Any] = {"embedder": None, "settings": Settings(secrets="keep")}
@@ -154,7 +154,7 @@ async def test_a_credential_that_was_put_into_an_export_is_redacted(tmp_path: Pa
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.99])
-async def test_an_export_that_is_cut_off_is_refused_whole(cut: float, tmp_path: Path) -> None:
+async def test_a_truncated_export_is_refused(cut: float, tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db") as memory:
         await lived(memory)
         await memory.export(tmp_path / "all.jsonl")
@@ -182,7 +182,7 @@ EARLIER = sorted((FILES.parent / "stores").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
-async def test_exports_of_earlier_versions_come_back(path: Path, tmp_path: Path) -> None:
+async def test_exports_of_earlier_versions_can_be_imported(path: Path, tmp_path: Path) -> None:
     """Each file was written by tools/make_fixture_export.py of its time."""
     async with opened(tmp_path / "me.db") as memory:
         report = await memory.import_(path)
@@ -202,5 +202,5 @@ async def test_exports_of_earlier_versions_come_back(path: Path, tmp_path: Path)
         assert (await memory.doctor()).ok
 
 
-def test_there_is_an_export_of_the_present_version() -> None:
+def test_a_fixture_export_of_the_current_version_exists() -> None:
     assert f"export_v{VERSION}_schema_{migrations()[-1].version}" in {path.stem for path in EARLIER}

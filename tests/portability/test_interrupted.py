@@ -64,7 +64,7 @@ def comparable(path: Path) -> str:
     return json.dumps({table: sorted(map(str, rows)) for table, rows in json.loads(text).items()})
 
 
-async def test_a_killed_import_that_goes_on_equals_an_undisturbed_one(tmp_path: Path) -> None:
+async def test_a_killed_and_resumed_import_equals_an_undisturbed_one(tmp_path: Path) -> None:
     source = large_database(tmp_path)
     async with opened(tmp_path / "whole.db") as memory:
         undisturbed = await memory.import_(source)

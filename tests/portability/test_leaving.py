@@ -128,7 +128,7 @@ async def test_markdown_can_be_read(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "all/people").stat().st_mode) == 0o700
 
 
-async def test_the_servers_form_reads_back_as_people_facts_and_relations(tmp_path: Path) -> None:
+async def test_the_mcp_export_can_be_imported(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db") as memory:
         await filled(memory)
         await memory.export(tmp_path / "memory.json", format="mcp")
@@ -184,7 +184,7 @@ async def test_an_export_holds_only_what_its_owner_may_see(format: str, tmp_path
 
 
 @pytest.mark.parametrize("format", EXPORTED)
-async def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(format: str, tmp_path: Path) -> None:
+async def test_exports_overwrite_nothing_and_failures_leave_nothing(format: str, tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         await memory.remember("something")
         (tmp_path / "there.md").write_text("mine")

@@ -38,7 +38,7 @@ async def refused(memory: Memory, path: Path, *, format: str | None = None) -> I
         (b"", "no format that is known"),
     ],
 )
-async def test_what_is_no_text_of_a_known_form_is_refused(content: bytes, told: str, tmp_path: Path) -> None:
+async def test_an_unknown_format_is_refused(content: bytes, told: str, tmp_path: Path) -> None:
     path = tmp_path / "some.txt"
     path.write_bytes(content)
     async with opened(tmp_path / "me.db") as memory:
@@ -52,7 +52,7 @@ async def test_a_byte_order_mark_before_utf8_does_no_harm(tmp_path: Path) -> Non
         assert (await memory.import_(path)).added == 1
 
 
-async def test_one_bad_line_is_told_and_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bad_line_is_reported_and_the_others_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "MAX_LINE_BYTES", 1_000)
     path = tmp_path / "chat.jsonl"
     lines = ['{"text": "one"}', "not json", '{"text": "' + "x" * 2_000 + '"}', '{"text": "two", "n": ' + "[" * 50_000]
@@ -93,7 +93,7 @@ async def test_a_zip_that_unpacks_to_far_too_much_is_refused(tmp_path: Path) -> 
         assert "unpacks to far too much" in str(await refused(memory, path))
 
 
-async def test_names_that_lead_out_of_a_zip_are_not_read(tmp_path: Path) -> None:
+async def test_zip_entries_outside_the_archive_are_not_read(tmp_path: Path) -> None:
     chats = (FILES / "claude/conversations.json").read_bytes()
     names = ("../conversations.json", "/conversations.json", "c:\\conversations.json")
     path = packed(tmp_path / "a.zip", **dict.fromkeys(names, chats))
@@ -106,7 +106,7 @@ async def test_names_that_lead_out_of_a_zip_are_not_read(tmp_path: Path) -> None
         assert "leads out of the archive" in report.refused[0]
 
 
-async def test_a_broken_zip_and_a_damaged_database_are_told_of(tmp_path: Path) -> None:
+async def test_a_broken_zip_and_a_damaged_database_are_reported(tmp_path: Path) -> None:
     whole = packed(tmp_path / "a.zip", **{"conversations.json": (FILES / "claude/conversations.json").read_bytes()})
     content = bytearray(whole.read_bytes())
     content[60:80] = b"\xff" * 20
@@ -117,7 +117,7 @@ async def test_a_broken_zip_and_a_damaged_database_are_told_of(tmp_path: Path) -
         await refused(memory, tmp_path / "torn.db")
 
 
-async def test_what_is_no_file_and_the_store_itself_are_refused(tmp_path: Path) -> None:
+async def test_missing_files_and_the_store_itself_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     async with opened(tmp_path / "me.db") as memory:
         assert "neither a file nor a folder" in str(await refused(memory, tmp_path / "pipe"))
@@ -127,7 +127,7 @@ async def test_what_is_no_file_and_the_store_itself_are_refused(tmp_path: Path) 
         assert "choose one of" in str(await refused(memory, FILES / "chat.jsonl", format="telepathy"))
 
 
-async def test_another_ricordo_store_is_known_and_the_way_is_told(tmp_path: Path) -> None:
+async def test_a_ricordo_store_is_recognised_with_a_hint(tmp_path: Path) -> None:
     async with opened(tmp_path / "other.db") as other, opened(tmp_path / "me.db") as memory:
         await other.remember("something")
         error = await refused(memory, tmp_path / "other.db")
@@ -136,7 +136,7 @@ async def test_another_ricordo_store_is_known_and_the_way_is_told(tmp_path: Path
         await other.remember("locks are as they were")
 
 
-async def test_a_ring_of_parents_ends(tmp_path: Path) -> None:
+async def test_a_cycle_of_parents_ends(tmp_path: Path) -> None:
     said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hello"]}, "create_time": 1.7e9}
     ring = {
         name: {"id": name, "parent": other, "children": [other], "message": {**said, "id": name}}
@@ -158,9 +158,7 @@ async def test_a_ring_of_parents_ends(tmp_path: Path) -> None:
         ('"row":"1"', '"row":"99999999999999999999"'),
     ],
 )
-async def test_an_export_that_says_what_cannot_be_is_refused_or_read_without_it(
-    old: str, new: str, tmp_path: Path
-) -> None:
+async def test_an_impossible_export_line_is_refused_or_skipped(old: str, new: str, tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         await memory.remember("Anna likes tea", about=["Anna"])
         await memory.add("hello", session="s")
