@@ -1,4 +1,4 @@
-"""What a model is shown, letter by letter: a prompt that changes gets a new version."""
+"""The exact prompts: a changed prompt gets a new version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock moved by hand, and a journal in a file."""
+"""A clock that tests move by hand, and a journal in a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MINUTE = 60_000
 
 
 class HandClock:
-    """A clock moved by hand."""
+    """A clock that tests move by hand."""
 
     def __init__(self, ms: int = START) -> None:
         self.ms = ms

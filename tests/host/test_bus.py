@@ -1,4 +1,4 @@
-"""Events reach every handler, in this process and the next, and what cannot be dealt with is listed with its reason."""
+"""Events reach every handler, in this process and the next; failed ones are listed with their reason."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_failing_handler_is_retried_with_back_off_then_dead_lettered(jou
     bus = await _running(journal, clock, patience, failing=fails, working=told(kept))
     id_ = await bus.publish("greeting", {"name": "Anna"})
     await bus.drain(5)
-    assert (len(heard), len(kept)) == (1, 1)  # it keeps nobody else from being told
+    assert (len(heard), len(kept)) == (1, 1)  # it does not block other handlers
     for waits, times in ((999, 1), (1, 2), (3_999, 2), (1, 3)):
         clock.ms += waits
         bus.wake()
@@ -229,7 +229,7 @@ async def test_old_events_and_stale_subscriptions_are_removed(journal, clock) ->
     await bus.publish("greeting")
     clock.ms += events.DEAD_MS + 1
     await journal.change(lambda rows: events.tidy(rows, now=clock.now()))
-    assert await bus.dead_letters() == ()  # listed, and by now too old to be kept
+    assert await bus.dead_letters() == ()  # listed, and now too old to be kept
     await bus.publish("greeting")
     assert await bus.waiting() == (0, 0)
 

@@ -1,4 +1,4 @@
-"""The memory as an extension, and one that somebody else wrote: sessions, contexts, tools, plans."""
+"""The memory as an extension, and a third-party one: sessions, contexts, tools, schedules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HALF_HOUR = 31 * MINUTE
 
 
 def extracting(*texts: str):
-    """A model that learns these sentences of a conversation, and notes how often it was asked to."""
+    """A model that extracts these sentences and counts its calls."""
     asked: list = []
 
     def script(turns, schema):
@@ -86,7 +86,7 @@ async def test_a_silent_session_is_consolidated_exactly_once(tmp_path, memory, c
         routed = await host.router.route(ME)
         await host.hear(said("I have a parrot, Coco.", routed.session))
         clock.ms += HALF_HOUR
-        await host.tick()  # noticed by looking
+        await host.tick()  # noticed by polling
         await host.tick()
         again = await host.router.route(ME)  # and by the next message
         assert again.session != routed.session
@@ -170,7 +170,7 @@ async def test_only_a_host_for_all_owners_handles_other_owners(tmp_path, memory,
 
 
 class Weather:
-    """An extension as somebody else would write it: it imports nothing but `ricordo.host`."""
+    """A third-party extension: it imports only `ricordo.host`."""
 
     manifest = Manifest(
         name="weather", version="1.0", needs=("memory",), schedules=(Planned(name="fetch", cron="*/10 * * * *"),)
@@ -226,7 +226,7 @@ async def test_a_second_extension_has_tools_context_plans_events_and_messages(tm
         assert "rain" in await tools["search_memory"]({"query": "what does the user hate?"})
 
         told = await host.context(Prompt(text="Do I like rain?", place=ME, session="s"))
-        assert told.text.index("hates rain") < told.text.index("Bergen")  # 50 stands before 70
+        assert told.text.index("hates rain") < told.text.index("Bergen")  # priority 50 comes before 70
 
         routed = await host.router.route(ME)
         assert await host.hear(said("hello", routed.session)) == ()

@@ -1,4 +1,4 @@
-"""A server does a night's work where the settings ask for it, and only there."""
+"""A server runs nightly upkeep only if the settings ask for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_nightly_upkeep_covers_all_owners_only_with_the_setting(tmp_path: 
     await _served(path, Settings(durability="process"))
     assert not (tmp_path / "me.db.host").exists()
     always = Settings(durability="process", nightly=True, maintain_at="* * * * *")
-    await _served(path, always)  # the first time it learns of its plans
+    await _served(path, always)  # the first time it reads its schedules
     journal = await Journal.open(journal_path(path))
     await journal.change(lambda rows: rows._connection.execute("UPDATE jobs SET last_due_at = last_due_at - 3600000"))
     await journal.close()

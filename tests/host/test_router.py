@@ -1,4 +1,4 @@
-"""A session goes on until it is silent for too long, another is named or it is ended; each end is told once."""
+"""A session ends by silence, by another name or explicitly; each end is published once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def test_routing_of_a_message_to_a_session() -> None:
     assert after(30) == (Standing(session="s1", last_at=START + HALF_HOUR), "")
     assert after(30.01)[0].session == "new" and after(30.01)[1] == "inactivity"
     assert after(1, "s2") == (Standing(session="s2", last_at=START + MINUTE), "another session began")
-    assert after(500, "s1")[1] == ""  # whoever names it wants to go on with it
-    assert after(-500) == (standing, "")  # a clock that was set back makes no silence
+    assert after(500, "s1")[1] == ""  # naming a session continues it
+    assert after(-500) == (standing, "")  # a clock set back is no silence
     assert after(0, before=None) == (Standing(session="new", last_at=START), "")
 
 
@@ -58,7 +58,7 @@ async def test_a_session_ends_once_by_silence_name_or_command(journal, clock) ->
         ("ann", second.session, "another session began"),
         ("ann", "mine", "it was ended"),
     ]
-    await router.route(ANN, session="mine")  # somebody goes on with it, so it ends once more
+    await router.route(ANN, session="mine")  # it is continued, so it ends again
     clock.ms += 31 * MINUTE
     assert await router.sweep() == ["mine"]
     assert await router.sweep() == []

@@ -1,4 +1,4 @@
-"""Jobs come once for each time of their plan: over a change of clocks, after a pause, with several processes."""
+"""Jobs run once for each planned time: across clock changes, after a pause, with several processes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def at(text: str) -> int:
     [
         ("0 3 * * *", "2026-06-01T03:00:00", "2026-06-01T03:00:00"),
         ("0 3 * * *", "2026-06-01T02:59:59", "2026-05-31T03:00:00"),
-        ("30 2 * * *", "2026-03-29T03:00:00+02:00", "2026-03-29T03:00:00+02:00"),  # 02:30 is left out that night
-        ("30 2 * * *", "2026-10-25T02:30:00+01:00", "2026-10-25T02:30:00+02:00"),  # and comes twice in this one
+        ("30 2 * * *", "2026-03-29T03:00:00+02:00", "2026-03-29T03:00:00+02:00"),  # 02:30 does not exist that night
+        ("30 2 * * *", "2026-10-25T02:30:00+01:00", "2026-10-25T02:30:00+02:00"),  # and occurs twice in this one
         ("30 2 * * *", "2026-10-25T02:45:00+02:00", "2026-10-25T02:30:00+02:00"),
     ],
 )
@@ -50,7 +50,7 @@ def test_the_latest_planned_time(cron: str, now: str, expected: str) -> None:
     steps=st.lists(st.integers(1, 40_000), min_size=5, max_size=60),
 )
 def test_a_daily_job_runs_at_most_once_a_day_and_never_early(start, hour, minute, steps) -> None:
-    """Looked at in steps of seconds to half a day, over the changes of clocks, too."""
+    """Polled in steps of seconds to half a day, also across clock changes."""
     last, begun, now = None, [], start
     for step in steps:
         found = latest(f"{minute} {hour} * * *", BERLIN, now=now)

@@ -1,4 +1,4 @@
-"""The programs in examples/ and in the documents run, each against the library it is for."""
+"""The programs in examples/ and in the documentation run with their libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ricordo inside the agent frameworks themselves, with models that say what they were told to: no key, no network."""
+"""Ricordo in the agent frameworks, with scripted models: no key, no network."""
 
 from __future__ import annotations
 

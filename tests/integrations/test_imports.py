@@ -1,4 +1,4 @@
-"""Importing an adapter brings in its own library, and no other's."""
+"""Importing an adapter imports its own library and no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = {
     "pydantic_ai": {"pydantic_ai"},
     "anthropic_memory": {"anthropic"},
 }
-"""What an adapter may load: its library, and what that needs itself."""
+"""The libraries an adapter may import: its own, and their dependencies."""
 
 PLACE = {"tools": "interfaces"}
 

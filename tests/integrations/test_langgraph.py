@@ -1,4 +1,4 @@
-"""LangGraph's `BaseStore` on Ricordo, beside LangGraph's own store in memory: the same calls, the same answers."""
+"""LangGraph's `BaseStore` on Ricordo, compared with LangGraph's in-memory store: the same calls, the same answers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_time_to_live(store, clock):
     store.put(("n",), "short", {"x": 1}, ttl=10)
     store.put(("n",), "long", {"x": 2})
     clock.ms += 8 * MINUTE
-    assert store.get(("n",), "short") is not None  # its time begins anew
+    assert store.get(("n",), "short") is not None  # its time to live restarts
     clock.ms += 8 * MINUTE
     assert store.get(("n",), "short", refresh_ttl=False) is not None
     clock.ms += 3 * MINUTE

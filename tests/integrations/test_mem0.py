@@ -1,4 +1,4 @@
-"""A program written for mem0 runs on Ricordo, unchanged but for its import; both faces, no key, no mem0."""
+"""A program for mem0 runs on Ricordo with only its import changed; both APIs, no key, no mem0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEN = ("add", "search", "get", "get_all", "update", "delete", "delete_all", "his
 
 
 class Blocking:
-    """`Memory` behind awaitable names, so that one story serves both."""
+    """`Memory` behind awaitable methods, so that one story tests both."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,4 +1,4 @@
-"""Claude's files under /memories: the six commands, and no way out."""
+"""Claude's files under /memories: the six commands, and no access outside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The story of the doors through each adapter, as far as its framework has a word for it: remember, contradict, search,
-explain, forget, erase. What it has no word for stands in docs/how-to/use-with-frameworks.md.
+"""One story through each adapter, as far as its framework supports it: remember, contradict, search,
+explain, forget, erase. docs/how-to/use-with-frameworks.md lists the rest.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_the_story_through_langgraph(tmp_path: Path) -> None:
         ]
         store.delete(space, "home")
         assert store.search(space, query="where does Anna live?") == [] and store.get(space, "home") is None
-    with sync.Memory.open(tmp_path / "g.db", embedder="hashing") as memory:  # what its contract has no word for
+    with sync.Memory.open(tmp_path / "g.db", embedder="hashing") as memory:  # what its contract does not cover
         (gone,) = memory.archive().nodes
         assert [each.content for each in memory.explain(gone.id).versions][-1] == "Anna lives in Lisbon"
         assert memory.erase(id=gone.id).is_done

@@ -1,8 +1,8 @@
 """The public conformance suite of MCP against `/mcp`: `python -m tests.interfaces.conformance [--out FILE]`.
 
-Its scenarios ask for a server without tokens, so every request gets one on its way in. Most of them are written for the
+Its scenarios expect a server without tokens, so a token is added to every request. Most of them are written for the
 suite's own reference server: they call tools, prompts and resources of fixed names, or what Ricordo does not offer.
-Those of `OFFERED` hold of any server that offers what they are about, and have to pass; what the others say is noted.
+Those of `OFFERED` apply to any server with the feature and must pass; the others are only recorded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ricordo.interfaces.http.serve import Address, listening
 
 SUITE = "@modelcontextprotocol/conformance@0.1.16"
 NODE = "node@22"
-"""What the suite runs on; a package brings it, whatever node there is."""
+"""Node.js for the suite; it comes with a package."""
 
 OFFERED = (
     "server-initialize",
@@ -43,7 +43,7 @@ _CHECKS = re.compile(r"Passed: (\d+)/(\d+), (\d+) failed")
 
 
 class Suite:
-    """The suite, installed in a folder."""
+    """Install the suite in a folder."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class Suite:
         return _SCENARIO.findall(self._run("conformance", "list", "--server", may_fail=False))
 
     def result(self, url: str, name: str) -> str:
-        """How many of the checks of a scenario pass: "2 of 2"."""
+        """Return how many checks of a scenario pass: "2 of 2"."""
         checks = _CHECKS.search(self._run("conformance", "server", "--url", url, "--scenario", name))
         found = f"{checks[1]} of {checks[2]}" if checks else "no result"
         sys.stderr.write(f"{name}: {found}\n")
@@ -74,7 +74,7 @@ class Suite:
 
 
 def with_token(app: Any, secret: str) -> Any:
-    """The application for a client that cannot send a token."""
+    """Return the application for a client that cannot send a token."""
 
     async def entered(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":

@@ -1,4 +1,4 @@
-"""The command line as a test calls it: in this process where it can be, in one of its own where it must."""
+"""Run the command line in tests: in this process if possible, otherwise in a separate one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from ricordo.interfaces.cli.app import main
 
 RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
-"""The console script, as an argument of `python -c`."""
+"""The console script as an argument of `python -c`."""
 
 
 ROUTED_BY_OTHER_VERBS = {
@@ -25,12 +25,12 @@ ROUTED_BY_OTHER_VERBS = {
     "get": "show",
     "accept": "run",
 }
-"""Methods without a verb of their name, and the verb that does it."""
+"""Methods without a verb of the same name, and the verb for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a command left: its exit status and both streams."""
+    """The result of a command: its exit status and both streams."""
 
     status: int
     out: str
@@ -38,12 +38,12 @@ class Outcome:
 
     @property
     def json(self) -> Any:
-        """The one document on standard output; anything beside it makes this fail."""
+        """Return the only document on standard output; any other output fails."""
         return json.loads(self.out)
 
 
 class Cli:
-    """The command line over one store of its own."""
+    """The command line with its own store."""
 
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.store = folder / "memory.db"
@@ -60,7 +60,7 @@ class Cli:
     def process(
         self, *arguments: str | bytes, stdin: bytes = b"", embedder: str | None = "hashing", **environment: str
     ) -> Outcome:
-        """Run as a program of its own, where warnings are errors."""
+        """Run in a separate process, with warnings as errors."""
         known = {
             "RICORDO_STORE": str(self.store),
             **({"RICORDO_EMBEDDER": embedder} if embedder else {}),
@@ -76,13 +76,13 @@ class Cli:
         return Outcome(status=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
     def help(self, *options: str) -> str:
-        """What `ricordo` prints of itself, 80 columns wide."""
+        """Return the help of `ricordo`, 80 columns wide."""
         environment = {**clean_environment(), "COLUMNS": "80"}
         command = [sys.executable, "-c", RUN, *options]
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
     def fill(self, count: int) -> Path:
-        """Import a made-up conversation of so many turns; returns its file."""
+        """Import an invented conversation with a number of turns; return its file."""
         path = self.folder / "chat.jsonl"
         turns = [
             {
@@ -99,7 +99,7 @@ class Cli:
 
 
 def clean_environment() -> dict[str, str]:
-    """Ours without what changes how the command line behaves."""
+    """Return our environment without variables that affect the command line."""
     unwanted = ("RICORDO_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     return {**kept, "COLUMNS": "100"}

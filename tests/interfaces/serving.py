@@ -1,4 +1,4 @@
-"""Servers for tests: the application in this process, and `ricordo serve` as a process of its own."""
+"""Servers for tests: the application in this process, and `ricordo serve` as a process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALL = ("read", "write", "admin", "erase")
 
 
 class House:
-    """An application over one store, and clients of it under any owner."""
+    """An application with one store, and clients for any owner."""
 
     def __init__(self, store: Path, calls: Calls, limits: Limits) -> None:
         self.tokens = Tokens(tokens_file(store))
@@ -48,7 +48,7 @@ class House:
 
     def client(self, token: str | None, base: str = BASE, **headers: str) -> httpx.AsyncClient:
         given = {"Authorization": f"Bearer {token}"} if token else {}
-        # Where a test wants the error itself, the application must not swallow it: it answers 500 all the same.
+        # If a test wants the exception, the application must not swallow it; it still answers 500.
         transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
         client = httpx.AsyncClient(transport=transport, base_url=base, headers={**given, **headers})
         self._clients.append(client)
@@ -94,7 +94,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path, *options: str, embedder: str = "hashing") -> Iterator[Served]:
-    """`ricordo serve` on a free port and a socket, ended with SIGTERM unless it has ended."""
+    """Run `ricordo serve` on a free port and a socket; stop it with SIGTERM."""
     store, path = folder / "me.db", folder / "s.sock"
     command = [
         sys.executable,

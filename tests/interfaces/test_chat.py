@@ -1,4 +1,4 @@
-"""`ricordo chat` in a real terminal, with a model behind a real server, and a clock that can be moved."""
+"""`ricordo chat` in a real terminal, with a model behind a real server, and a movable clock."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ OpenAIModel.complete = noted
 from ricordo.interfaces.cli import run
 sys.exit(run())
 """
-"""The program with its clock moved on, which dies at a point of the commit that follows a model's answer. Vectors are
-written in the background meanwhile: a commit of theirs, which holds no nodes, is not the one."""
+"""The program with its clock moved, killed at a point of the commit after a model's answer. Vectors are
+written in the background meanwhile; their commits hold no nodes and do not count."""
 
 
 class Assistant:
-    """What the server says: it answers from what it was told or shown, and takes a conversation in."""
+    """The server's answers: it replies from its prompt, and consolidates a conversation."""
 
     def __init__(self) -> None:
         self.taken_in: list[str] = []
@@ -108,7 +108,7 @@ def server() -> Iterator[ModelServer]:
 
 
 class Terminal:
-    """A chat in a pseudo-terminal of its own."""
+    """A chat in its own pseudo-terminal."""
 
     def __init__(self, cli: Cli, url: str, *, minutes: float = 0, dies_at: str = "") -> None:
         self.master, slave = pty.openpty()
@@ -144,7 +144,7 @@ class Terminal:
         os.close(self.master)
 
     def until(self, pattern: str, *, seconds: float = 60) -> str:
-        """What comes until the pattern does; it is not heard again."""
+        """Read until the pattern and consume it."""
         ends = time.monotonic() + seconds
         while not (found := re.search(pattern, self.heard)):
             assert time.monotonic() < ends, f"{pattern!r} never came: {self.heard!r}"
@@ -171,7 +171,7 @@ class Terminal:
         return self.until(answer)
 
     def interrupt(self) -> None:
-        # A prompt is shown a moment before the keyboard is listened to, and a signal in between waits for a key.
+        # A prompt is shown shortly before input is read, and a signal in between waits for a key.
         time.sleep(0.5)
         os.write(self.master, b"\x03")
 
@@ -192,11 +192,11 @@ def _own_terminal(slave: int) -> None:
     import termios
 
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests behind a shell may have Ctrl-C ignored
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may start tests with SIGINT ignored
 
 
 def learnt(cli: Cli) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The sessions of each run, and what is known."""
+    """Return the sessions of each run, and the knowledge."""
 
     async def look():
         async with Memory.open(cli.store, embedder="hashing") as memory:
@@ -224,7 +224,7 @@ def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelSe
         terminal.ask("What is my parrot called?", "It is called Coco\\.")
         terminal.leave()
     assert learnt(cli) == ([], [])
-    with Terminal(cli, server.url, minutes=36) as terminal:  # more than half an hour after the last word
+    with Terminal(cli, server.url, minutes=36) as terminal:  # more than half an hour after the last message
         consolidated(cli, terminal, runs=1)
         terminal.ask("What is my parrot called?", "It is called Coco\\.")
         shown = terminal.ask("/memory", "before the model for your last message")
@@ -239,7 +239,7 @@ def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelSe
     assert known == ["The user's parrot is called Coco"]
     assistant: Assistant = server.assistant
     assert len(assistant.taken_in) == 2
-    assert "The user's parrot is called Coco" not in assistant.taken_in[1]  # recalled, and not learnt again
+    assert "The user's parrot is called Coco" not in assistant.taken_in[1]  # recalled and not learnt again
     system = assistant.prompts[-1][0]["content"]
     assert "<recalled-memory>" in system and "Coco" in system
 

@@ -18,7 +18,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "demo_llm.py"
 
 
 def by_heart(asked: dict[str, Any]) -> Reply:
-    """The scripted model's words, over HTTP."""
+    """The scripted model over HTTP."""
     turns = [Turn(role=each["role"], text=each["content"]) for each in asked["messages"]]
     return said(learning.answer(turns, asked["response_format"]["json_schema"]["schema"]))(asked)
 

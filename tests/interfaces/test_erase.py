@@ -1,4 +1,4 @@
-"""`ricordo erase`: nothing goes unless somebody said so."""
+"""`ricordo erase`: nothing is erased without confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs by which knowledge changes, as people and programs call them."""
+"""The commands that change knowledge, with text and JSON output."""
 
 from __future__ import annotations
 

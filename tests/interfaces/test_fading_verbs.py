@@ -1,4 +1,4 @@
-"""The verbs about what ends, as people and programs call them."""
+"""The commands for fading and upkeep, with text and JSON output."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_expired_memories_are_archived_and_restored(cli: Cli) -> None:
     assert cli("archive", "--reason", "lost").status == 2
     assert "Restored" in cli("restore", node).out
     assert "Nothing in the archive fits" in cli("archive", "glove box").out
-    assert cli("undo", done["runs"][0]).status == 4  # restoring built on it
+    assert cli("undo", done["runs"][0]).status == 4  # a restore depends on it
 
 
 def test_maintain_reports_each_step(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""What a person types first, each command a process of its own, with the embedder that is built in."""
+"""First commands of a new user, each a separate process, with the built-in embedder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first days of somebody's memory on the command line, with the embedder that is built in."""
+"""A first story on the command line, with the built-in embedder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BUILT_IN = "default"
 
 
 def found(cli: Cli, question: str, *options: str) -> list[str]:
-    """What a search finds, best first."""
+    """Return the hits of a search, best first."""
     return [hit["content"] for hit in cli("search", question, "--json", *options, embedder=BUILT_IN).json["hits"]]
 
 

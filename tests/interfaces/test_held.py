@@ -1,4 +1,4 @@
-"""What is held in quarantine reaches no agent: by no tool, no resource, no route for a caller who is not the user."""
+"""Quarantined text reaches no agent: no tool, resource, or route of a caller without the user's trust."""
 
 from __future__ import annotations
 

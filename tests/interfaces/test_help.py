@@ -1,4 +1,4 @@
-"""The help and the reference pages are those that were agreed on."""
+"""The help and the reference pages match the golden files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOLDEN = ROOT / "tests/golden/cli_help.txt"
 
 
 def test_the_help_is_the_golden_one_and_ricordo_alone_shows_it(cli: Cli) -> None:
-    """After a wanted change: COLUMNS=80 ricordo --help > tests/golden/cli_help.txt"""
+    """After an intended change: COLUMNS=80 ricordo --help > tests/golden/cli_help.txt"""
     assert cli.help("--help") == cli.help() == GOLDEN.read_text(encoding="utf-8")
 
 

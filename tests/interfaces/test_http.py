@@ -1,4 +1,4 @@
-"""The HTTP door: who is let in, what is refused, and that another owner's memory is out of reach on every path."""
+"""The HTTP server: authentication, refusals, and no access to other owners on any path."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rpc(method: str, **params: Any) -> dict[str, Any]:
 
 
 def filled(capability: Capability, text: str) -> dict[str, Any]:
-    """Arguments of the right kinds that name what is another's."""
+    """Valid arguments that refer to data of another owner."""
     given: dict[str, Any] = {}
     schema = input_schema(capability, as_tool=False)
     for name in schema.get("required", ()):
@@ -241,7 +241,7 @@ async def test_limits_on_size_kind_time_and_rate(tmp_path: Path) -> None:
 
 
 async def _pieces(size: int) -> AsyncIterator[bytes]:
-    """A body whose length nobody announced."""
+    """A body without a Content-Length."""
     for _ in range(size):
         yield b" "
 

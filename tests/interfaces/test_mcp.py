@@ -1,4 +1,4 @@
-"""The MCP door as a real client sees it: the SDK's own, over standard input and output, and in this process."""
+"""The MCP server for the SDK's own client, over standard streams and in this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _program(store: Path, *options: str) -> StdioServerParameters:
 
 @asynccontextmanager
 async def connected(store: Path, *, profile: str = "core", **caller: Any) -> AsyncIterator[Client]:
-    """A client of a server in this process."""
+    """Yield a client of a server in this process."""
 
     async def opened() -> Memory:
         return await Memory.open(store, embedder="hashing")
@@ -240,7 +240,7 @@ async def test_a_second_owner_sees_nothing_of_the_first_through_any_tool_or_reso
 
 
 def _filled(tool: str, text: str, listed: Any) -> dict[str, Any]:
-    """Arguments of the right kinds that name what is another's."""
+    """Valid arguments that refer to data of another owner."""
     schema = next(each for each in listed if each.name == tool).input_schema
     filled: dict[str, Any] = {}
     for name in schema.get("required", ()):
@@ -258,7 +258,7 @@ def _filled(tool: str, text: str, listed: Any) -> dict[str, Any]:
 
 
 def _worked_s(pid: int) -> float:
-    """The processor time a process has had so far, which a busy machine stretches less than the clock; 0 if unknown."""
+    """Return the processor time of a process, which load affects less than wall-clock time; 0 if unknown."""
     try:
         parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`ricordo mcp install`: the client's configuration is shown, then written; what else stands in it stays."""
+"""`ricordo mcp install`: the client's settings are shown, then written; other entries stay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _entry(file: Path, client: str) -> dict[str, Any]:
-    """Ours, read as the client reads it."""
+    """Return our entry as the client reads it."""
     known = clients(HOME, {})[client]
     text = file.read_text("utf-8")
     whole = tomllib.loads(text) if known.form == "toml" else json.loads(text)

@@ -1,4 +1,4 @@
-"""Errors, exit statuses, odd texts and readers that leave."""
+"""Errors, exit statuses, unusual texts and closed pipes."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "hashing"},
-        # A shell ignores SIGINT for what it runs in the background, and children inherit that.
+        # A shell ignores SIGINT for background jobs, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = cli.store.with_name("memory.db-wal")  # an empty store is half a megabyte

@@ -1,4 +1,4 @@
-"""The OpenAPI description is true: generated requests bring no server error and no answer it does not describe.
+"""The OpenAPI description is correct: generated requests cause no server error and no undescribed answer.
 
 `make fuzz-http` runs many more of them.
 """
@@ -32,17 +32,17 @@ from ricordo.interfaces.http.openapi import document, path_of
 
 EXAMPLES = int(os.environ.get("RICORDO_HTTP_EXAMPLES", "3"))
 OUT = os.environ.get("RICORDO_HTTP_OUT")
-"""Where what came of it is written, once all has passed."""
+"""Path for the results, written after success."""
 
 CANARY = "zyzzyva-4711"
 
 
 def no_server_error(context: Any, response: Any, case: Any) -> None:
-    """503 is no defect: no language model is chosen here."""
+    """503 is expected: no language model is set here."""
     assert response.status_code < 500 or response.status_code == 503, response.text
 
 
-# A time may be any text to the schema, and only some of it is a time: that the rest is refused is no fault.
+# The schema allows any text as a time, so refusing an invalid time is correct.
 CHECKED = [
     no_server_error,
     status_code_conformance,
@@ -85,7 +85,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _ask(operation: Any, mode: GenerationMode, url: str, headers: dict[str, str]) -> int:
-    """Ask one operation some times; returns how often."""
+    """Call one operation several times; return how often."""
     asked = 0
 
     @given(case=operation.as_strategy(generation_mode=mode))
@@ -109,7 +109,7 @@ def _ask(operation: Any, mode: GenerationMode, url: str, headers: dict[str, str]
 
 @pytest.mark.filterwarnings("ignore")  # of the generator's own libraries
 def test_generated_requests_are_answered_as_described(server: Served) -> None:
-    """By a second user, who must see nothing of the first."""
+    """Call as a second user, who must see nothing of the first."""
     from tests.interfaces.test_served import add_token
 
     allowed = "read,write,admin,erase"

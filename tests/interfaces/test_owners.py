@@ -1,4 +1,4 @@
-"""Every verb of the command line, tried by a second owner and from another chat: no canary in what it prints."""
+"""Every command, run by a second owner and from another chat: no canary in its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Line = Callable[[World, int], list[str]]
 
 
 def _of(kind: str, *words: str) -> Line:
-    """A line of words, "{}" standing for a forbidden thing of a kind."""
+    """A command line; "{}" stands for a forbidden item of a kind."""
 
     def line(world: World, number: int) -> list[str]:
         there = getattr(world, kind) or [ABSENT[kind]]
@@ -105,7 +105,7 @@ MAY_REFUSE = (
     "merge",
     "entity-add",
 )
-"""What may answer otherwise than with a result or "there is none": for want of a model, or about one's own."""
+"""Commands that may fail in another way than "not found": without a model, or about own data."""
 
 CALLERS = {
     "eve": ["--owner", "eve"],

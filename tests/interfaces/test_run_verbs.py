@@ -1,4 +1,4 @@
-"""consolidate, runs, run and summarise, as they are typed, with a real server for a model."""
+"""The commands consolidate, runs, run and summarise, with a real model server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One story through every door: Python, the command line, MCP, REST and JSON-RPC give the same answers."""
+"""One story through every interface: Python, the command line, MCP, REST and JSON-RPC give the same answers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def test_remember_contradict_search_explain_forget_erase(tmp_path: Path, d
 
 
 async def _story(do: Do) -> dict[str, Any]:
-    """What each step showed; ids and times, which differ, left out."""
+    """Return the output of each step without ids and times, which differ."""
     asked = "where does Anna live?"
 
     async def found() -> list[str]:

@@ -1,4 +1,4 @@
-"""`ricordo serve` as a process: its end, its death, its socket, MCP over HTTP, and a client that needs nothing."""
+"""`ricordo serve` as a process: shutdown, kill, socket, MCP over HTTP, and the thin client."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_created_files_are_private(server: Served) -> None:
 async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served) -> None:
     async with connected(server, server.token) as client:
         listed = [each.name for each in (await client.list_tools()).tools]
-        assert listed == [each.tool for each in tools("full") if each.access != "erase"]  # the first token may not
+        assert listed == [each.tool for each in tools("full") if each.access != "erase"]  # no permission
         kept = await client.call_tool("remember_fact", {"content": "Bob plays the cello", "about": ["Bob"]})
         found = await client.call_tool("search_memory", {"query": "who plays the cello?"})
         assert found.structured_content["hits"][0]["id"] == kept.structured_content["result"][0]["id"]
@@ -195,7 +195,7 @@ def test_a_kill_loses_no_acknowledged_write_on_any_interface(tmp_path: Path) -> 
 
 
 async def _write_until_killed(server: Served, acknowledged: list[str], *, most: int) -> None:
-    """Writes and searches side by side; the server dies between them once so many writes are acknowledged."""
+    """Write and search concurrently; kill the server after a number of acknowledged writes."""
 
     async def asks(client: httpx.AsyncClient) -> None:
         await client.post("/v1/search", json={"text": "what was said?"})

@@ -1,4 +1,4 @@
-"""timeline, explain, undo and --as-of, as they are typed."""
+"""The commands timeline, explain and undo, and the option --as-of."""
 
 from __future__ import annotations
 

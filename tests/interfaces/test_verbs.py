@@ -1,4 +1,4 @@
-"""Every verb: what it does, and that `--json` prints one document and nothing else."""
+"""Every command: what it does, and that `--json` prints exactly one document."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_doctor_passes_a_sound_store_and_fails_a_damaged_one(cli: Cli) -> None:
 
 
 def damage(store: Path) -> None:
-    """Change a text behind the store's back."""
+    """Change a text directly in the file."""
     connection = connect(store, patience_s=5)
     connection.execute("UPDATE nodes SET content = 'turned' WHERE key = 1")
     connection.close()

@@ -1,4 +1,4 @@
-"""Texts nobody types and everybody meets: what a fuzz run feeds to every door."""
+"""Unusual texts that a fuzz run sends to every interface."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ PIECES = (
 
 
 def strange_text(dice: random.Random) -> str:
-    """Mostly short; now and then one endless word, many words, or any characters at all."""
+    """Return mostly short texts; sometimes one endless word, many words, or random characters."""
     kind = dice.random()
     if kind < 0.75:
         return dice.choice(("", " ", " ", "\n")).join(_piece(dice) for _ in range(dice.randrange(1, 7)))
@@ -213,7 +213,7 @@ def strange_text(dice: random.Random) -> str:
 
 
 def huge_text(dice: random.Random, *, chars: int = 1_000_000) -> str:
-    """A megabyte of one word, of many words, or of lines."""
+    """Return a megabyte of one word, of many words, or of lines."""
     match dice.randrange(4):
         case 0:
             return "x" * chars
@@ -227,12 +227,12 @@ def huge_text(dice: random.Random, *, chars: int = 1_000_000) -> str:
 
 def _piece(dice: random.Random) -> str:
     pieces = dice.choice(PIECES)
-    if pieces is SURROGATES and dice.random() < 0.7:  # each of them has the whole text refused: not too often
+    if pieces is SURROGATES and dice.random() < 0.7:  # rare, because each causes the whole text to be refused
         pieces = PLAIN
     return dice.choice(pieces)
 
 
 def _character(dice: random.Random) -> str:
-    """Of all code points, the low ones more often."""
+    """Return random code points, low ones more often."""
     point = dice.randrange(dice.choice((0x80, 0x250, 0x3000, 0x10000, 0x110000)))
     return chr(point) if not 0xD800 <= point < 0xE000 or dice.random() < 0.1 else " "

@@ -1,4 +1,4 @@
-"""Every capability stands in the catalog once, and no entry lets a caller say what belongs to the connection."""
+"""Every capability is in the catalog once, and no entry has a parameter that belongs to the connection."""
 
 from __future__ import annotations
 

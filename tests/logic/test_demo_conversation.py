@@ -1,4 +1,4 @@
-"""The demo conversation holds together: its times, its sessions, and the evidence of its questions."""
+"""The demo conversation is consistent: times, sessions, and the evidence of its questions."""
 
 from __future__ import annotations
 

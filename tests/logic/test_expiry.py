@@ -1,4 +1,4 @@
-"""Until when something is to be kept, as people say it."""
+"""Expiry phrases as people write them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = round(NOON.timestamp() * 1000)
 
 
 def read(text: str, *, now: int = NOW) -> str:
-    """The end of a phrase on Berlin's clock."""
+    """Return the end of a phrase in Berlin time."""
     return shown(parse_expiry(text, now=now, zone=BERLIN, field="expires"))
 
 

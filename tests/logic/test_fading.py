@@ -1,4 +1,4 @@
-"""How memories fade and end: properties of pure functions."""
+"""Fading and lifetimes: properties of pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CATEGORIES = ("preference", "identity", "relationship", "knowledge", "reflection
 
 
 def vital(**fields: Any) -> Vital:
-    """A sure memory, learnt now and touched by nothing."""
+    """A memory of full confidence, learnt now and never used."""
     known: dict[str, Any] = {
         "key": 1,
         "id": "a",

@@ -1,4 +1,4 @@
-"""What a question asks for, by its words and by its nearness to known questions."""
+"""Intent of a question, by its words and by similarity to known questions."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_unusual_texts_have_an_intent_too(text):
 
 
 def around(centres, count, spread, seed=1):
-    """Vectors scattered around one centre for each intent, with all intents far off the origin."""
+    """Return vectors around one centre per intent, with all centres far from the origin."""
     random = np.random.default_rng(seed)
     rows = [centre + spread * random.standard_normal(centre.shape) for centre in centres for _ in range(count)]
     return np.asarray(rows, np.float32) + 5

@@ -1,4 +1,4 @@
-"""What is made quickly is what `__init__` makes."""
+"""Fast construction equals `__init__`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who and what is named so plainly that no model is needed, and what only looks so."""
+"""Names that rules recognise without a model, and look-alikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in several scripts, their cases and spellings, and what is said outright about people."""
+"""Names in several scripts, inflections and spellings, and direct statements about people."""
 
 from __future__ import annotations
 

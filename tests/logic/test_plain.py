@@ -1,4 +1,4 @@
-"""What is said so plainly that no model is needed, and what only looks so."""
+"""Plain statements that rules extract without a model, and look-alikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recalled text is known again however it comes back, and nothing else is taken for it."""
+"""Recalled text is recognised in every form, and nothing else is."""
 
 from __future__ import annotations
 

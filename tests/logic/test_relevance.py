@@ -1,4 +1,4 @@
-"""What chance reaches is measured twice: by each measure, and by all of them together."""
+"""The chance level is measured for each measure and for their sum."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def evidence(values: np.ndarray) -> Evidence:
 
 
 def prompts(*, together: bool) -> list[np.ndarray]:
-    """What prompts find: the best by words and the best by meaning are one memory, or two."""
+    """Return scores of prompts: the best by words and by meaning are one memory, or two."""
     steps = np.linspace(0.2, 0.6, 9)
     if together:
         return [found((step, step, 0.5, 2.0)) for step in steps]
@@ -61,7 +61,7 @@ CLEARS, FALLS_SHORT = (0.6, 0.2, 0.6, 0.6), (0.1, 0.0, 0.1, 0.0)
 
 
 def judged(*scores: float, clears: bool, with_leading: bool = True) -> list[int]:
-    """Which stay, by their places, where the first clears the floor or not, and all others fall far short of it."""
+    """Return the ranks that stay, if the first hit passes the floor or not and all others are far below it."""
     size = len(scores)
     best = [Ranked(key=place, place=place, score=score) for place, score in enumerate(scores)]
     nodes = {
@@ -75,6 +75,6 @@ def judged(*scores: float, clears: bool, with_leading: bool = True) -> list[int]
 
 def test_the_first_hits_stay_in_a_context_if_any_hit_passes() -> None:
     assert judged(1.0, 0.9, 0.8, 0.72, 0.71, 0.705, clears=True) == [0, 1, 2, 3, 4]
-    assert judged(1.0, 0.9, 0.6, 0.5, clears=True) == [0, 1]  # so much less worth than the best
+    assert judged(1.0, 0.9, 0.6, 0.5, clears=True) == [0, 1]  # this much below the best
     assert judged(1.0, 0.9, 0.8, clears=False) == []
     assert judged(1.0, 0.9, 0.8, clears=True, with_leading=False) == [0]

@@ -17,7 +17,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures" / "secrets"
 
 
 def credentials(name: str) -> list[tuple[str, str, int, int]]:
-    """(kind, sentence, start and end of the credential). Joined only here: repository scanners read files."""
+    """(kind, sentence, start and end of the credential). Joined only here, because repository scanners read files."""
     rows = (json.loads(line) for line in (FIXTURES / name).read_text().splitlines())
     found = []
     for row in rows:
@@ -31,7 +31,7 @@ def sentences(name: str) -> list[str]:
 
 
 def generated_sentences() -> Iterator[str]:
-    """64 sentences of each template: every pair of the first two slots, the others turning along."""
+    """64 sentences of each template: every pair of the first two slots, cycling through the others."""
     table = json.loads((FIXTURES / "ordinary_templates.json").read_text())
     for template in table["templates"]:
         names = list(dict.fromkeys(name for _, name, _, _ in string.Formatter().parse(template) if name))
@@ -66,7 +66,7 @@ def test_a_credential_held_out_while_the_patterns_were_written_is_covered(
 
 
 def test_ordinary_sentences_held_out_while_the_patterns_were_written_are_nearly_all_left_alone() -> None:
-    # 1 of 204 when first checked ("The Password Is Courage", a title). Tuning to it would spoil the measure.
+    # 1 of 204 when first checked ("The Password Is Courage", a title). Tuning to it would distort the measurement.
     texts = sentences("held_out_ordinary.txt")
     assert len([text for text in texts if redact(text).findings]) <= len(texts) // 100
 
@@ -169,7 +169,7 @@ NASTY = sorted(
 
 
 def seconds(unit: str, size: int) -> float:
-    """Of processor time: what other processes do is no matter."""
+    """Processor time, so that other processes do not matter."""
     text = (unit * (size // len(unit) + 1))[:size]
     started = time.thread_time()
     redact(text)
@@ -177,9 +177,9 @@ def seconds(unit: str, size: int) -> float:
 
 
 def is_linear(unit: str, size: int, *, floor_s: float) -> bool:
-    """Eight times the text takes eight times as long if linear and 64 times if quadratic; each the least of three.
+    """Eight times the text takes eight times as long if linear and 64 times if quadratic; each is the minimum of three.
 
-    The floor hides the noise of tiny measurements. Where the first measurement is little enough, no more are made.
+    The floor hides the noise of tiny measurements. If the first measurement is small enough, no more are made.
     """
     large = seconds(unit, size)
     if large < 30 * floor_s:

@@ -1,4 +1,4 @@
-"""Which facts replace which: pairs that look alike, pairs that both hold, and updates."""
+"""Facts that replace others: look-alike pairs, compatible pairs, and updates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_none_of_two_hundred_look_alike_pairs_is_replaced_or_merged() -> None:
 
 
 def test_the_same_pairs_the_other_way_round_are_not_replaced_either() -> None:
-    """But for what the first of them says outright and the second once did, the order carries no meaning."""
+    """The order has no meaning, except for statements that are explicit in one fact only."""
     assert [(new, old) for old, new in pairs("look_alikes") if compare(new, old) in ("replaced", "same")] == []
 
 

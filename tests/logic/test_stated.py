@@ -1,4 +1,4 @@
-"""Of a fact it is not enough that it is about whom the question names."""
+"""A fact must answer the question, not only be about the named person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def found(
     letters: list[float] | None = None,
     worded: list[bool] | None = None,
 ) -> dict[str, np.ndarray]:
-    """`met` of the whole question, or of it and of each part."""
+    """Return `met` for the whole question, or for it and each part."""
     said = np.atleast_2d(np.array(met, np.float64))
     size = said.shape[1]
     return features(

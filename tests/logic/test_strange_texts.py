@@ -1,4 +1,4 @@
-"""Pure functions that meet any text: none of them fails, and what they promise holds for strange ones too."""
+"""Pure functions accept any text: none fails, and their guarantees hold for unusual texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_text_functions_accept_any_text(function):
 
 
 def test_an_index_term_has_no_separator():
-    """The full-text index splits at ASCII blanks and puts a middle dot before the space of a term."""
+    """The full-text index splits at ASCII blanks and puts a middle dot before the tenant of a term."""
     for text in TEXTS:
         for term in index_terms(text):
             assert term and not set(term) & set(' \t\r\n\0"'), (text, term)

@@ -1,4 +1,4 @@
-"""Newer before older among hits, with shares that still add up."""
+"""Newer facts rank before older ones, and the shares still add up."""
 
 from __future__ import annotations
 

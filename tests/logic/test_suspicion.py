@@ -1,4 +1,7 @@
-"""What reads like an order to an assistant, and what only looks so. The sets in fixtures/trust were written first."""
+"""Text that reads like an instruction to an assistant, and look-alikes.
+
+The sets in fixtures/trust were written first.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def is_foreign(row: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("row", rows("poisoned.jsonl"), ids=lambda row: f"{row['kind']} {row['language']}")
 def test_instructions_are_recognised(row: dict[str, Any]) -> None:
     if row["kind"] in ("another value", "said again", "relation"):
-        return  # nothing in such words gives them away: they are held for their source
+        return  # their words give no sign: they are quarantined for their source
     assert reasons(row["text"], is_foreign=is_foreign(row))
 
 

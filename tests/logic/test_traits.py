@@ -1,4 +1,4 @@
-"""What a turn is found to hold, and what a question asks for, in both languages."""
+"""Features of turns and of questions, in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiers: who is believed, and what they may do to what others said."""
+"""Trust levels, and what each may do to other memories."""
 
 from __future__ import annotations
 

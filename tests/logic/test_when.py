@@ -1,4 +1,4 @@
-"""Times as people write them: what is understood, and what must not be."""
+"""Time expressions: what is parsed, and what must not be."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ what was said 3-10 March 2025 | 2025-03-03 | 2025-03-11
 куда мы едем через две недели | 2026-07-14 | 2026-07-15
 """
 
-# Written before the code, and not run before it was done.
+# Written before the code, and run only when it was done.
 HELD_OUT = """
 What were we talking about the day before yesterday? | 2026-06-28 | 2026-06-29
 did Ann call on the 14th of February? | 2026-02-14 | 2026-02-15
@@ -603,7 +603,7 @@ def test_a_question_without_time_costs_microseconds():
     def ask():
         return find_interval("who did I tell about the problem with the kitchen sink", now=NOW, zone=BERLIN)
 
-    # The quickest of many tries: what the machine does beside it must not count.
+    # The minimum of many tries, so that other load does not count.
     assert min(timeit.repeat(ask, number=100, repeat=20)) / 100 < 50e-6
 
 

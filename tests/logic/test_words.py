@@ -1,4 +1,4 @@
-"""Words as the index and the question see them."""
+"""Words as the index and queries analyse them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixture files of each format, and stores to bring them into."""
+"""Fixture files of each format, and stores to import them into."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOW = 1_790_000_000_000  # 2026-09-21
 
 
 class Still:
-    """A clock that stands still."""
+    """A fixed clock."""
 
     def now(self) -> int:
         return NOW
 
 
 def database(sql: Path, folder: Path) -> Path:
-    """The SQLite file that a script makes."""
+    """Return the SQLite file that a script creates."""
     path = folder / f"{sql.stem}.db"
     connection = apsw.Connection(str(path))
     connection.execute(sql.read_text("utf-8"))
@@ -33,7 +33,7 @@ def database(sql: Path, folder: Path) -> Path:
 
 
 def zipped(source: Path, folder: Path) -> Path:
-    """A folder as a ZIP file, as exports come."""
+    """Return a folder as a ZIP file, like an export."""
     path = folder / f"{source.name}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(source.iterdir()):
@@ -43,7 +43,7 @@ def zipped(source: Path, folder: Path) -> Path:
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Callable[[str], Path]:
-    """The fixture of a name: "ash", "by_kind.sql" (as a database), "chatgpt.zip" (packed)."""
+    """Return a fixture by name: "ash", "by_kind.sql" (as a database), "chatgpt.zip" (packed)."""
 
     def found(name: str) -> Path:
         if name.endswith(".sql"):
@@ -61,7 +61,7 @@ def opened(path: Path, *, owner: str = "me", chat: str | None = None, embedder: 
 
 
 async def told(memory: Memory, *, archived: bool = False) -> list[tuple[Any, ...]]:
-    """What a memory holds, as a person would compare it."""
+    """Return the content of a memory in comparable form."""
     page = await memory.list(type="any", archived=archived, limit=1_000)
     return sorted(
         (

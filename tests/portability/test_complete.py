@@ -1,4 +1,4 @@
-"""Everything that is taken along comes back as it was."""
+"""A complete export is imported as it was."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def opened_at(path: Path, kind: str, **options: Any) -> Memory:
 
 
 async def lived(memory: Memory) -> None:
-    """A store in which everything has happened once."""
+    """A store in which every feature was used once."""
     await filled(memory)
     await canaries(memory, "quokka")
     erased = await memory.remember("Nobody shall ever read this", about=["Sarah"])
@@ -183,7 +183,7 @@ EARLIER = sorted((FILES.parent / "stores").glob("*.jsonl"))
 
 @pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
 async def test_exports_of_earlier_versions_can_be_imported(path: Path, tmp_path: Path) -> None:
-    """Each file was written by tools/make_fixture_export.py of its time."""
+    """Each file was written by the tools/make_fixture_export.py of its version."""
     async with opened(tmp_path / "me.db") as memory:
         report = await memory.import_(path)
         assert (report.format, report.refused_count) == ("jsonl", 0)

@@ -1,4 +1,4 @@
-"""Each format is read from a file of it, told from its content, and the same again adds nothing."""
+"""Each format is detected and imported from a fixture, and a second import adds nothing."""
 
 from __future__ import annotations
 

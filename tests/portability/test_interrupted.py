@@ -1,4 +1,4 @@
-"""An import that is killed goes on where it was, and ends as one that nobody disturbed."""
+"""A killed import resumes and ends like an undisturbed one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ asyncio.run(main())
 
 
 def large_database(folder: Path) -> Path:
-    """A store by kind with people, episodes, facts that repeat and contradict each other, and links."""
+    """A store with kinds, people, episodes, repeated and contradicting facts, and links."""
     import apsw
 
     from tests.portability.conftest import FILES
@@ -54,7 +54,7 @@ def large_database(folder: Path) -> Path:
 
 
 def comparable(path: Path) -> str:
-    """All truth of a store, with names in place of ids that are drawn by lot."""
+    """Return all durable data of a store, with names in place of random ids."""
     dump = canonical(path)
     text = json.dumps(dump, default=str, ensure_ascii=False)
     names = {row[0]: row[3] for row in dump["entities"]}
@@ -79,5 +79,5 @@ async def test_a_killed_and_resumed_import_equals_an_undisturbed_one(tmp_path: P
 
 
 def status_of_killed(source: Path, store: Path, at: int) -> int:
-    """Import in a process of its own that dies without a word once so much is done."""
+    """Import in a process that is killed after a number of records."""
     return run_forked(KILLED, str(source), str(store), str(at)).returncode

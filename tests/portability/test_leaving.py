@@ -1,4 +1,4 @@
-"""What is taken along reads back, and holds nothing of anybody else."""
+"""Exports can be imported and hold nothing of other owners."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(text: str) -> None:
 
 
 async def filled(memory: Memory) -> None:
-    """A bit of everything that can be said of facts."""
+    """Facts with every kind of field."""
     await memory.add_entity("Sarah", relation="wife", aliases=["Sally"])
     await memory.add_entity("Lighthouse", type="project")
     await memory.relate("Lighthouse", "project", source="Sarah")
@@ -146,7 +146,7 @@ CANARIES = ("zanzibar", "quokka", "xylophone")
 
 
 async def canaries(memory: Memory, word: str) -> None:
-    """Something of this owner in every table."""
+    """Add rows of this owner to every table."""
     await memory.add_entity(f"Person {word}", relation="wife", aliases=[f"alias {word}"])
     kept = await memory.remember(f"Secret {word} fact", about=[f"Person {word}"], tags=[f"tag {word}"])
     await memory.correct(kept.id, f"Secret {word} fact, corrected")
@@ -197,5 +197,5 @@ async def test_exports_overwrite_nothing_and_failures_leave_nothing(format: str,
 
 
 def beside(folder: Path) -> set[str]:
-    """What lies in a folder, the parts of a database by its name."""
+    """Return the files of a folder, with the parts of a database under one name."""
     return {path.name.split("-")[0] for path in folder.iterdir()}

@@ -1,4 +1,4 @@
-"""Files that are broken, hostile or of another kind: a clear error that names the place, and nothing half done."""
+"""Broken, hostile and foreign files: a clear error with the position, and nothing half done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 async def refused(memory: Memory, path: Path, *, format: str | None = None) -> InvalidError:
-    """The error of an import, after which nothing is there."""
+    """Return the error of an import that leaves nothing behind."""
     with pytest.raises(InvalidError) as caught:
         await memory.import_(path, format=format)
     assert (await memory.list(type="any")).nodes == ()

@@ -1,4 +1,4 @@
-"""Models are loaded once for all tests: they are read-only and take a third of a second."""
+"""Models are loaded once for all tests: they are read-only and take 0.3 seconds."""
 
 from __future__ import annotations
 

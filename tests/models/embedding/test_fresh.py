@@ -1,4 +1,4 @@
-"""What was written a moment ago and has no vector yet, when somebody asks for it."""
+"""Searches for recent messages that have no vector yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOADING_S = 0.4
 
 
 class LoadedLate:
-    """An embedder that takes its time before its first answer, as one does that is read from disk."""
+    """An embedder that is slow before its first answer, like one that is loaded from disk."""
 
     name = "loaded-late"
     dimension = 2
@@ -71,7 +71,7 @@ async def test_an_embedder_that_takes_all_of_the_deadline_leaves_time_to_look():
 
 async def test_what_the_first_question_learns_of_chance_is_not_taken_from_the_time_to_look():
     class Late(LoadedLate):
-        """Of more than one text it takes its time: of the generic prompts, by which chance is measured."""
+        """An embedder that is slow for more than one text, such as the generic prompts."""
 
         async def embed_batch(self, texts, *, kind="passage"):
             if kind == "query" or len(texts) > 1:

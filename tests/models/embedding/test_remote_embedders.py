@@ -19,7 +19,7 @@ Reply = tuple[int, dict[str, str], str]
 
 
 class Server:
-    """Answers with vectors that tell how long a text is, unless `script` has other answers in store."""
+    """Answers with vectors that encode the length of a text, unless `script` has other answers."""
 
     def __init__(self) -> None:
         self.requests: list[dict] = []

@@ -1,4 +1,4 @@
-"""Names of embedders, and how the answers of one are checked."""
+"""Names of embedders, and the validation of their answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_missing_multilingual_extra_is_named(monkeypatch):
 
 
 class Own:
-    """Somebody's embedder: what it answers is given, and it remembers what it was asked."""
+    """A caller's embedder: returns given answers and records its input."""
 
     name = "own"
     dimension = 2

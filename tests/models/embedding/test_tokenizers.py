@@ -1,4 +1,4 @@
-"""Our tokenizers against what the original ones answer."""
+"""Our tokenizers compared with the original ones."""
 
 from __future__ import annotations
 

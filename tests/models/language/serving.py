@@ -12,7 +12,7 @@ Answer = Callable[[dict], Reply]
 
 
 class ModelServer:
-    """Answers as `script` says, one after the other, then as `always` does."""
+    """Answers from `script` one by one, then as `always` does."""
 
     def __init__(self) -> None:
         self.requests: list[dict] = []
@@ -36,7 +36,7 @@ class ModelServer:
                     self.end_headers()
                     self.wfile.write(text.encode())
                 except (BrokenPipeError, ConnectionResetError):
-                    pass  # whoever asked has given up
+                    pass  # the client has given up
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -57,7 +57,7 @@ class ModelServer:
 
 
 def said(value: object, *, reason: str = "stop", **message: object) -> Answer:
-    """A chat completion whose content is a text, or the JSON of a value."""
+    """Return a chat completion whose content is a text, or the JSON of a value."""
     text = value if isinstance(value, str) else json.dumps(value)
     choice = {"message": {"role": "assistant", "content": text, **message}, "finish_reason": reason}
     body = {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 20}}

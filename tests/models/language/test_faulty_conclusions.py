@@ -1,4 +1,4 @@
-"""Everything else that asks a model, with a real server that misbehaves: nothing partial, and the rest goes on."""
+"""Conclusions with a misbehaving model server: nothing partial, and the rest continues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORKS = tuple(GOOD)
 
 
 def many(work: str) -> dict[str, Any]:
-    """Ten thousand of what is asked for."""
+    """Return ten thousand items of the requested kind."""
     ((name, (one, *_)),) = [(name, value) for name, value in GOOD[work].items() if value and isinstance(value, list)]
     return {**GOOD[work], name: [one] * 10_000}
 

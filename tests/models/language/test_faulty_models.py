@@ -1,4 +1,4 @@
-"""Consolidation with a real server that misbehaves: nothing partial, the session waits, the rest goes on."""
+"""Consolidation with a misbehaving model server: nothing partial, the session waits, the rest continues."""
 
 from __future__ import annotations
 
