@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.quality import machine, message
 
 from ricordo import Fact, Memory, Message, Settings
-from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, conversation, questions
+from ricordo.interfaces.demo import TIME_ZONE, DemoClock, conversation, questions
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevance"
 SETS = ("first", "second", "third", "fourth")
@@ -60,7 +60,7 @@ async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
                 lists[name] = await listed(memory, asked)
                 answerable = [row["question"] for row in asked if row["relevant"]]
                 speaks[name] = await spoken(memory, {"unrelated": unrelated, "answerable": answerable})
-    async with Memory.open(":memory:", embedder=embedder, settings=_settings(), clock=MorningAfter()) as memory:
+    async with Memory.open(":memory:", embedder=embedder, settings=_settings(), clock=DemoClock()) as memory:
         with conversation() as path:
             await memory.add_many([_demo_message(row) for row in lines(path)])
         await memory.settle()

@@ -17,7 +17,7 @@ from typer.main import get_command
 from ricordo import errors
 from ricordo.interfaces.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
 from ricordo.interfaces.cli.app import app
-from ricordo.interfaces.cli.door import PANEL
+from ricordo.interfaces.cli.options import COMMON_PANEL
 from ricordo.interfaces.schema import Parameter, parameters
 from ricordo.memory import Memory
 from ricordo.settings import PREFIX, Settings
@@ -106,7 +106,7 @@ def cli_page() -> str:
 
 
 def _is_common(parameter: Any) -> bool:
-    return getattr(parameter, "rich_help_panel", None) == PANEL
+    return getattr(parameter, "rich_help_panel", None) == COMMON_PANEL
 
 
 def _command(name: str, command: Any) -> list[str]:

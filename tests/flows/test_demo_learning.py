@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ricordo import Memory, Settings
-from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, learning
+from ricordo.interfaces.demo import TIME_ZONE, DemoClock, learn, scripted_model
 
 
 async def test_two_evenings_become_knowledge_and_change_what_an_agent_gets():
     settings = Settings(time_zone=TIME_ZONE, durability="process")
     async with Memory.open(
-        ":memory:", embedder="hashing", model=learning.model(), settings=settings, clock=MorningAfter()
+        ":memory:", embedder="hashing", model=scripted_model(), settings=settings, clock=DemoClock()
     ) as memory:
-        learnt = await learning.learn(memory)
+        learnt = await learn(memory)
         first, second = learnt.runs
         assert {item.what for item in first.items} == {"entity", "added", "cause", "summary", "refused"}
         assert {item.reason for item in first.items if item.what == "refused"} == {

@@ -24,7 +24,7 @@ from ricordo.host import (
     Said,
 )
 from ricordo.host.extension import in_order
-from ricordo.interfaces.tools import offered
+from ricordo.interfaces.tools import agent_tools
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.host.conftest import MINUTE, HandClock
@@ -216,7 +216,7 @@ class Forecast:
 
 async def test_a_second_extension_has_tools_context_plans_events_and_messages(tmp_path, memory, clock):
     weather = Weather()
-    known = MemoryExtension(memory, SETTINGS, tools=offered(memory))
+    known = MemoryExtension(memory, SETTINGS, tools=agent_tools(memory))
     await memory.remember("The user hates rain")
     async with hosted(tmp_path, clock, weather, known) as host:
         assert [each.manifest.name for each in host.extensions] == ["memory", "weather"]

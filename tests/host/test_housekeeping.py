@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ricordo import Memory, Scope, Settings
 from ricordo.host.journal import Journal, journal_path
-from ricordo.interfaces.call import Calls, Place
-from ricordo.interfaces.nightly import keeping_house
+from ricordo.interfaces.call import Dispatcher, StoreConfig, nightly_maintenance
 
 
 async def _store(path: Path) -> None:
@@ -23,14 +22,14 @@ async def _live(path: Path) -> int:
 
 
 async def _served(path: Path, settings: Settings) -> None:
-    place = Place(location=str(path), embedder=None, model=None, settings=settings)
-    calls = Calls(place.opened())
-    async with keeping_house(place, calls):
+    config = StoreConfig(location=str(path), embedder=None, model=None, settings=settings)
+    dispatcher = Dispatcher(config.open())
+    async with nightly_maintenance(config, dispatcher):
         for _ in range(100):
             await asyncio.sleep(0.05)
             if not settings.nightly or (path.with_name("me.db.host").exists() and await _live(path) == 2):
                 break
-    await calls.close()
+    await dispatcher.close()
 
 
 async def test_nightly_upkeep_covers_all_owners_only_with_the_setting(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.interfaces.tools import offered
+from ricordo.interfaces.tools import agent_tools
 
 os.environ.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "1")
 
@@ -24,7 +24,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 
 async def test_tools_answer_in_text_and_report_errors(memory):
-    tools = {each.name: each for each in offered(memory)}
+    tools = {each.name: each for each in agent_tools(memory)}
     assert len(tools) == 6
     assert "peanuts" in await tools["search_memory"]('{"query": "Sarah"}')
     kept = await tools["remember_fact"]({"content": "Sarah lives in Rome"})
@@ -115,7 +115,7 @@ async def test_pydantic_ai_toolset_and_instructions(memory):
     )
     result = await agent.run("What must Sarah not eat?")
     assert result.output == "No peanuts."
-    assert {each.name for each in asked[0][1].function_tools} == {each.name for each in offered(memory)}
+    assert {each.name for each in asked[0][1].function_tools} == {each.name for each in agent_tools(memory)}
     assert "peanuts" in asked[0][0][-1].instructions
     assert "peanuts" in asked[1][0][-1].parts[0].content
 
@@ -127,7 +127,7 @@ async def test_langchain_tools(memory):
     from ricordo.integrations.langchain import memory_tools
 
     tools = {each.name: each for each in memory_tools(memory)}
-    assert set(tools) == {each.name for each in offered(memory)}
+    assert set(tools) == {each.name for each in agent_tools(memory)}
     assert "peanuts" in await tools["search_memory"].ainvoke({"query": "Sarah"})
     shown = convert_to_openai_tool(tools["search_memory"])["function"]
     assert "query" in shown["parameters"]["properties"]

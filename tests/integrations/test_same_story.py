@@ -28,9 +28,9 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 
 def with_no_framework(memory: Memory) -> Use:
-    from ricordo.interfaces.tools import offered
+    from ricordo.interfaces.tools import agent_tools
 
-    tools = {each.name: each for each in offered(memory, "full")}
+    tools = {each.name: each for each in agent_tools(memory, "full")}
     return lambda name, **given: tools[name](given)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 from tests.interfaces.serving import house
 
-from ricordo.interfaces.http.serve import Address, listening
+from ricordo.interfaces.http.server import Address, listening
 
 SUITE = "@modelcontextprotocol/conformance@0.1.16"
 NODE = "node@22"

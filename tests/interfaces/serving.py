@@ -18,10 +18,11 @@ import httpx
 from tests.interfaces.conftest import RUN, clean_environment
 
 from ricordo import Memory
-from ricordo.interfaces.call import Calls, Trust
+from ricordo.interfaces.call import Dispatcher
 from ricordo.interfaces.http.app import build
 from ricordo.interfaces.http.guard import Limits
 from ricordo.interfaces.http.tokens import Tokens, tokens_file
+from ricordo.model import Trust
 
 BASE = "http://127.0.0.1:7411"
 ALL = ("read", "write", "admin", "erase")
@@ -30,7 +31,7 @@ ALL = ("read", "write", "admin", "erase")
 class House:
     """An application with one store, and clients for any owner."""
 
-    def __init__(self, store: Path, calls: Calls, limits: Limits) -> None:
+    def __init__(self, store: Path, calls: Dispatcher, limits: Limits) -> None:
         self.tokens = Tokens(tokens_file(store))
         self.app = build(calls, self.tokens, limits=limits)
         self._clients: list[httpx.AsyncClient] = []
@@ -64,7 +65,7 @@ async def house(store: Path, *, limits: Limits | None = None) -> AsyncIterator[H
     async def opened() -> Memory:
         return await Memory.open(store, embedder="hashing")
 
-    calls = Calls(opened())
+    calls = Dispatcher(opened())
     built = House(store, calls, limits or Limits(rate=1e6, burst=1_000_000))
     yield built
     await built.close()

@@ -216,20 +216,20 @@ def consolidated(cli: Cli, terminal: Terminal, *, runs: int) -> None:
 
 def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelServer) -> None:
     with Terminal(cli, server.url) as terminal:
-        terminal.until("You talk with http:tiny")
+        terminal.until("Chatting with http:tiny")
         terminal.ask("My parrot is called Coco", "I see\\.")
         terminal.leave()
     with Terminal(cli, server.url, minutes=5) as terminal:
-        terminal.until("We go on where we were")
+        terminal.until("The last session goes on")
         terminal.ask("What is my parrot called?", "It is called Coco\\.")
         terminal.leave()
     assert learnt(cli) == ([], [])
     with Terminal(cli, server.url, minutes=36) as terminal:  # more than half an hour after the last message
         consolidated(cli, terminal, runs=1)
         terminal.ask("What is my parrot called?", "It is called Coco\\.")
-        shown = terminal.ask("/memory", "before the model for your last message")
+        shown = terminal.ask("/memory", "The model read this with your last message")
         assert "The user's parrot is called Coco" in shown
-        assert "found by the words" in terminal.ask("/why", "/forget NUMBER takes one out")
+        assert "found by the words" in terminal.ask("/why", "/forget NUMBER removes one")
         terminal.leave()
     with Terminal(cli, server.url, minutes=120) as terminal:
         consolidated(cli, terminal, runs=2)
@@ -262,13 +262,13 @@ def test_a_session_killed_during_consolidation_is_consolidated_once(cli: Cli, se
 
 def test_off_the_record_forgetting_interrupts_and_help(cli: Cli, server: ModelServer) -> None:
     with Terminal(cli, server.url) as terminal:
-        terminal.ask("/off-the-record", "nothing is kept, until /on-the-record")
+        terminal.ask("/off-the-record", "nothing is stored from here on, until /on-the-record")
         terminal.ask("My secret is a canary", "I see\\.")
         terminal.leave()
     with Terminal(cli, server.url, minutes=45) as terminal:
-        terminal.until("off the record: nothing is kept")
+        terminal.until("off the record: nothing is stored")
         terminal.ask("The canary sings", "I see\\.")
-        terminal.ask("/on-the-record", "is kept again")
+        terminal.ask("/on-the-record", "is stored again")
         terminal.ask("Talk slowly", "word1 ")
         terminal.interrupt()
         terminal.until("Stopped|you> ")
@@ -278,7 +278,7 @@ def test_off_the_record_forgetting_interrupts_and_help(cli: Cli, server: ModelSe
         terminal.ask("/nothing", "no such command")
         terminal.until("you> ")
         terminal.interrupt()
-        terminal.until("Ctrl-C once more")
+        terminal.until("Press Ctrl-C again")
         terminal.interrupt()
         assert terminal.ended() == 0
     texts = [node.content for node in _episodes(cli)]
@@ -287,7 +287,7 @@ def test_off_the_record_forgetting_interrupts_and_help(cli: Cli, server: ModelSe
         assert b"canary" not in file.read_bytes().lower()
     cli("remember", "The user likes green tea")
     with Terminal(cli, "") as terminal:
-        terminal.until("No language model is chosen")
+        terminal.until("No language model is set")
         terminal.until("openai:NAME")
         terminal.ask("what tea does the user like", "green tea")
         terminal.ask("/forget 1", "Forgotten: “The user likes green tea”")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.models.language.serving import ModelServer, Reply, said
 
-from ricordo.interfaces.demo import learning
+from ricordo.interfaces.demo import scripted_answer
 from ricordo.ports import Turn
 
 TOOL = Path(__file__).parents[2] / "tools" / "demo_llm.py"
@@ -20,7 +20,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "demo_llm.py"
 def by_heart(asked: dict[str, Any]) -> Reply:
     """The scripted model over HTTP."""
     turns = [Turn(role=each["role"], text=each["content"]) for each in asked["messages"]]
-    return said(learning.answer(turns, asked["response_format"]["json_schema"]["schema"]))(asked)
+    return said(scripted_answer(turns, asked["response_format"]["json_schema"]["schema"]))(asked)
 
 
 def demo(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:

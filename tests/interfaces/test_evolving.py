@@ -41,7 +41,7 @@ def test_confirm_reinforce_and_demote_report_the_result(cli: Cli) -> None:
     assert cli("reinforce", node, "--json").json["score"] == 3.0
     assert cli("demote", node).out.startswith("Score +2: Kim is allergic")
     card = cli("show", node).out
-    assert "100%, for good" in card
+    assert "100%, does not fade" in card
     assert "+2" in card
     (cli.folder / "ricordo.toml").write_text("reinforce_amount = 5\n", encoding="utf-8")
     assert cli("reinforce", node, "--json").json["score"] == 7.0
@@ -74,6 +74,6 @@ def test_remember_reports_what_it_replaces_and_can_be_undone(cli: Cli) -> None:
 def test_a_known_fact_is_reported_as_known(cli: Cli) -> None:
     first = remembered(cli, "Anna likes tea")
     again = cli("remember", "anna likes tea!")
-    assert "Known already: Anna likes tea" in again.out
+    assert "Already known: Anna likes tea" in again.out
     assert "credential" not in again.err
     assert [node["id"] for node in cli("list", "--json").json["nodes"]] == [first]

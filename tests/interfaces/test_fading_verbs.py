@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.interfaces.conftest import Cli
 
 
@@ -15,7 +17,7 @@ def test_the_weak_list_shows_how_much_is_left_and_why_it_is_weak(cli: Cli) -> No
     remembered(cli, "Kim likes tea")
     told = cli("weak").out
     assert "███░░░░░░░  30%  Kim may move to Riga" in told
-    assert "only 30% sure, sinks in answers" in told
+    assert "only 30% sure, ranks lower" in told
     (weak,) = cli("weak", "--json").json["weak"]
     assert (weak["node"]["id"], weak["fading"], weak["leaves_at"]) == (node, "sinks", None)
     cli("confirm", node)
@@ -27,12 +29,12 @@ def test_expired_memories_are_archived_and_restored(cli: Cli) -> None:
     node = remembered(cli, "The permit is in the glove box", "--expires", "2020-01-01")
     remembered(cli, "Kim likes tea")
     dry = cli("gc", "--dry-run")
-    assert "1 expired: would go to the archive. 1 memories are left." in dry.out
+    assert "1 expired: would be archived. 1 memory remains." in dry.out
     assert cli("show", node, "--json").json["closed_at"] is None
     done = cli("gc", "--json").json
     assert (done["archived"], done["live"], len(done["runs"])) == ({"expired": 1}, 1, 1)
     assert done["items"][0]["why"] == "it was to be kept until 2020-01-01"
-    assert "Nothing to do" in cli("gc").out
+    assert "Nothing to archive" in cli("gc").out
     listed = cli("archive").out
     assert "expired" in listed
     assert "In all: 1 expired" in listed
@@ -40,8 +42,8 @@ def test_expired_memories_are_archived_and_restored(cli: Cli) -> None:
     assert cli("archive", "--reason", "forgotten", "--json").json == {"nodes": [], "counts": {"expired": 1}}
     assert cli("archive", "--reason", "lost").status == 2
     assert "Restored" in cli("restore", node).out
-    assert "Nothing in the archive fits" in cli("archive", "glove box").out
-    assert cli("undo", done["runs"][0]).status == 4  # a restore depends on it
+    assert "Nothing in the archive matches" in cli("archive", "glove box").out
+    assert cli("undo", done["runs"][0]).status == 4  # restoring built on it
 
 
 def test_maintain_reports_each_step(cli: Cli) -> None:
@@ -68,16 +70,16 @@ def test_upkeep_of_a_missing_store_fails(cli: Cli) -> None:
 
 def test_the_expiry_is_shown_when_a_memory_is_made_and_shown(cli: Cli) -> None:
     told = cli("remember", "Call the plumber", "--category", "task").out
-    assert "It is kept until" in told
-    assert "as a task is, for 14 days" in told
-    assert "kept until" not in cli("remember", "Kim likes tea").out
-    assert "until 20" in cli("remember", "The lift is broken", "--expires", "for 2 weeks").out
-    assert "as was said" in cli("remember", "Запомни до пятницы: ключ у Ани").out
+    assert "Expires " in told
+    assert "(tasks are kept for 14 days)." in told
+    assert "Expires" not in cli("remember", "Kim likes tea").out
+    assert "Expires 20" in cli("remember", "The lift is broken", "--expires", "for 2 weeks").out
+    assert re.search(r"^Expires [\d :-]+\.$", cli("remember", "Запомни до пятницы: ключ у Ани").out, re.M)
     assert cli("remember", "The lift works", "--expires", "last week").status == 2
     stated = cli("remember", "The ticket is in the drawer", "--expires", "2090-01-01")
     node = cli("list", "--limit", "1", "--json").json["nodes"][0]["id"]
-    assert "It is kept until 2090-01-01 00:00, as was said." in stated.out
+    assert "Expires 2090-01-01 00:00." in stated.out
     card = cli("show", node).out
-    assert "still held  100%" in card
-    assert "until 2090-01-01 00:00, as was said" in card
-    assert "still held" not in cli("show", cli("add", "hello", "--json").json["id"]).out
+    assert "retention   100%" in card
+    assert "expires     2090-01-01 00:00" in card
+    assert "retention" not in cli("show", cli("add", "hello", "--json").json["id"]).out

@@ -282,7 +282,7 @@ async def test_an_internal_error_is_a_500_without_details(at: House, monkeypatch
     monkeypatch.setattr(Memory, "stats", broken)
     from ricordo.interfaces import schema as arguments
 
-    for cached in (arguments.parameters, arguments.accepts):
+    for cached in (arguments.parameters, arguments.argument_model):
         cached.cache_clear()
     ann = at.client(at.secret("ann"))
     for answer in (await ann.post("/v1/stats"), await ann.post("/rpc", json=rpc("memory.stats"))):
@@ -344,5 +344,5 @@ def test_permissions_are_distinguished() -> None:
     from ricordo.interfaces.call import Caller
 
     with pytest.raises(DeniedError, match="erase"):
-        Caller(access=frozenset({"read", "write"})).must_have("erase")
+        Caller(access=frozenset({"read", "write"})).require("erase")
     assert BASE.endswith("7411")

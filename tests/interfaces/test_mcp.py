@@ -16,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import clean_environment
 
 from ricordo import Memory, Scope
-from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import instructions, tools
 from ricordo.interfaces.mcp.server import build
 
@@ -39,11 +39,11 @@ async def connected(store: Path, *, profile: str = "core", **caller: Any) -> Asy
     async def opened() -> Memory:
         return await Memory.open(store, embedder="hashing")
 
-    calls = Calls(opened())
-    server = build(calls, profile=profile, caller_of=lambda ctx: Caller(**caller))
+    dispatcher = Dispatcher(opened())
+    server = build(dispatcher, profile=profile, caller_of=lambda ctx: Caller(**caller))
     async with Client(server) as client:
         yield client
-    await calls.close()
+    await dispatcher.close()
 
 
 def _text(result: Any) -> str:
@@ -304,49 +304,24 @@ def test_an_unknown_profile_is_reported_on_standard_error(tmp_path: Path) -> Non
     assert "no profile or tool 'nonsense'" in done.stderr
 
 
-def test_the_process_binds_the_caller(tmp_path: Path) -> None:
-    for options, environment, expected in (
-        ((), {}, "me"),
-        (("--owner", "ann"), {"RICORDO_OWNER": "bob"}, "ann"),
-        ((), {"RICORDO_OWNER": "bob"}, "bob"),
-    ):
-        from ricordo.interfaces.mcp import fast_start
-
-        given = fast_start.options(["mcp", *options])
-        assert given is not None
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            assert fast_start.bound_caller(given.get("--owner"), given.get("--chat")).owner == expected
-    assert fast_start.options(["mcp", "install", "--client", "cursor"]) is None
-    assert fast_start.options(["mcp", "--help"]) is None
-    assert fast_start.options(["mcp", "--owner"]) is None
+@pytest.mark.parametrize(
+    ("options", "environment", "owner"),
+    [((), {}, "me"), (("--owner", "ann"), {"RICORDO_OWNER": "bob"}, "ann"), ((), {"RICORDO_OWNER": "bob"}, "bob")],
+)
+async def test_the_process_binds_the_caller(
+    tmp_path: Path, options: tuple[str, ...], environment: dict[str, str], owner: str
+) -> None:
+    program = _program(tmp_path / "me.db", *options)
+    program.env = {**(program.env or {}), **environment}
+    async with Client(stdio_client(program)) as client:
+        await client.call_tool("remember_fact", {"content": "Tea is at five"})
+    for each in ("me", "ann", "bob"):
+        async with Memory.open(tmp_path / "me.db", embedder=None, scope=Scope(owner=each)) as memory:
+            assert [node.content for node in (await memory.list()).nodes] == ["Tea is at five"] * (each == owner)
 
 
-def test_unused_sdk_modules_load_lazily() -> None:
-    program = """
-import asyncio, sys
-from ricordo.interfaces.call import Caller, Calls
-from ricordo.interfaces.mcp import stdio
-from pydantic import BaseModel
-
-async def main():
-    calls = Calls(asyncio.sleep(0))
-    stdio._server(calls, Caller(), "core", asyncio.Event())
-    await calls._opening
-
-asyncio.run(main())
-unused = {"mcp.client.session", "mcp.server.mcpserver", "ricordo.memory", "numpy"} & set(sys.modules)
-assert not unused, unused
-assert "defer_build" not in BaseModel.model_config
-import mcp
-from mcp import Client
-from mcp.server import MCPServer
-assert mcp.Client is Client and mcp.server.MCPServer is MCPServer and type(mcp).__name__ == "module"
-try:
-    mcp.nothing
-except AttributeError:
-    print("as it should be")
-"""
+def test_the_memory_is_not_loaded_before_the_first_answer() -> None:
+    program = "import sys, ricordo.interfaces.cli.app, ricordo.interfaces.mcp.server; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "as it should be\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert {"ricordo.memory", "ricordo.host", "numpy"} & set(done.stdout.split()) == set()

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import Cli, clean_environment
 
 from ricordo import ConflictError, InvalidError
-from ricordo.interfaces.mcp.clients import clients, planned, starting, write
+from ricordo.interfaces.mcp.clients import clients, make_plan, start_entry, write_plan
 
 HOME = Path("/home/ann")
 NAMES = tuple(clients(HOME, {}))
@@ -32,7 +32,7 @@ def _entry(file: Path, client: str) -> dict[str, Any]:
     """Return our entry as the client reads it."""
     known = clients(HOME, {})[client]
     text = file.read_text("utf-8")
-    whole = tomllib.loads(text) if known.form == "toml" else json.loads(text)
+    whole = tomllib.loads(text) if known.format == "toml" else json.loads(text)
     return dict(whole[known.member]["ricordo"])
 
 
@@ -77,7 +77,7 @@ def test_other_servers_and_settings_stay_and_a_copy_is_kept(cli: Cli, tmp_path: 
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert json.loads(Path(written.json["backup"]).read_text("utf-8")) == other
     again = cli(*arguments, "--yes")
-    assert "set up like this already" in again.out
+    assert "is already configured" in again.out
     assert len(list(tmp_path.glob("client.json*"))) == 2
 
 
@@ -114,11 +114,11 @@ def test_nothing_is_written_without_consent(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_file_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     client = clients(tmp_path, {})["cursor"]
-    plan = planned(client, starting("/x.db", owner="me", chat=None, profile="core", embedder=None), name="ricordo")
+    plan = make_plan(client, start_entry("/x.db", owner="me", chat=None, profile="core", embedder=None), name="ricordo")
     client.file.parent.mkdir(parents=True)
     client.file.write_text("{}", encoding="utf-8")
     with pytest.raises(ConflictError, match="another program"):
-        write(plan, stamp="now")
+        write_plan(plan, stamp="now")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_each_system_has_its_own_settings_path(platform: str, folder: str) -> No
 
 
 def test_the_configured_command_is_this_program() -> None:
-    entry = starting("/x.db", owner="me", chat="team", profile="full", embedder="none")
+    entry = start_entry("/x.db", owner="me", chat="team", profile="full", embedder="none")
     assert Path(entry.command).parent == Path(sys.executable).parent
     assert entry.args[-6:] == ("--store", "/x.db", "--chat", "team", "--profile", "full")
     assert entry.env == {"RICORDO_EMBEDDER": "none"}

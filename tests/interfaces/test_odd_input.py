@@ -149,7 +149,7 @@ def test_a_full_disk_behind_standard_output_gives_a_one_line_error(cli: Cli) -> 
             env={**clean_environment(), "RICORDO_STORE": str(cli.store), "RICORDO_EMBEDDER": "none"},
         )
     assert done.returncode == 6
-    assert done.stderr.startswith(b"ricordo: the answer cannot be written")
+    assert done.stderr.startswith(b"ricordo: the output cannot be written")
     assert b"Traceback" not in done.stderr
 
 

@@ -184,7 +184,7 @@ def test_quarantined_facts_are_shown_and_decided(cli: Cli, tmp_path: Path) -> No
     assert "held because of" in shown and "from the web, unverified" in shown
     assert cli("quarantine", "approve", second["id"][-8:]).status == 0
     assert cli("quarantine", "refuse", first["id"]).status == 0
-    assert cli("quarantine").out.strip() == "Nothing is held."
+    assert cli("quarantine").out.strip() == "The quarantine is empty."
     found = cli("search", "When does the museum open?").out
     assert "The museum opens at ten" in found and "from the web, unverified" in found
     assert cli("quarantine", "approve").status == 2

@@ -34,7 +34,7 @@ def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     model = ("--model", f"{server.url}#tiny")
     dry = cli("consolidate", "--dry-run", *model)
     assert (dry.status, "dry run" in dry.out) == (0, True)
-    assert cli("runs").out.strip() == "No conversation has become knowledge yet."
+    assert cli("runs").out.strip() == "There are no runs yet."
     done = cli("consolidate", "monday", *model)
     assert done.status == 0
     assert "+ Sarah likes tea" in done.out and "x Sarah likes jazz  has no evidence" in done.out
@@ -45,7 +45,7 @@ def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     assert handle in cli("runs").out
     assert "+ Sarah likes tea" in cli("run", "show", handle).out
     again = cli("run", "replay", handle, *model)
-    assert "= Sarah likes tea" in again.out and "Nothing is changed" in again.out
+    assert "= Sarah likes tea" in again.out and "Nothing was changed" in again.out
     usual = server.always
     server.always = said(proposal(fact("Sarah likes tea", "e1"), fact("Boris plays the flute", "e1")))
     accept_some(cli, handle, *model)
@@ -53,7 +53,7 @@ def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     assert "wait again" in cli("run", "undo", handle).out
     assert cli("runs", "--json").json["runs"] == []
     assert cli("consolidate", *model, "--json").json["state"] == "done"
-    assert "Nothing waits" in cli("consolidate", *model).out
+    assert "No conversation is waiting" in cli("consolidate", *model).out
 
 
 def accept_some(cli: Cli, handle: str, *model: str) -> None:
@@ -68,7 +68,7 @@ def accept_some(cli: Cli, handle: str, *model: str) -> None:
     assert cli("run", "accept", offered["id"], "--json").json["state"] == "done"
     assert cli("run", "accept", "nonsense", "--json").status == 3
     undone = cli("run", "undo", offered["id"][-8:])
-    assert undone.status == 0 and "known before it" in undone.out and "wait again" not in undone.out
+    assert undone.status == 0 and "earlier knowledge is back" in undone.out and "wait again" not in undone.out
 
 
 def test_model_errors_are_reported_and_other_commands_need_no_model(cli: Cli, server: ModelServer):

@@ -18,7 +18,7 @@ from tests.interfaces.test_mcp import connected
 
 from ricordo import Memory
 from ricordo.errors import NotFoundError
-from ricordo.interfaces.cli.json_text import plain_value
+from ricordo.interfaces.serialize import plain_value
 
 Do = Callable[..., Awaitable[Any]]
 

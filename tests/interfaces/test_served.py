@@ -228,7 +228,7 @@ def test_an_unavailable_address_is_reported(cli: Cli, tmp_path: Path, server: Se
     port = server.url.rpartition(":")[2]
     taken = cli.process("serve", "--port", port)
     assert taken.status == 6
-    assert "cannot be had" in taken.err
+    assert "is already in use" in taken.err
     busy = cli.process("serve", "--port", "-1", "--socket", str(server.socket))
     assert busy.status == 4
     (tmp_path / "file").write_text("x", encoding="utf-8")

@@ -171,7 +171,7 @@ def test_an_entity_is_known_by_its_other_names(cli: Cli) -> None:
 
 
 def test_people_are_listed_shown_related_merged_and_split(cli: Cli) -> None:
-    assert "Nobody is known" in cli("people").out
+    assert "No people are known" in cli("people").out
     cli("entity-add", "Sarah", "--relation", "wife", "--protected")
     cli("entity-add", "Acme", "--type", "organization")
     vet = remembered(cli, "Sally is a vet", "--about", "Sally")
@@ -193,7 +193,7 @@ def test_people_are_listed_shown_related_merged_and_split(cli: Cli) -> None:
 def test_off_the_record_messages_are_not_stored_and_reported(cli: Cli) -> None:
     assert cli("off-record", "--json").json == {"session": None, "on_record": False}
     assert cli("remember", "secret", "--json").json == {"id": None, "kept": False}
-    assert "Not kept" in cli("add", "secret").out
+    assert "Not stored" in cli("add", "secret").out
     assert cli("on-record", "--json").json == {"session": None, "on_record": True}
     assert cli("add", "no secret").status == 0
     assert [node["content"] for node in cli("list", "--json").json["nodes"]] == ["no secret"]
@@ -222,7 +222,7 @@ def test_importing_twice_adds_nothing(cli: Cli) -> None:
     path = cli.fill(12)
     again = cli("import", str(path), "--json").json
     assert (again["read"], again["added"], again["known"]) == (12, 0, 12)
-    assert "0 messages added, 12 known already" in cli("import", str(path)).out
+    assert "0 messages added, 12 already known" in cli("import", str(path)).out
 
 
 def test_a_dry_run_stores_nothing_and_reports_bad_lines(cli: Cli) -> None:
@@ -280,7 +280,7 @@ def test_a_backup_is_verified_and_restored_by_command(cli: Cli) -> None:
     assert Path(done["kept"]).exists()
     assert len(cli("list", "--json").json["nodes"]) == 3
     assert "kept as" in cli("restore-backup", str(copy), "--replace").out
-    assert "This backup is sound." in cli("verify-backup", str(copy)).out
+    assert "The backup is intact." in cli("verify-backup", str(copy)).out
     copy.write_bytes(copy.read_bytes()[:-1] + b"x")
     assert cli("verify-backup", str(copy), "--json").status == 7
     assert cli("verify-backup", str(cli.folder / "nothing.db")).status == 3
@@ -294,7 +294,7 @@ def test_doctor_passes_a_sound_store_and_fails_a_damaged_one(cli: Cli) -> None:
     damage(cli.store)
     report = cli("doctor", "--json")
     assert (report.status, report.json["ok"]) == (7, False)
-    assert "NOT WELL" in cli("doctor").out
+    assert "PROBLEM" in cli("doctor").out
 
 
 def damage(store: Path) -> None:
@@ -318,7 +318,7 @@ def test_everything_is_exported_and_imported(cli: Cli) -> None:
     assert (report["format"], report["facts"], report["messages"], report["path"]) == ("jsonl", 1, 12, str(out))
     cli.store = cli.folder / "other.db"
     assert cli("import", str(out), "--json").json["added"] == 13
-    assert "0 memories added, 13 known already" in cli("import", str(out)).out
+    assert "0 memories added, 13 already known" in cli("import", str(out)).out
     assert "exists already" in cli("export", str(out)).err
     shown = cli("export", str(cli.folder / "notes.md"), "--format", "markdown").out
     assert "1  facts" in shown

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ricordo import Fact, Memory, Message, RicordoError
-from ricordo.interfaces.cli.json_text import json_text
+from ricordo.interfaces.serialize import json_text
 from tests.leaks.world import World
 
 Ask = Callable[[Memory, Any], Awaitable[Any]]

@@ -31,12 +31,12 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 from ricordo import Memory, Settings
-from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import Capability, routes, tools
 from ricordo.interfaces.cli.app import main as command_line
 from ricordo.interfaces.http.app import build
 from ricordo.interfaces.http.guard import Limits
-from ricordo.interfaces.http.serve import Address, listening
+from ricordo.interfaces.http.server import Address, listening
 from ricordo.interfaces.http.tokens import Tokens, tokens_file
 from ricordo.interfaces.schema import parameters
 from ricordo.language import ScriptedModel
@@ -250,7 +250,7 @@ async def _app(
     async def opened() -> Memory:
         return await Memory.open(store, embedder="hashing", model=ScriptedModel(extracted), settings=settings)
 
-    calls = Calls(opened())
+    calls = Dispatcher(opened())
     limits = Limits(rate=1e6, burst=1_000_000, seconds=300)
     app = build(calls, tokens, limits=limits, socket_caller=socket_caller, profile="full,keywords,connector")
     with listening(address) as (sockets, urls):

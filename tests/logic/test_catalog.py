@@ -11,7 +11,7 @@ from typer.main import get_command
 from ricordo import InvalidError, Memory
 from ricordo.interfaces.catalog import BOUND, CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, instructions, routes, tools
 from ricordo.interfaces.cli.app import app
-from ricordo.interfaces.schema import checked, input_schema, output_schema, parameters, work_of
+from ricordo.interfaces.schema import check_arguments, function_of, input_schema, output_schema, parameters
 
 PUBLIC = {name for name, _ in inspect.getmembers(Memory, inspect.isroutine) if not name.startswith("_")}
 
@@ -51,7 +51,7 @@ def test_no_parameter_names_the_owner_or_the_caller(capability: Capability, as_t
 
 @pytest.mark.parametrize("capability", CATALOG, ids=lambda each: each.tool)
 def test_catalog_entries_describe_existing_parameters(capability: Capability) -> None:
-    names = set(inspect.signature(work_of(capability)).parameters)
+    names = set(inspect.signature(function_of(capability)).parameters)
     assert set(capability.notes) | set(capability.renamed) | set(capability.shown or ()) <= names
     assert output_schema(capability)
     assert capability.summary.endswith((".", "?"))
@@ -98,8 +98,8 @@ def test_invalid_arguments_are_reported_by_name() -> None:
         (b"{", "JSON"),
     ):
         with pytest.raises(InvalidError, match=complaint):
-            checked(remember, given, as_tool=False)
-    found = checked(remember, b'{"facts": [{"content": "tea", "expires": "in 3 days"}]}', as_tool=False)
+            check_arguments(remember, given, as_tool=False)
+    found = check_arguments(remember, b'{"facts": [{"content": "tea", "expires": "in 3 days"}]}', as_tool=False)
     assert [(fact.content, fact.expires) for fact in found["facts_"]] == [("tea", "in 3 days")]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ricordo import Memory, Message, Settings
 from ricordo.clock import to_ms
-from ricordo.interfaces.demo import TIME_ZONE, MorningAfter, conversation
+from ricordo.interfaces.demo import TIME_ZONE, DemoClock, conversation
 from ricordo.model import Trace
 from ricordo.ports import Clock
 
@@ -127,4 +127,4 @@ def mean_recall(asked: Iterable[Asked], depth: int) -> float:
     return fmean(each.recall(depth) for each in asked)
 
 
-__all__ = ["Asked", "MorningAfter", "Question", "StandingClock", "ask_all", "demo", "mean_recall", "twin"]
+__all__ = ["Asked", "DemoClock", "Question", "StandingClock", "ask_all", "demo", "mean_recall", "twin"]

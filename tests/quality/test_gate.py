@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.quality.asking import Asked, MorningAfter, ask_all, demo, mean_recall
+from tests.quality.asking import Asked, DemoClock, ask_all, demo, mean_recall
 
 # embedder: recall@5, recall@10, as measured
 MEASURED = {"default": (0.884, 0.920), None: (0.714, 0.777)}
@@ -20,7 +20,7 @@ _asked: dict[str | None, list[Asked]] = {}
 async def asked_with(embedder: str | None) -> list[Asked]:
     if embedder not in _asked:  # once for all tests: embedding takes most of the time
         turns, questions = demo()
-        _asked[embedder] = await ask_all(turns, questions, embedder=embedder, clock=MorningAfter())
+        _asked[embedder] = await ask_all(turns, questions, embedder=embedder, clock=DemoClock())
     return _asked[embedder]
 
 
@@ -44,7 +44,7 @@ async def test_recall_is_not_below_the_measured_value(embedder: str | None) -> N
 async def test_the_gate_detects_a_broken_signal() -> None:
     turns, questions = demo()
     without = {"without_signals": "words, words in context, keywords"}
-    asked = await ask_all(turns, questions, embedder=None, clock=MorningAfter(), settings=without)
+    asked = await ask_all(turns, questions, embedder=None, clock=DemoClock(), settings=without)
     for depth, measured in zip((5, 10), MEASURED[None], strict=True):
         assert mean_recall(asked, depth) < measured - MARGIN
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import StructuredTool
 
-from ricordo.interfaces.tools import Tool, offered
+from ricordo.interfaces.tools import Tool, agent_tools
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -19,7 +19,7 @@ __all__ = ["memory_tools"]
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
     """Tools for an agent that is awaited (`ainvoke`), in the loop in which `memory` was opened."""
-    return [_tool(each) for each in offered(memory, profile)]
+    return [_tool(each) for each in agent_tools(memory, profile)]
 
 
 def _tool(tool: Tool) -> Any:

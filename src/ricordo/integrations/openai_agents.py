@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
-from ricordo.interfaces.tools import Tool, offered, told
+from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools
 from ricordo.interfaces.write_tools import WriteTool, write_tools
 from ricordo.model import Message, Node, Role
 
@@ -31,7 +31,7 @@ _PAGE = 500
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
     """Tools for `Agent(tools=...)`: look up, keep, put right, confirm, ask of a person, ask what happened when."""
-    return [_function(each) for each in offered(memory, profile)]
+    return [_function(each) for each in agent_tools(memory, profile)]
 
 
 def _function(tool: Tool | WriteTool) -> FunctionTool:
@@ -66,7 +66,7 @@ def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelD
     async def known(data: CallModelData[Any]) -> ModelInputData:
         given = data.model_data
         said = next((_text(each) for each in reversed(given.input) if _role(each) == "user"), "")
-        parts = [given.instructions, await told(memory, said, profile)]
+        parts = [given.instructions, await agent_instructions(memory, said, profile)]
         return ModelInputData(input=given.input, instructions="\n\n".join(part for part in parts if part))
 
     return known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai import Tool as FrameworkTool
 
-from ricordo.interfaces.tools import Tool, offered, told
+from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -21,7 +21,7 @@ __all__ = ["memory_instructions", "memory_toolset"]
 
 def memory_toolset(memory: Memory, profile: str = "core") -> Any:
     """A toolset for `Agent(toolsets=[...])`."""
-    return FunctionToolset[Any](tools=[_tool(each) for each in offered(memory, profile)])
+    return FunctionToolset[Any](tools=[_tool(each) for each in agent_tools(memory, profile)])
 
 
 def _tool(tool: Tool) -> Any:
@@ -37,7 +37,7 @@ def memory_instructions(memory: Memory, profile: str = "core") -> Callable[[RunC
     async def known(ctx: RunContext[Any]) -> str:
         prompt = ctx.prompt
         said = prompt if isinstance(prompt, str) else "\n".join(each for each in prompt or () if isinstance(each, str))
-        return await told(memory, said, profile)
+        return await agent_instructions(memory, said, profile)
 
     known.__annotations__["ctx"] = RunContext[Any]
     return known

@@ -1,1 +1,1 @@
-"""The doors of the house: ways for people and programs to reach a memory. None of them decides anything."""
+"""Interfaces: the ways programs and people reach a memory (CLI, MCP, HTTP, tools). None of them decides anything."""

@@ -1,41 +1,41 @@
-"""A call through a door: the permission is checked, what belongs to the connection is bound, the method runs."""
+"""Call a capability: check the permission and the arguments, bind what belongs to the connection, run the method."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Coroutine, Mapping
+import logging
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from dataclasses import dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import DeniedError, RicordoError
 from ricordo.interfaces.catalog import Access, Capability
-from ricordo.interfaces.handles import HANDLE_CHARS, Handles
-from ricordo.model import Origin, Scope
+from ricordo.interfaces.serialize import SHORT_ID_CHARS, RecentIds, resolve_id, withhold
+from ricordo.model import Origin, Scope, Trust
 from ricordo.settings import Settings
+from ricordo.trust import capped
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.ports import Progress
 
-Trust = Literal["user", "agent", "tool", "web"]
+_log = logging.getLogger(__name__)
 
-_ORIGINS: Mapping[Trust, Origin] = {"user": "user", "agent": "agent", "tool": "tool_result", "web": "web"}
-_SPOKEN: Mapping[Trust, Origin] = {**_ORIGINS, "user": "conversation", "agent": "conversation"}
-_MAY_HOLD = frozenset({"get", "history", "explain", "review", "resolve"})
-"""Methods that also tell of what is held in quarantine; search, lists and figures never do."""
+_SHOW_HELD = frozenset({"get", "history", "explain", "review", "resolve"})
+"""Methods that also return memories held in quarantine; search, lists and statistics never do."""
 _ALL: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who is at a door: bound to a process, a token or a socket, and never told by an argument.
+    """Who calls: bound to a process, a token or a socket, never set by an argument.
 
     Attributes:
-        trust: where the caller's texts count as coming from.
-        access: what it may do.
-        name: what to call it in figures; a token's name.
+        trust: How far the caller's texts are believed.
+        access: The permissions it has.
+        name: Its name in metrics and rate limits: that of a token.
     """
 
     owner: str = "me"
@@ -50,23 +50,20 @@ class Caller:
 
     @property
     def origin(self) -> Origin:
-        """What is said of where its texts come from."""
-        return _ORIGINS[self.trust]
+        """The origin under which its texts are kept."""
+        return capped("user", "user", caller=self.trust)
 
-    def must_have(self, access: Access) -> None:
+    def require(self, access: Access) -> None:
         """Raises:
-        DeniedError: the caller has no such permission.
+        DeniedError: The caller does not have this permission.
         """
         if access not in self.access:
-            raise DeniedError(f"this needs the permission {access!r}", hint=f"this caller has {_listed(self.access)}")
-
-
-def _listed(access: frozenset[Access]) -> str:
-    return ", ".join(sorted(access)) or "none"
+            has = ", ".join(sorted(self.access)) or "none"
+            raise DeniedError(f"this needs the permission {access!r}", hint=f"this caller has {has}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StoreConfig:
     """What a server opens. `embedder` and `model` are None for none."""
 
     location: str
@@ -74,91 +71,84 @@ class Place:
     model: str | None
     settings: Settings
 
-    async def opened(self) -> Memory:
-        """The memory, which begins to read what the first question needs."""
-        from ricordo.memory import Memory  # loaded only now: a client may be waiting for its first answer
+    async def open(self) -> Memory:
+        """Open the memory and start loading what the first search needs."""
+        from ricordo.memory import Memory  # imported late: a client may be waiting for its first answer
 
         memory = await Memory.open(self.location, embedder=self.embedder, model=self.model, settings=self.settings)
         await memory.warm()
         return memory
 
 
-class Calls:
-    """The way from all doors of one process to its store."""
+class Dispatcher:
+    """Runs the calls of all interfaces of a process on its one store."""
 
     def __init__(self, opening: Awaitable[Memory]) -> None:
         """Args:
-        opening: gives the store; a door may be ready before it is open.
+        opening: Gives the store; an interface may be ready before the store is open.
         """
         self._opening = asyncio.ensure_future(opening)
-        self._handles = Handles()
+        self._recent = RecentIds()
         self._running: set[asyncio.Future[None]] = set()
 
     async def opened(self) -> Memory:
-        """The memory itself, as whoever started the process has it."""
+        """Wait for the store and return it with the scope it was opened with."""
         return await asyncio.shield(self._opening)
 
     async def memory(self, caller: Caller) -> Memory:
-        """The memory as this caller has it."""
+        """Return the memory scoped to a caller."""
         return (await self.opened()).scoped(caller.scope)
 
     async def call(
         self, capability: Capability, given: object, *, caller: Caller, as_tool: bool, progress: Progress | None = None
     ) -> Any:
-        """What the capability gives, for the caller's own scope.
+        """Run a capability in the caller's scope and return its answer.
 
         Args:
-            given: the arguments: an object, or its JSON as bytes.
-            progress: told how far long work is, where the method can tell.
+            given: The arguments: an object, or its JSON as bytes.
+            progress: Receives the progress of long work, where the method reports any.
 
         Raises:
-            DeniedError: the caller may not.
-            InvalidError: an argument does not fit.
-            RicordoError: as the method says.
+            DeniedError: The caller lacks the permission.
+            InvalidError: An argument is not valid.
+            RicordoError: As the method says.
         """
-        caller.must_have(capability.access)
+        caller.require(capability.access)
         memory = await self.memory(caller)
-        from ricordo.interfaces.schema import checked, work_of  # brings the memory's own imports
+        from ricordo.interfaces.schema import check_arguments, function_of  # imports the memory
 
-        arguments = checked(capability, given, as_tool=as_tool)
-        work = work_of(capability)
+        arguments = check_arguments(capability, given, as_tool=as_tool)
+        work = function_of(capability)
         names = inspect.signature(work).parameters
-        names_one = capability.effect != "adds" and capability.method != "run"  # else it is a new one, or a run's
-        if names_one and isinstance(arguments.get("id"), str):
-            arguments["id"] = await self._whole(memory, arguments["id"], arguments.get("as_of"))
+        takes_memory_id = capability.effect != "adds" and capability.method != "run"  # else a new id, or a run's
+        if takes_memory_id and isinstance(arguments.get("id"), str):
+            arguments["id"] = await self._full_id(memory, arguments["id"], arguments.get("as_of"))
         if "origin" in names:
             arguments["origin"] = _origin(capability, caller)
         if "progress" in names:
             arguments["progress"] = progress
-        bound = {name: _bound(value, capability, caller) for name, value in arguments.items()}
+        bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
         answer = await work(memory, **bound)
-        if as_tool or caller.trust != "user":
-            answer = self._without_held(capability, answer)
-        self._handles.note(caller.scope, answer)
+        if capability.method in _SHOW_HELD and (as_tool or caller.trust != "user"):
+            answer = withhold(answer)
+        self._recent.note(caller.scope, answer)
         return answer
 
-    def _without_held(self, capability: Capability, answer: Any) -> Any:
-        from ricordo.interfaces.quarantine_filter import withheld
-
-        return withheld(answer) if capability.method in _MAY_HOLD else answer
-
-    async def _whole(self, memory: Memory, id: str, as_of: str | int | None) -> str:
-        """An id may be given by its end, as answers show it; anything else is left to the method."""
-        if len(id) != HANDLE_CHARS:
+    async def _full_id(self, memory: Memory, id: str, as_of: str | int | None) -> str:
+        """Return the full id for a short one; leave anything else to the method."""
+        if len(id) != SHORT_ID_CHARS:
             return id
-        from ricordo.interfaces.cli.ids import whole_id
+        return self._recent.full(memory.scope, id) or await resolve_id(memory, id, as_of=as_of)
 
-        return self._handles.whole(memory.scope, id) or await whole_id(memory, id, as_of=as_of)
-
-    def beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start something nobody waits for, such as telling a client how far things are."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start work without waiting for it, such as a progress notification."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
 
     async def close(self) -> None:
-        """Finish what is being written and let go of the store. What is not open yet is not opened any more."""
+        """Finish pending writes and close the store. A store that is not open yet is not opened any more."""
         if not self._opening.done():
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
@@ -166,11 +156,41 @@ class Calls:
 
 
 def _origin(capability: Capability, caller: Caller) -> Origin:
-    return (_SPOKEN if capability.method in ("add", "add_many") else _ORIGINS)[caller.trust]
+    """A message is part of the conversation if the user or the agent wrote it."""
+    if capability.method in ("add", "add_many") and caller.trust in ("user", "agent"):
+        return "conversation"
+    return caller.origin
 
 
-def _bound(value: Any, capability: Capability, caller: Caller) -> Any:
-    """Facts and messages of a list come from where the caller's words come from."""
+def _bind_origin(value: Any, capability: Capability, caller: Caller) -> Any:
+    """Set the origin of facts and messages in a list."""
     if isinstance(value, list) and value and is_dataclass(value[0]) and hasattr(value[0], "origin"):
         return [replace(each, origin=_origin(capability, caller)) for each in value]
     return value
+
+
+@contextlib.asynccontextmanager
+async def nightly_maintenance(config: StoreConfig, dispatcher: Dispatcher) -> AsyncIterator[None]:
+    """Maintain and prune the memories of all owners at their hours while the block runs, with the setting `nightly`."""
+    if not config.settings.nightly:
+        yield
+        return
+    task = asyncio.create_task(_maintain(config, dispatcher), name="ricordo-nightly")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _maintain(config: StoreConfig, dispatcher: Dispatcher) -> None:
+    """Start once the store is open, which may be long after the server has started."""
+    try:
+        memory = await dispatcher.opened()
+        from ricordo.host import Host, MemoryExtension
+
+        extension = MemoryExtension(memory, config.settings, all_owners=True)
+        async with Host(config.location, [extension], settings=config.settings):
+            await asyncio.Event().wait()
+    except RicordoError as error:  # requests are served all the same
+        _log.error("nightly maintenance is off: %s", error)

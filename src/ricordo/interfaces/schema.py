@@ -1,4 +1,4 @@
-"""What a capability takes and gives: parameters, JSON schemas, the check of a call; from the method's signature."""
+"""The parameters and JSON schemas of capabilities, and the check of a call, derived from the methods' signatures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 
 from ricordo.errors import InvalidError
 from ricordo.interfaces.catalog import BOUND, Capability
-from ricordo.interfaces.tool_shapes import SHAPED
+from ricordo.interfaces.serialize import withhold
 from ricordo.memory import Memory
-from ricordo.model import Review, Run
+from ricordo.model import Category, Fact, Node, NodeType, Origin, Review, Run
 
 Schema = dict[str, Any]
 
 _HIDDEN = BOUND | {"progress"}
 _LARGEST = 2**53 - 1
-"""JSON's numbers are exact up to here."""
+"""Numbers in JSON are exact up to here."""
 
-_SPANS: Mapping[str, tuple[float, float]] = {
+_RANGES: Mapping[str, tuple[float, float]] = {
     "limit": (1, 1_000),
     "confidence": (0, 1),
     "budget": (1, _LARGEST),
@@ -36,7 +36,7 @@ _SPANS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One argument: `name` is the method's, `shown` the name callers give it."""
+    """One argument: `name` is the method's, `shown` the name callers use."""
 
     name: str
     shown: str
@@ -49,19 +49,106 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
 
-def work_of(capability: Capability) -> Callable[..., Any]:
-    """What is called: the method of `Memory`, or a tool's own shape of it; the memory is the first argument."""
-    if capability.is_tool_only and capability.tool in SHAPED:
-        return SHAPED[capability.tool]
+# tools with a signature of their own, as a model or a connector expects it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundItem:
+    """A search result as connectors expect it."""
+
+    id: str
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundItems:
+    """Search results, best first."""
+
+    results: tuple[FoundItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A whole memory as connectors expect it."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: Mapping[str, str]
+
+
+async def _remember_fact(
+    memory: Memory,
+    content: str | Sequence[str],
+    *,
+    about: Sequence[str] = (),
+    category: Category | None = None,
+    type: NodeType = "semantic",
+    tags: Sequence[str] = (),
+    expires: datetime | str | None = None,
+    origin: Origin = "agent",
+) -> Sequence[Node]:
+    """Store one or several facts that share the other fields."""
+    texts = [content] if isinstance(content, str) else content
+    facts = [
+        Fact(content=text, type=type, category=category, about=about, tags=tags, expires=expires, origin=origin)
+        for text in texts
+    ]
+    return await memory.remember_many(facts)
+
+
+async def _search(memory: Memory, query: str) -> FoundItems:
+    hits = (await memory.search(query)).hits
+    return FoundItems(results=tuple(FoundItem(id=hit.id, **_reference(hit.id, hit.content)) for hit in hits))
+
+
+async def _fetch(memory: Memory, id: str) -> Document:
+    node = withhold(await memory.get(id))
+    metadata = {
+        "type": node.type,
+        "category": node.category,
+        "event_time": node.event_time.isoformat(),
+        "origin": node.origin,
+        "about": ", ".join(node.about),
+    }
+    known = {name: value for name, value in metadata.items() if value}
+    return Document(id=node.id, text=node.content, metadata=known, **_reference(node.id, node.content))
+
+
+_TITLE_CHARS = 80
+
+
+def _reference(id: str, content: str) -> dict[str, str]:
+    line = " ".join(content.split())
+    title = line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
+    return {"title": title, "url": f"ricordo://memory/{id}"}
+
+
+_TOOL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "remember_fact": _remember_fact,
+    "search": _search,
+    "fetch": _fetch,
+}
+
+
+def function_of(capability: Capability) -> Callable[..., Any]:
+    """Return the function a call runs, with the memory as its first argument."""
+    if capability.is_tool_only and capability.tool in _TOOL_FUNCTIONS:
+        return _TOOL_FUNCTIONS[capability.tool]
     return cast(Callable[..., Any], getattr(Memory, capability.method))
+
+
+# parameters, schemas and the check of a call
 
 
 @cache
 def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...]:
-    """The parameters a caller sees, in the method's order; a tool may show fewer than a route."""
-    work = work_of(capability)
+    """Return the parameters a caller sees, in the method's order; a tool may show fewer than a route."""
+    work = function_of(capability)
     hints = get_type_hints(work)
-    said = _described(inspect.getdoc(work) or "")
+    documented = _documented(inspect.getdoc(work) or "")
     own = [each for each in inspect.signature(work).parameters.values() if each.name not in ("self", "memory")]
     shown = capability.shown if as_tool else None
     return tuple(
@@ -70,120 +157,15 @@ def parameters(capability: Capability, *, as_tool: bool) -> tuple[Parameter, ...
             shown=capability.renamed.get(each.name, each.name) if as_tool else each.name.rstrip("_"),
             annotation=_accepted(hints[each.name], name=each.name),
             default=each.default,
-            description=capability.notes.get(each.name) or said.get(each.name, ""),
+            description=capability.notes.get(each.name) or documented.get(each.name, ""),
         )
         for each in own
         if each.name not in _HIDDEN and (shown is None or each.name in shown)
     )
 
 
-@cache
-def accepts(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
-    """The model a call is checked with."""
-    given = parameters(capability, as_tool=as_tool)
-    return _model(capability.tool, {each.shown: _field(each) for each in given})
-
-
-@cache
-def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
-    """The JSON schema of a call's arguments."""
-    schema = _tidy(accepts(capability, as_tool=as_tool).model_json_schema())
-    return cast(Schema, _short(schema) if as_tool else schema)
-
-
-@cache
-def output_schema(capability: Capability) -> Schema:
-    """The JSON schema of an answer."""
-    hints = get_type_hints(work_of(capability))
-    return cast(Schema, _tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
-
-
-def checked(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
-    """The arguments by the method's names, as values it takes.
-
-    Args:
-        given: the caller's object, or its JSON as bytes, which is read strictly: "5" is no number there.
-
-    Raises:
-        InvalidError: something is missing, unknown or of the wrong kind; the message names it.
-    """
-    model = accepts(capability, as_tool=as_tool)
-    try:
-        if isinstance(given, bytes):
-            values = model.model_validate_json(given or b"{}", strict=True)
-        else:
-            values = model.model_validate(given)
-    except ValidationError as error:
-        raise InvalidError(_complaint(error), hint=f"see the parameters of {capability.tool}") from error
-    names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
-    return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])
-
-
-def _model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
-    made: Any = create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **members)
-    return cast(type[BaseModel], made)
-
-
-def _field(parameter: Parameter) -> Any:
-    default = ... if parameter.is_required else parameter.default
-    said = pydantic.Field(default, description=parameter.description or None)
-    return (parameter.annotation, said)
-
-
-# from Python's types to those of JSON
-
-
-def _accepted(annotation: Any, *, name: str = "") -> Any:
-    """The type a caller may send: times are text, a review or a run is its id, our dataclasses are objects."""
-    if annotation in (datetime, Review, Run):
-        return str
-    if annotation in (int, float):
-        least, most = _SPANS.get(name, (-_LARGEST, _LARGEST))
-        return Annotated[annotation, pydantic.Field(ge=least, le=most)]
-    if is_dataclass(annotation) and isinstance(annotation, type):
-        return _object(annotation)
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return Union[tuple(dict.fromkeys(_accepted(each, name=name) for each in inner))]  # noqa: UP007  # made here
-    if origin is not None and origin is not Literal and issubclass(origin, Sequence):
-        return list[_accepted(inner[0], name=name)]  # type: ignore[misc]
-    return annotation
-
-
-@cache
-def _object(kind: type) -> type[BaseModel]:
-    hints = get_type_hints(kind)
-    members = {each.name: (_accepted(hints[each.name], name=each.name), _default(each)) for each in fields(kind)}
-    model = _model(kind.__name__, {name: each for name, each in members.items() if name not in _HIDDEN})
-    _KINDS[model] = kind
-    return model
-
-
-_KINDS: dict[type[BaseModel], type] = {}
-"""The dataclass that a caller's object becomes."""
-
-
-def _default(each: Field[Any]) -> Any:
-    return ... if each.default is MISSING else each.default
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return _KINDS[type(value)](**{name: _plain(getattr(value, name)) for name in value.model_fields_set})
-    return [_plain(each) for each in value] if isinstance(value, list) else value
-
-
-# what is said about them
-
-
-def _described(doc: str) -> dict[str, str]:
-    """The `Args:` of a docstring, by name."""
+def _documented(doc: str) -> dict[str, str]:
+    """Read the `Args:` of a docstring, by name."""
     found: dict[str, str] = {}
     _, _, rest = doc.partition("Args:\n")
     names: list[str] = []
@@ -199,13 +181,118 @@ def _described(doc: str) -> dict[str, str]:
     return found
 
 
-def _short(schema: Any) -> Any:
-    """For a model, which reads every word: what may be null may as well be left out, and no number is that large."""
+@cache
+def argument_model(capability: Capability, *, as_tool: bool) -> type[BaseModel]:
+    """Return the model that checks a call."""
+    given = parameters(capability, as_tool=as_tool)
+    return _model(capability.tool, {each.shown: _field(each) for each in given})
+
+
+@cache
+def input_schema(capability: Capability, *, as_tool: bool) -> Schema:
+    """Return the JSON schema of a call's arguments."""
+    schema = _tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
+    return cast(Schema, _shorten(schema) if as_tool else schema)
+
+
+@cache
+def output_schema(capability: Capability) -> Schema:
+    """Return the JSON schema of an answer."""
+    hints = get_type_hints(function_of(capability))
+    return cast(Schema, _tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
+
+
+def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
+    """Check a call's arguments and return them by the method's names, as values it takes.
+
+    Args:
+        given: The caller's object, or its JSON as bytes, which is read strictly: "5" is not a number there.
+
+    Raises:
+        InvalidError: An argument is missing, unknown or of the wrong type; the message names it.
+    """
+    model = argument_model(capability, as_tool=as_tool)
+    try:
+        if isinstance(given, bytes):
+            values = model.model_validate_json(given or b"{}", strict=True)
+        else:
+            values = model.model_validate(given)
+    except ValidationError as error:
+        raise InvalidError(first_problem(error), hint=f"see the parameters of {capability.tool}") from error
+    names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
+    return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first of pydantic's complaints with the place it is about, without the caller's input."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+def _model(name: str, members: Mapping[str, Any]) -> type[BaseModel]:
+    made: Any = create_model(name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **members)
+    return cast(type[BaseModel], made)
+
+
+def _field(parameter: Parameter) -> Any:
+    default = ... if parameter.is_required else parameter.default
+    return (parameter.annotation, pydantic.Field(default, description=parameter.description or None))
+
+
+# from Python types to those of JSON
+
+
+def _accepted(annotation: Any, *, name: str = "") -> Any:
+    """Return the type a caller may send: times are text, a review or a run is its id, our dataclasses are objects."""
+    if annotation in (datetime, Review, Run):
+        return str
+    if annotation in (int, float):
+        least, most = _RANGES.get(name, (-_LARGEST, _LARGEST))
+        return Annotated[annotation, pydantic.Field(ge=least, le=most)]
+    if is_dataclass(annotation) and isinstance(annotation, type):
+        return _object_model(annotation)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return Union[tuple(dict.fromkeys(_accepted(each, name=name) for each in inner))]  # noqa: UP007  # made here
+    if origin is not None and origin is not Literal and issubclass(origin, Sequence):
+        return list[_accepted(inner[0], name=name)]  # type: ignore[misc]
+    return annotation
+
+
+_DATACLASS_OF: dict[type[BaseModel], type] = {}
+"""The dataclass that a caller's object becomes, by the model that checks it."""
+
+
+@cache
+def _object_model(kind: type) -> type[BaseModel]:
+    hints = get_type_hints(kind)
+    members = {each.name: (_accepted(hints[each.name], name=each.name), _default(each)) for each in fields(kind)}
+    model = _model(kind.__name__, {name: each for name, each in members.items() if name not in _HIDDEN})
+    _DATACLASS_OF[model] = kind
+    return model
+
+
+def _default(each: Field[Any]) -> Any:
+    return ... if each.default is MISSING else each.default
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return _DATACLASS_OF[type(value)](**{name: _plain(getattr(value, name)) for name in value.model_fields_set})
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+# shorter schemas
+
+
+def _shorten(schema: Any) -> Any:
+    """Shorten a schema for a model, which reads every word: drop null where omitting is allowed, and huge bounds."""
     if isinstance(schema, list):
-        return [_short(each) for each in schema]
+        return [_shorten(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    shorter = {name: _short(each) for name, each in schema.items() if each not in (_LARGEST, -_LARGEST)}
+    shorter = {name: _shorten(each) for name, each in schema.items() if each not in (_LARGEST, -_LARGEST)}
     choices = [each for each in shorter.get("anyOf", ()) if each != {"type": "null"}]
     if choices and len(choices) < len(shorter["anyOf"]):
         shorter = {
@@ -219,7 +306,7 @@ _INNER = ("anyOf", "items", "additionalProperties", "prefixItems")
 
 
 def _tidy(schema: Any) -> Any:
-    """Without generated titles and without the store's own `key`, which means nothing outside."""
+    """Drop generated titles and the store's own `key`, which means nothing outside."""
     if isinstance(schema, list):
         return [_tidy(each) for each in schema]
     if not isinstance(schema, dict):
@@ -231,5 +318,5 @@ def _tidy(schema: Any) -> Any:
     if "required" in tidied:
         tidied["required"] = [name for name in tidied["required"] if name != "key"]
     if isinstance(tidied.get("description"), str) and "type" in tidied and "properties" in tidied:
-        del tidied["description"]  # a class's docstring speaks to readers of the code
+        del tidied["description"]  # a class's docstring is for readers of the code
     return tidied

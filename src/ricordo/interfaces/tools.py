@@ -1,7 +1,7 @@
-"""The tools of the catalog for an agent in the same process: name, description, schema, and the call.
+"""The catalog's tools for an agent in the same process: name, description, schema, and the call.
 
-What frameworks do with these is written in an adapter for each. Whose memory it is comes with the memory they are
-given, and what an agent says is believed as an agent's word.
+An adapter for each framework turns these into the framework's own tools. The memory they are given decides the owner,
+and what an agent writes is trusted as an agent's word.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.interfaces.call import Caller, Calls
+from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import Capability, instructions, tools
+from ricordo.interfaces.serialize import as_text
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Tool:
     """One tool: `parameters` is the JSON schema of its arguments."""
 
-    calls: _Calls
+    agent: _Agent
     capability: Capability
 
     @property
@@ -41,54 +42,57 @@ class Tool:
         return dict(input_schema(self.capability, as_tool=True))
 
     async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
-        """The answer as text; what goes wrong is told in it, so that a model can put it right."""
-        from ricordo.interfaces.formatted import words
-
+        """Return the answer as text. An error is part of the answer, so that a model can correct its call."""
         try:
-            return words(await self.calls.call(self.capability, _object(arguments)))
+            return as_text(await self.agent.call(self.capability, json_object(arguments)))
         except RicordoError as error:
             return f"Error: {error}"
 
 
-def _object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+def json_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return a tool's arguments as a dict.
+
+    Raises:
+        InvalidError: They are not a JSON object.
+    """
     try:
         given = json.loads(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
     except ValueError as error:
-        raise InvalidError("the arguments are no JSON", hint="send an object") from error
+        raise InvalidError("the arguments are not valid JSON", hint="send a JSON object") from error
     if not isinstance(given, dict):
-        raise InvalidError("the arguments are no JSON object", hint="send an object")
+        raise InvalidError("the arguments are not a JSON object", hint="send a JSON object")
     return given
 
 
-class _Calls:
-    """Opened at the first call: only then there is a loop."""
+class _Agent:
+    """The agent behind the tools. Its dispatcher is made at the first call: only then is there an event loop."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._calls: Calls | None = None
+        self._dispatcher: Dispatcher | None = None
 
-    async def call(self, capability: Capability, arguments: Mapping[str, Any]) -> Any:
-        if self._calls is None:
-            self._calls = Calls(self._opened())
+    async def call(self, capability: Capability, arguments: dict[str, Any]) -> Any:
+        if self._dispatcher is None:
+            self._dispatcher = Dispatcher(self._opened())
         scope = self._memory.scope
         caller = Caller(owner=scope.owner, chat=scope.chat, trust="agent")
-        return await self._calls.call(capability, dict(arguments), caller=caller, as_tool=True)
+        return await self._dispatcher.call(capability, arguments, caller=caller, as_tool=True)
 
     async def _opened(self) -> Memory:
         return self._memory
 
 
-def offered(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
-    """The tools of a profile, for the caller that `memory` is scoped to.
+def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
+    """Return the tools of a profile, for the caller that `memory` is scoped to.
 
     Raises:
-        InvalidError: there is no such profile or tool.
+        InvalidError: There is no such profile or tool.
     """
-    calls = _Calls(memory)
-    return tuple(Tool(calls, each) for each in tools(profile))
+    agent = _Agent(memory)
+    return tuple(Tool(agent, each) for each in tools(profile))
 
 
-async def told(memory: Memory, prompt: str, profile: str = "core") -> str:
-    """What an agent should be told before it answers: how to use its memory, and what that knows of the prompt."""
+async def agent_instructions(memory: Memory, prompt: str, profile: str = "core") -> str:
+    """Return what to tell an agent before it answers: how to use its memory, and what is known about the prompt."""
     block = await memory.context(prompt) if prompt.strip() else None
     return f"{instructions(profile)}\n\n{block}" if block else instructions(profile)

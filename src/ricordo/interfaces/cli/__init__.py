@@ -1,4 +1,4 @@
-"""The command line. `run` is the console script; what it needs is imported only then."""
+"""The command line. `run` is the console script; it imports the program only when it is called."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import sys
 
 
 def run() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command in `sys.argv`; return the exit status."""
     try:
-        if sys.argv[1:2] == ["mcp"]:
-            from ricordo.interfaces.mcp import fast_start
-
-            if (given := fast_start.options(sys.argv[1:])) is not None:
-                return fast_start.run(given)
         from ricordo.interfaces.cli.app import main
 
         return main(sys.argv[1:])

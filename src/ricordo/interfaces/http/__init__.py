@@ -1,1 +1,1 @@
-"""The HTTP door: REST, JSON-RPC and MCP for programs, each made from the catalog. It is the extra `ricordo[server]`."""
+"""REST, JSON-RPC and MCP over HTTP."""

@@ -1,9 +1,11 @@
-"""What every request passes before anything else looks at it: Host, Origin, token, rate."""
+"""The middleware every request passes first: Host, Origin, token, rate limit and metrics."""
 
 from __future__ import annotations
 
 import json
 import time
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,22 +16,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ricordo.errors import RicordoError
 from ricordo.interfaces.call import Caller
-from ricordo.interfaces.cli.json_text import plain_value
-from ricordo.interfaces.http.metrics import Figures
 from ricordo.interfaces.http.tokens import Tokens
+from ricordo.interfaces.serialize import plain_value
 
 CALLER = "ricordo.caller"
+"""The member of an ASGI scope that holds the caller."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one server takes.
+    """What one server accepts.
 
     Attributes:
-        body_bytes: of a request; an upload may have `upload_bytes`.
-        seconds: for one answer; long work that tells its progress may take longer.
-        rate: requests a second of one caller, in the long run; `burst` at once.
+        body_bytes: The largest body of a request; an upload may have `upload_bytes`.
+        seconds: The longest time for one answer; work that reports progress as events may take longer.
+        rate: Requests per second and caller, on average; `burst` at once.
+        concurrent: Requests at a time.
     """
 
     body_bytes: int = 4 * 1024 * 1024
@@ -40,9 +44,52 @@ class Limits:
     concurrent: int = 200
 
 
+class Metrics:
+    """Counts of one server since its start. Its labels are the known routes, so that their number stays small."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._buckets: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BOUNDS_S) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def record(self, route: str, status: int, seconds: float) -> None:
+        """Count one answered request."""
+        self._requests[route, status] += 1
+        self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
+        self._seconds[route] += seconds
+
+    def text(self) -> str:
+        """Return all metrics in the text format of Prometheus."""
+        lines = [
+            "# HELP ricordo_requests_total Requests answered.",
+            "# TYPE ricordo_requests_total counter",
+            *(
+                f'ricordo_requests_total{{route="{route}",status="{status}"}} {count}'
+                for (route, status), count in sorted(self._requests.items())
+            ),
+            "# HELP ricordo_requests_in_flight Requests being answered.",
+            "# TYPE ricordo_requests_in_flight gauge",
+            f"ricordo_requests_in_flight {self.in_flight}",
+            "# HELP ricordo_request_seconds Time to answer, in seconds.",
+            "# TYPE ricordo_request_seconds histogram",
+            *(line for route in sorted(self._buckets) for line in self._histogram(route)),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _histogram(self, route: str) -> list[str]:
+        lines, total = [], 0
+        for bound, count in zip((*map(str, _BOUNDS_S), "+Inf"), self._buckets[route], strict=True):
+            total += count
+            lines.append(f'ricordo_request_seconds_bucket{{route="{route}",le="{bound}"}} {total}')
+        lines.append(f'ricordo_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}')
+        lines.append(f'ricordo_request_seconds_count{{route="{route}"}} {total}')
+        return lines
+
+
 @dataclass(slots=True)
 class _Bucket:
-    """Fills by `rate` a second, holds at most `burst`."""
+    """A token bucket: it fills by `rate` per second and holds at most `burst`."""
 
     left: float
     at: float
@@ -53,14 +100,14 @@ class Guard:
     """An ASGI application around another one.
 
     Attributes:
-        hosts, origins: names besides those of this machine; "name" or "name:port", "https://name".
-        socket_caller: who comes in through the Unix socket, which only its owner can open.
-        known: the paths that figures tell apart.
+        hosts, origins: Names besides those of this machine: "name" or "name:port", "https://name".
+        socket_caller: The caller behind the Unix socket, which only its owner can open.
+        known: The paths that metrics distinguish.
     """
 
     app: ASGIApp
     tokens: Tokens
-    figures: Figures
+    metrics: Metrics
     limits: Limits
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
@@ -76,41 +123,42 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        begun, status = self.clock(), 500
+        started, status = self.clock(), 500
 
-        async def counted(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
-        self.figures.in_flight += 1
+        self.metrics.in_flight += 1
         try:
             answer = self._refusal(scope) or self.app
-            await answer(scope, receive, counted)
+            await answer(scope, receive, send_and_note_status)
         finally:
-            self.figures.in_flight -= 1
+            self.metrics.in_flight -= 1
             route = scope["path"] if scope["path"] in self.known else "other"
-            self.figures.note(route, status, self.clock() - begun)
+            self.metrics.record(route, status, self.clock() - started)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """What to answer instead, or None: then the scope says who calls."""
+        """Return the answer to a refused request; None sets the caller in the scope."""
         headers = Headers(scope=scope)
         name, port = scope.get("server") or ("", 0)
         is_local = port is None and str(name).startswith("/")  # a Unix socket has a path and no port
-        if not is_local and not self._is_ours(headers.get("host", ""), self.hosts):
-            return refused(403, "denied", "this Host is not served", hint="name it with --allow-host")
+        if not is_local and not self._is_our_host(headers.get("host", ""), self.hosts):
+            return error_response(403, "denied", "this Host is not served", hint="allow it with --allow-host")
         origin = headers.get("origin")
         if origin is not None and not self._is_our_origin(origin):
-            return refused(403, "denied", "this Origin may not call", hint="name it with --allow-origin")
+            return error_response(403, "denied", "this Origin may not call", hint="allow it with --allow-origin")
         try:
             caller = self._caller(headers, is_local=is_local)
         except RicordoError as error:
-            return failed(error)
+            return failure(error)
         if not self._has_room(caller):
-            return refused(429, "unavailable", "too many requests", hint="wait a second", retry_after=1)
+            return error_response(429, "unavailable", "too many requests", hint="wait a second", retry_after=1)
         if caller is None:
-            return refused(401, "unauthorized", "a token is missing or wrong", hint="Authorization: Bearer TOKEN")
+            hint = "send the header Authorization: Bearer TOKEN"
+            return error_response(401, "unauthorized", "the token is missing or wrong", hint=hint)
         scope[CALLER] = caller
         return None
 
@@ -121,7 +169,7 @@ class Guard:
         kind, _, secret = given.partition(" ")
         return self.tokens.caller(secret.strip()) if kind.lower() == "bearer" else None
 
-    def _is_ours(self, host: str, others: Iterable[str]) -> bool:
+    def _is_our_host(self, host: str, others: Iterable[str]) -> bool:
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         bare = name if port.isdigit() else host
         return bare.lower() in _LOOPBACK or host.lower() in others or bare.lower() in others
@@ -130,10 +178,10 @@ class Guard:
         if origin.lower() in self.origins:
             return True
         scheme, _, host = origin.partition("://")
-        return scheme in ("http", "https") and self._is_ours(host, ())
+        return scheme in ("http", "https") and self._is_our_host(host, ())
 
     def _has_room(self, caller: Caller | None) -> bool:
-        """Whoever has no valid token shares one bucket with all who have none."""
+        """Take one request from the caller's bucket. All callers without a valid token share one."""
         name = "" if caller is None else caller.name
         now, limits = self.clock(), self.limits
         bucket = self._buckets.setdefault(name, _Bucket(limits.burst, now))
@@ -145,30 +193,22 @@ class Guard:
         return True
 
 
-def refused(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:
-    """An error as every door of ours tells it."""
+def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a document that no browser takes for anything else and no cache stores."""
+    body = json.dumps(plain_value(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    safe = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | (headers or {})
+    return Response(body, status_code=status, media_type="application/json", headers=safe)
+
+
+def error_response(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:
+    """Return an error in the form that all interfaces use."""
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)
     return json_response({"error": {"code": code, "message": message, "hint": hint}}, status=status, headers=headers)
 
 
-def failed(error: RicordoError) -> Response:
-    """An error of the library, with its status."""
-    return refused(
-        error.http_status,
-        error.code,
-        error.message,
-        hint=error.hint,
-        retry_after=1 if error.http_status == 503 else None,
-    )
-
-
-def _compact(value: Any) -> bytes:
-    return json.dumps(plain_value(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A document no browser takes for anything else, and no cache keeps."""
-    safe = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | (headers or {})
-    return Response(_compact(value), status_code=status, media_type="application/json", headers=safe)
+def failure(error: RicordoError) -> Response:
+    """Return an error of the library, with its status."""
+    retry_after = 1 if error.http_status == 503 else None
+    return error_response(error.http_status, error.code, error.message, hint=error.hint, retry_after=retry_after)

@@ -1,24 +1,24 @@
-"""The OpenAPI description of the REST routes, made from the same entries as the routes."""
+"""The OpenAPI description of the REST routes, from the same catalog as the routes."""
 
 from __future__ import annotations
 
 from importlib import metadata
 from typing import Any
 
-from ricordo.interfaces.catalog import Capability, routes
+from ricordo.interfaces.catalog import CATALOG, Capability, routes
 from ricordo.interfaces.schema import Schema, input_schema, output_schema
 from ricordo.portability.formats import FORMATS
 
 _ERRORS = {
-    "400": "The request is no JSON.",
-    "401": "A token is missing or wrong.",
+    "400": "The request is not JSON.",
+    "401": "The token is missing or wrong.",
     "403": "The caller may not do this.",
-    "404": "There is no such thing, or it is not the caller's.",
-    "405": "Only POST is served here.",
-    "409": "The store has moved on.",
+    "404": "It does not exist, or is not the caller's.",
+    "405": "Only POST is allowed here.",
+    "409": "It conflicts with the state of the store.",
     "413": "The body is too large.",
     "415": "The body is not application/json.",
-    "422": "An argument does not fit.",
+    "422": "An argument is not valid.",
     "429": "Too many requests.",
     "500": "A defect, or a damaged store.",
     "503": "Busy or closing: try again.",
@@ -38,12 +38,12 @@ _ERROR: Schema = {
 
 
 def path_of(capability: Capability) -> str:
-    """Where a capability is served."""
+    """Return the path of a capability."""
     return f"/v1/{capability.method.rstrip('_')}"
 
 
 def document() -> Schema:
-    """The whole description."""
+    """Return the whole description."""
     schemas: dict[str, Schema] = {"Error": _ERROR}
     paths = {path_of(each): {"post": _operation(each, schemas)} for each in routes()}
     return {
@@ -51,8 +51,8 @@ def document() -> Schema:
         "info": {
             "title": "Ricordo",
             "version": metadata.version("ricordo"),
-            "description": "A long-term memory. Whose memory a call reaches is bound to its token. With `Accept: "
-            "text/event-stream`, a call answers with events: `progress`, then `result` or `error`.",
+            "description": "A long-term memory for AI agents. The token decides whose memory a call reaches. With "
+            "`Accept: text/event-stream`, a call answers with events: `progress`, then `result` or `error`.",
         },
         "paths": paths | {"/v1/import": {"post": _upload(schemas)}},
         "components": {
@@ -80,13 +80,11 @@ def _operation(capability: Capability, schemas: dict[str, Schema]) -> Schema:
 
 
 def _upload(schemas: dict[str, Schema]) -> Schema:
-    from ricordo.interfaces.catalog import CATALOG
-
     importing = next(each for each in CATALOG if each.method == "import_")
     answer = _shared(output_schema(importing), schemas, "import")
     return {
         "operationId": "import",
-        "summary": "Bring in what another memory or a chat left: the file is the body.",
+        "summary": "Import a file of conversations or memories: the file is the body.",
         "description": "Permission: write.",
         "tags": ["adds"],
         "parameters": [
@@ -107,7 +105,7 @@ def _errors() -> Schema:
 
 
 def _shared(schema: Schema, schemas: dict[str, Schema], method: str) -> Schema:
-    """The schema with its definitions moved to where OpenAPI keeps them; one name has one meaning."""
+    """Move the definitions of a schema to where OpenAPI keeps them; each name gets one meaning."""
     moved: dict[str, str] = {}
     inner = schema.get("$defs", {})
     for name, each in inner.items():
@@ -125,7 +123,7 @@ def _renamed(schema: Any, names: dict[str, str]) -> Any:
         return schema
     renamed = {name: _renamed(each, names) for name, each in schema.items()}
     places = renamed.get("prefixItems")
-    if places and all(each == places[0] for each in places):  # a pair of one kind, in words more readers know
+    if places and all(each == places[0] for each in places):  # a pair of one type, in a form that more readers know
         del renamed["prefixItems"]
         renamed["items"] = places[0]
     target = renamed.get("$ref")

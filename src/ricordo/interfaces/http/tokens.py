@@ -1,4 +1,4 @@
-"""Who may come in: tokens, each bound to an owner, a chat, a trust and permissions. Secrets are kept as hashes."""
+"""Access tokens: each is bound to an owner, a chat, a trust level and permissions. Secrets are stored as hashes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError, StoreError
-from ricordo.interfaces.call import Caller, Trust
+from ricordo.interfaces.call import Caller
 from ricordo.interfaces.catalog import Access
+from ricordo.model import Trust
 
 _PREFIX = "ric_"
 FIRST_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin"})
+"""The permissions of the token that a first start creates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A way in. `digest` is the SHA-256 of the secret, which has 256 random bits, so it needs no salt."""
+    """A token. `digest` is the SHA-256 of the secret, which has 256 random bits, so it needs no salt."""
 
     name: str
     digest: str
@@ -37,9 +39,13 @@ class Token:
     def caller(self) -> Caller:
         return Caller(owner=self.owner, chat=self.chat, trust=self.trust, access=self.access, name=self.name)
 
+    def plain(self) -> dict[str, Any]:
+        """Return the token as JSON values."""
+        return asdict(self) | {"access": sorted(self.access)}
+
 
 class Tokens:
-    """The tokens of one store, in a file beside it that only its owner can read. Changes to it count at once."""
+    """The tokens of one store, in a file beside it that only its owner can read. Changes take effect at once."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -47,20 +53,20 @@ class Tokens:
         self._known: dict[str, Token] = {}
 
     def caller(self, secret: str) -> Caller | None:
-        """Who has this secret, or None."""
+        """Return the caller with this secret, or None."""
         token = self._tokens().get(_digest(secret))
         return None if token is None else token.caller
 
     def all(self) -> list[Token]:
-        """Every token, the oldest first."""
+        """Return every token, oldest first."""
         return list(self._tokens().values())
 
     def add(self, name: str, *, owner: str, chat: str | None, trust: Trust, access: Iterable[str]) -> tuple[Token, str]:
-        """A new token and its secret, which is told only now.
+        """Create a token; return it and its secret, which is shown only once.
 
         Raises:
-            ConflictError: there is one of that name.
-            InvalidError: the name or a permission does not fit.
+            ConflictError: A token of that name exists.
+            InvalidError: The name or a permission is not valid.
         """
         if not name or len(name) > 100 or not name.isprintable():
             raise InvalidError("name must be 1 to 100 printable characters")
@@ -76,20 +82,20 @@ class Tokens:
         )
         known = self.all()
         if any(each.name == name for each in known):
-            raise ConflictError(f"there is a token {name!r} already", hint="revoke it first, or choose another name")
+            raise ConflictError(f"a token {name!r} exists already", hint="revoke it first, or choose another name")
         self._write([*known, fresh])
         return fresh, secret
 
     def revoke(self, name: str) -> Token:
-        """Shut a token out, also from servers that run.
+        """Revoke a token, also in servers that are running.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: There is no token of that name.
         """
         known = self.all()
         gone = next((each for each in known if each.name == name), None)
         if gone is None:
-            raise NotFoundError(f"there is no token {name!r}", hint="`ricordo token list` shows them")
+            raise NotFoundError(f"there is no token {name!r}", hint="`ricordo token list` shows all tokens")
         self._write([each for each in known if each is not gone])
         return gone
 
@@ -110,17 +116,18 @@ class Tokens:
             found = json.loads(self.file.read_text(encoding="utf-8"))["tokens"]
             return [_token(each) for each in found]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{self.file} cannot be read: {error}", hint="nobody is let in until it can") from error
+            hint = "no token is accepted until the file is repaired"
+            raise StoreError(f"{self.file} cannot be read: {error}", hint=hint) from error
 
     def _write(self, tokens: list[Token]) -> None:
-        """Whole or not at all. The new file is the lock: it can be made once."""
-        text = json.dumps({"tokens": [_plain(each) for each in tokens]}, indent=2, ensure_ascii=False) + "\n"
+        """Write all tokens, whole or not at all. The new file is the lock: it can be created only once."""
+        text = json.dumps({"tokens": [each.plain() for each in tokens]}, indent=2, ensure_ascii=False) + "\n"
         fresh = self.file.with_name(self.file.name + ".new")
         try:
             write_private(fresh, text)
             fresh.replace(self.file)
         except FileExistsError as error:
-            hint = f"try again; if nobody else is at it, remove {fresh}"
+            hint = f"try again; if no other program is running, delete {fresh}"
             raise ConflictError("another program is changing the tokens", hint=hint) from error
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -129,7 +136,7 @@ class Tokens:
 
 
 def write_private(file: Path, text: str) -> None:
-    """A new file only its owner can read. Raises FileExistsError, OSError."""
+    """Write a new file that only its owner can read. Raises FileExistsError, OSError."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
         opened.write(text)
@@ -138,10 +145,10 @@ def write_private(file: Path, text: str) -> None:
 
 
 def tokens_file(location: str | Path) -> Path:
-    """Where the tokens of a store are.
+    """Return the path of a store's tokens.
 
     Raises:
-        InvalidError: the store has no place of its own.
+        InvalidError: The store is not a file or folder.
     """
     if str(location) == ":memory:" or "://" in str(location):
         raise InvalidError(f"store: {location} cannot be served", hint="name a file")
@@ -150,29 +157,29 @@ def tokens_file(location: str | Path) -> Path:
 
 
 def first_token(tokens: Tokens, caller: Caller) -> Path | None:
-    """Where no token is, one is made for the owner; the file that holds its secret, or None where there are some."""
+    """Create a token for the owner if there is none; return the file with its secret, or None if there are tokens."""
     if tokens.file.exists():
         return None
     tokens.file.parent.mkdir(parents=True, exist_ok=True)
     file = tokens.file.with_name(tokens.file.name.removesuffix("s.json"))
     with contextlib.suppress(FileNotFoundError):
-        file.unlink()  # of a server before, whose tokens somebody took away
+        file.unlink()  # left by an earlier server whose tokens were deleted
     _, secret = tokens.add("default", owner=caller.owner, chat=caller.chat, trust="user", access=FIRST_ACCESS)
     write_private(file, secret + "\n")
     return file
 
 
 def checked_access(access: Iterable[str]) -> frozenset[Access]:
-    """Raises InvalidError: there is no such permission, or none."""
+    """Return the permissions. Raises InvalidError: there is no such permission, or none is given."""
     known: tuple[Access, ...] = get_args(Access)
     given = frozenset(access)
     if not given or not given <= set(known):
-        raise InvalidError(f"access: {', '.join(sorted(given)) or 'none'}", hint=f"choose among {', '.join(known)}")
+        raise InvalidError(f"access: {', '.join(sorted(given)) or 'none'}", hint=f"choose from {', '.join(known)}")
     return frozenset(each for each in known if each in given)
 
 
 def checked_trust(trust: str) -> Trust:
-    """Raises InvalidError: there is no such trust."""
+    """Return the trust level. Raises InvalidError: there is no such level."""
     known: tuple[Trust, ...] = get_args(Trust)
     for each in known:
         if each == trust:
@@ -184,25 +191,6 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _plain(token: Token) -> dict[str, Any]:
-    return {
-        "name": token.name,
-        "digest": token.digest,
-        "owner": token.owner,
-        "chat": token.chat,
-        "trust": token.trust,
-        "access": sorted(token.access),
-        "created_at": token.created_at,
-    }
-
-
 def _token(plain: Mapping[str, Any]) -> Token:
-    return Token(
-        name=plain["name"],
-        digest=plain["digest"],
-        owner=plain["owner"],
-        chat=plain["chat"],
-        trust=checked_trust(plain["trust"]),
-        access=checked_access(plain["access"]),
-        created_at=plain["created_at"],
-    )
+    checked = {"trust": checked_trust(plain["trust"]), "access": checked_access(plain["access"])}
+    return Token(**{name: plain[name] for name in Token.__dataclass_fields__} | checked)

@@ -1,4 +1,4 @@
-"""The configuration of MCP clients: where each keeps it, in which form, and how our entry gets into it."""
+"""The configuration of MCP clients: where each keeps it, in which format, and how our entry is added."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ricordo.errors import ConflictError, InvalidError
 
 ClientName = Literal["claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "codex"]
-Form = Literal["json", "toml"]
+Format = Literal["json", "toml"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +22,17 @@ class Client:
     """A program that starts MCP servers.
 
     Attributes:
-        file: its configuration.
-        member: the object in it that holds the servers.
-        names_kind: whether each entry says that it speaks over standard input and output.
+        file: Its configuration.
+        member: The object in it that holds the servers.
+        has_type: Whether each entry has a "type", which is "stdio".
     """
 
     name: ClientName
     title: str
     file: Path
     member: str = "mcpServers"
-    form: Form = "json"
-    names_kind: bool = False
+    format: Format = "json"
+    has_type: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an installation would write: the whole new text, and the part that is ours, for people to read."""
+    """What an installation writes: the whole new text, and the part that is ours."""
 
     client: Client
     before: str | None
@@ -59,21 +59,21 @@ class Plan:
 
 
 def clients(home: Path, environment: Mapping[str, str], platform: str = sys.platform) -> dict[str, Client]:
-    """Every client we know, by name."""
+    """Return every supported client, by name."""
     settings = _settings_folder(home, environment, platform)
     return {
         each.name: each
         for each in (
             Client(name="claude-desktop", title="Claude Desktop", file=settings / "Claude/claude_desktop_config.json"),
-            Client(name="claude-code", title="Claude Code", file=home / ".claude.json", names_kind=True),
+            Client(name="claude-code", title="Claude Code", file=home / ".claude.json", has_type=True),
             Client(name="cursor", title="Cursor", file=home / ".cursor/mcp.json"),
             Client(
-                name="vscode", title="VS Code", file=settings / "Code/User/mcp.json", member="servers", names_kind=True
+                name="vscode", title="VS Code", file=settings / "Code/User/mcp.json", member="servers", has_type=True
             ),
             Client(name="windsurf", title="Windsurf", file=home / ".codeium/windsurf/mcp_config.json"),
             Client(name="gemini", title="Gemini CLI", file=home / ".gemini/settings.json"),
             Client(
-                name="codex", title="Codex CLI", file=home / ".codex/config.toml", member="mcp_servers", form="toml"
+                name="codex", title="Codex CLI", file=home / ".codex/config.toml", member="mcp_servers", format="toml"
             ),
         )
     }
@@ -87,8 +87,8 @@ def _settings_folder(home: Path, environment: Mapping[str, str], platform: str) 
     return Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
 
 
-def starting(store: Path | str, *, owner: str, chat: str | None, profile: str, embedder: str | None) -> Entry:
-    """How to start a server for this store, from anywhere: clients know neither our folder nor our environment."""
+def start_entry(store: Path | str, *, owner: str, chat: str | None, profile: str, embedder: str | None) -> Entry:
+    """Return how to start a server for this store. Clients know neither our folder nor our environment."""
     script = Path(sys.executable).with_name("ricordo.exe" if os.name == "nt" else "ricordo")
     command, first = (str(script), ()) if script.exists() else (sys.executable, ("-m", "ricordo"))
     args = [*first, "mcp", "--store", str(store)]
@@ -99,29 +99,29 @@ def starting(store: Path | str, *, owner: str, chat: str | None, profile: str, e
     return Entry(command=command, args=tuple(args), env=env)
 
 
-def planned(client: Client, entry: Entry, *, name: str) -> Plan:
-    """What the client's file would be with our entry in it; everything else stays as it is.
+def make_plan(client: Client, entry: Entry, *, name: str) -> Plan:
+    """Plan the client's file with our entry in it; everything else stays as it is.
 
     Raises:
-        InvalidError: the file cannot be read as what it should be.
-        ConflictError: the entry is there already and this form of file cannot be rewritten in place.
+        InvalidError: The file cannot be parsed.
+        ConflictError: The entry exists already, and a file of this format cannot be rewritten in place.
     """
     before = _read(client.file)
-    if client.form == "toml":
-        return _planned_toml(client, entry, before, name=name)
-    given: Any = {"type": "stdio"} if client.names_kind else {}
+    if client.format == "toml":
+        return _toml_plan(client, entry, before, name=name)
+    given: Any = {"type": "stdio"} if client.has_type else {}
     given |= {"command": entry.command, "args": list(entry.args)} | ({"env": dict(entry.env)} if entry.env else {})
     whole = _object(client, before)
     servers = whole.setdefault(client.member, {})
     if not isinstance(servers, dict):
-        raise InvalidError(f"{client.file}: {client.member!r} is no object", hint="put it right by hand first")
+        raise InvalidError(f"{client.file}: {client.member!r} is not an object", hint="repair it by hand first")
     servers[name] = given
     ours = _json({client.member: {name: given}})
     same = before is not None and _object(client, before) == whole
     return Plan(client=client, before=before, after=before if same and before else _json(whole), ours=ours)
 
 
-def _planned_toml(client: Client, entry: Entry, before: str | None, *, name: str) -> Plan:
+def _toml_plan(client: Client, entry: Entry, before: str | None, *, name: str) -> Plan:
     lines = [f"[{client.member}.{name}]", f"command = {_text(entry.command)}"]
     lines.append(f"args = [{', '.join(map(_text, entry.args))}]")
     if entry.env:
@@ -131,11 +131,13 @@ def _planned_toml(client: Client, entry: Entry, before: str | None, *, name: str
         try:
             known = tomllib.loads(before).get(client.member, {})
         except tomllib.TOMLDecodeError as error:
-            raise InvalidError(f"{client.file} is no TOML: {error}", hint="put it right by hand first") from error
+            raise InvalidError(f"{client.file} is not valid TOML: {error}", hint="repair it by hand first") from error
         if name in known and known[name] == tomllib.loads(ours)[client.member][name]:
             return Plan(client=client, before=before, after=before, ours=ours)
         if name in known:
-            raise ConflictError(f"{client.file} has an entry {name!r} already", hint="change it by hand, or --name")
+            raise ConflictError(
+                f"{client.file} has an entry {name!r} already", hint="edit it by hand, or choose another --name"
+            )
     text = before or ""
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     return Plan(client=client, before=before, after=text + gap + ours, ours=ours)
@@ -156,10 +158,10 @@ def _object(client: Client, text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        hint = "it may have comments: add the lines by hand"
-        raise InvalidError(f"{client.file} is no plain JSON: {error}", hint=hint) from error
+        hint = "it may contain comments: add the lines by hand"
+        raise InvalidError(f"{client.file} is not plain JSON: {error}", hint=hint) from error
     if not isinstance(found, dict):
-        raise InvalidError(f"{client.file} holds no JSON object", hint="put it right by hand first")
+        raise InvalidError(f"{client.file} is not a JSON object", hint="repair it by hand first")
     return found
 
 
@@ -168,21 +170,21 @@ def _json(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """A TOML basic string, which is written like one of JSON."""
+    """Return a TOML basic string, which is written like a JSON string."""
     return json.dumps(value)
 
 
-def write(plan: Plan, *, stamp: str) -> Path | None:
-    """Put the new text in place, whole or not at all; returns the copy of the old one, if there was one.
+def write_plan(plan: Plan, *, stamp: str) -> Path | None:
+    """Write the new text, whole or not at all; return the backup of the old file, if there was one.
 
     Args:
-        stamp: tells this copy from others, a time.
+        stamp: A time for the name of the backup.
 
     Raises:
-        ConflictError: the file has changed since it was read.
-        InvalidError: it cannot be written.
+        ConflictError: The file has changed since it was read.
+        InvalidError: It cannot be written.
     """
-    file = plan.client.file.resolve()  # a link stays a link
+    file = plan.client.file.resolve()  # keep a symbolic link
     if _read(file) != plan.before:
         raise ConflictError(f"{file} has just been changed by another program", hint="try again")
     try:
@@ -200,7 +202,7 @@ def write(plan: Plan, *, stamp: str) -> Path | None:
 
 
 def _write_private(file: Path, text: str, *, like: Path) -> None:
-    """A new file with the permissions of another, or for its owner alone: such files hold keys."""
+    """Write a new file with the permissions of another, or readable by its owner only: such files hold keys."""
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:

@@ -1,40 +1,41 @@
-"""The MCP server: what a client sees and calls. Whose memory it is comes with the transport."""
+"""The MCP server: its tools, resources and prompts. The transport decides whose memory it is."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from ricordo.errors import RicordoError
-from ricordo.interfaces.call import Caller, Calls
-from ricordo.interfaces.catalog import Capability, instructions, tools
-from ricordo.interfaces.formatted import lean, words
-from ricordo.interfaces.mcp.resources import Reading
+from ricordo.errors import NotFoundError, RicordoError
+from ricordo.interfaces.call import Caller, Dispatcher
+from ricordo.interfaces.catalog import CATALOG, Capability, instructions, tools
+from ricordo.interfaces.serialize import as_text, compact_value, error_value, json_text
 
 _log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
 
-def build(calls: Calls, *, profile: str, caller_of: Callable[[Context], Caller]) -> Server[Any]:
-    """A server with the tools of a profile.
+def build(dispatcher: Dispatcher, *, profile: str, caller_of: Callable[[Context], Caller]) -> Server[Any]:
+    """Build a server with the tools of a profile.
 
     Args:
-        profile: "core", "full", "keywords", "connector", or names of tools with commas between.
-        caller_of: who is at the other end; from the process or the request's token, never from its arguments.
+        profile: "core", "full", "keywords", "connector", or names of tools separated by commas.
+        caller_of: Returns the caller of a request, from the process or the request's token, never from its arguments.
 
     Raises:
-        InvalidError: there is no such profile or tool.
+        InvalidError: There is no such profile or tool.
     """
-    toolbox = Toolbox(calls, tools(profile), caller_of)
-    reading = Reading(calls, profile, caller_of)
+    toolbox = Toolbox(dispatcher, tools(profile), caller_of)
+    library = Library(dispatcher, profile, caller_of)
     return Server(
         "ricordo",
         version=metadata.version("ricordo"),
@@ -44,63 +45,68 @@ def build(calls: Calls, *, profile: str, caller_of: Callable[[Context], Caller])
         instructions=instructions(profile),
         on_list_tools=toolbox.list,
         on_call_tool=toolbox.call,
-        on_list_resources=reading.list,
-        on_list_resource_templates=reading.templates,
-        on_read_resource=reading.read,
-        on_list_prompts=reading.prompts,
-        on_get_prompt=reading.prompt,
+        on_list_resources=library.list,
+        on_list_resource_templates=library.templates,
+        on_read_resource=library.read,
+        on_list_prompts=library.prompts,
+        on_get_prompt=library.prompt,
     )
+
+
+# tools: what a model calls
 
 
 class Toolbox:
     """The tools of a profile."""
 
-    def __init__(self, calls: Calls, offered: tuple[Capability, ...], caller_of: Callable[[Context], Caller]) -> None:
-        self._calls = calls
-        self._offered = {each.tool: each for each in offered}
+    def __init__(
+        self, dispatcher: Dispatcher, capabilities: tuple[Capability, ...], caller_of: Callable[[Context], Caller]
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._by_name = {each.tool: each for each in capabilities}
         self._caller_of = caller_of
 
     async def list(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """Those the caller has the permission for."""
+        """List the tools the caller has the permission for."""
         access = self._caller_of(ctx).access
-        return types.ListToolsResult(tools=[_tool(each) for each in self._offered.values() if each.access in access])
+        return types.ListToolsResult(tools=[_tool(each) for each in self._by_name.values() if each.access in access])
 
     async def call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Do it. What goes wrong is told in the result, so that a model can put it right."""
-        capability = self._offered.get(params.name)
+        """Call a tool. An error is part of the result, so that a model can correct its call."""
+        capability = self._by_name.get(params.name)
         if capability is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
 
         def progress(done: int, total: int) -> None:
-            self._calls.beside(ctx.session.report_progress(done, total))
+            self._dispatcher.run_in_background(ctx.session.report_progress(done, total))
 
         try:
-            answer = await self._calls.call(
+            answer = await self._dispatcher.call(
                 capability, params.arguments or {}, caller=self._caller_of(ctx), as_tool=True, progress=progress
             )
         except RicordoError as error:
-            return _failed(error)
+            return _failure(error)
         except Exception:  # noqa: BLE001  # a defect of ours must not end the client's connection
             _log.exception("%s failed", capability.tool)
-            return _failed(RicordoError("something went wrong inside the memory", hint="see the server's log"))
+            return _failure(RicordoError("something went wrong inside the memory", hint="see the server's log"))
         return types.CallToolResult(
-            content=[types.TextContent(text=words(answer))], structured_content=_structured(answer)
+            content=[types.TextContent(text=as_text(answer))], structured_content=_structured(answer)
         )
 
 
-def _failed(error: RicordoError) -> types.CallToolResult:
-    told = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-    return types.CallToolResult(content=[types.TextContent(text=str(error))], structured_content=told, is_error=True)
+def _failure(error: RicordoError) -> types.CallToolResult:
+    content: Any = [types.TextContent(text=str(error))]
+    return types.CallToolResult(content=content, structured_content=error_value(error), is_error=True)
 
 
 def _structured(answer: object) -> dict[str, Any]:
-    """An object in any case: what is none by itself stands under `result`."""
-    value = lean(answer)
+    """Return the answer as an object; one that is not an object by itself is under `result`."""
+    value = compact_value(answer)
     return value if isinstance(value, dict) else {"result": value}
 
 
 def _tool(capability: Capability) -> types.Tool:
-    from ricordo.interfaces.schema import input_schema  # brings the memory's own imports
+    from ricordo.interfaces.schema import input_schema  # imports the memory
 
     reads = capability.effect == "reads"
     return types.Tool(
@@ -108,7 +114,7 @@ def _tool(capability: Capability) -> types.Tool:
         title=capability.title,
         description=capability.summary,
         input_schema=input_schema(capability, as_tool=True),
-        output_schema=_told(capability),
+        output_schema=_output_schema(capability),
         annotations=types.ToolAnnotations(
             title=capability.title,
             read_only_hint=reads,
@@ -119,8 +125,8 @@ def _tool(capability: Capability) -> types.Tool:
     )
 
 
-def _told(capability: Capability) -> dict[str, Any]:
-    """The schema of `_structured`: an object in which anything may be left out."""
+def _output_schema(capability: Capability) -> dict[str, Any]:
+    """Return the schema of `_structured`: an object in which every member may be missing."""
     from ricordo.interfaces.schema import output_schema
 
     schema = _optional(output_schema(capability))
@@ -135,3 +141,143 @@ def _optional(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {name: _optional(each) for name, each in schema.items() if name != "required" or isinstance(each, dict)}
     return [_optional(each) for each in schema] if isinstance(schema, list) else schema
+
+
+# resources and prompts: what a person puts into a conversation by hand
+
+_TOOLS = {each.tool: each for each in CATALOG}
+_NOTHING = "Nothing relevant is remembered."
+
+_RESOURCES = (
+    types.Resource(
+        name="people",
+        title="People",
+        uri="ricordo://people",
+        mime_type="text/plain",
+        description="Known people, the most often mentioned first.",
+    ),
+    types.Resource(
+        name="stats",
+        title="Statistics",
+        uri="ricordo://stats",
+        mime_type="application/json",
+        description="The number of memories by kind, and the state of the store.",
+    ),
+)
+
+_TEMPLATES = (
+    types.ResourceTemplate(
+        name="context",
+        title="Context for a message",
+        uri_template="ricordo://context/{prompt}",
+        mime_type="text/markdown",
+        description="A block of what to know before answering the message.",
+    ),
+    types.ResourceTemplate(
+        name="entity",
+        title="A person or thing",
+        uri_template="ricordo://entity/{name}",
+        mime_type="text/plain",
+        description="Everything known about a person, project, place or other thing.",
+    ),
+    types.ResourceTemplate(
+        name="memory",
+        title="A memory",
+        uri_template="ricordo://memory/{id}",
+        mime_type="application/json",
+        description="A memory with all its versions.",
+    ),
+)
+
+_PROMPTS = (
+    types.Prompt(
+        name="use_memory",
+        title="How to use the memory",
+        description="When to look something up, when to store something, and with which tool.",
+    ),
+    types.Prompt(
+        name="recall",
+        title="Recall a topic",
+        description="What is remembered about a topic.",
+        arguments=[types.PromptArgument(name="topic", description="A message, question or topic.", required=True)],
+    ),
+    types.Prompt(
+        name="keep",
+        title="Remember this conversation",
+        description="Have the agent store what is worth knowing later from this conversation.",
+    ),
+)
+
+_KEEP = """Look through our conversation for what is worth knowing in later ones: preferences, decisions, facts about \
+people, plans with their dates, how things are done. Search the memory first; store only what is new and correct what \
+has changed, each as one sentence that stands alone. No passwords, keys or card numbers. Then tell me in a short list \
+what you stored."""
+
+
+class Library:
+    """The resources that can be read, and the prompts that can be asked for by name."""
+
+    def __init__(self, dispatcher: Dispatcher, profile: str, caller_of: Callable[[Context], Caller]) -> None:
+        self._dispatcher = dispatcher
+        self._profile = profile
+        self._caller_of = caller_of
+
+    async def list(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=list(_RESOURCES))
+
+    async def templates(
+        self, ctx: Context, _: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=list(_TEMPLATES))
+
+    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Return the text of a resource."""
+        parts = urlsplit(str(params.uri))
+        name, given = parts.netloc, unquote(parts.path.removeprefix("/") + (f"?{parts.query}" if parts.query else ""))
+        kinds = {each.name: each.mime_type for each in (*_RESOURCES, *_TEMPLATES)}
+        if parts.scheme != "ricordo" or name not in kinds:
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}")
+        text = await self._text(ctx, name, given)
+        contents = types.TextResourceContents(uri=params.uri, mime_type=kinds[name], text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def _text(self, ctx: Context, name: str, given: str) -> str:
+        if name == "context":
+            return str(await self._call(ctx, "get_context", prompt=given) or _NOTHING)
+        if name == "entity":
+            return as_text(await self._call(ctx, "get_entity_info", name=given))
+        if name == "people":
+            return as_text(await self._call(ctx, "list_people"))
+        if name == "stats":
+            return json_text(await self._call(ctx, "memory_stats"))
+        node = await self._call(ctx, "get_memory", id=given)
+        return json_text({"memory": node, "history": await self._call(ctx, "memory_history", id=node.id)})
+
+    async def _call(self, ctx: Context, tool: str, **arguments: str) -> Any:
+        try:
+            return await self._dispatcher.call(_TOOLS[tool], arguments, caller=self._caller_of(ctx), as_tool=True)
+        except RicordoError as error:
+            code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else types.INTERNAL_ERROR
+            raise MCPError(code, str(error), data={"code": error.code}) from error
+
+    async def prompts(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=list(_PROMPTS))
+
+    async def prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return the messages of a prompt."""
+        if params.name == "use_memory":
+            return _message(instructions(self._profile), "How to use the memory")
+        if params.name == "keep":
+            return _message(_KEEP, "Remember this conversation")
+        topic = (params.arguments or {}).get("topic")
+        if params.name != "recall" or not topic:
+            problem = "topic is required" if params.name == "recall" else f"there is no prompt {params.name!r}"
+            raise MCPError(types.INVALID_PARAMS, problem)
+        block = str(await self._call(ctx, "get_context", prompt=topic) or _NOTHING)
+        text = f"This is what your memory holds about {json.dumps(topic, ensure_ascii=False)}:\n\n{block}"
+        return _message(text, "What is remembered")
+
+
+def _message(text: str, about: str) -> types.GetPromptResult:
+    message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+    return types.GetPromptResult(description=about, messages=[message])

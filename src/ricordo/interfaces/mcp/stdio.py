@@ -3,73 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UnavailableError
-from ricordo.interfaces.call import Caller, Calls, Place
-from ricordo.interfaces.mcp.sparing import built_when_used, spare_packages
-from ricordo.interfaces.nightly import keeping_house
+from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_maintenance
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
 
     from ricordo.memory import Memory
 
-_MISSING = "MCP needs a package that is not installed"
-_REMEDY = 'pip install "ricordo[mcp]"'
 
-
-async def serve(place: Place, *, caller: Caller, profile: str) -> None:
-    """Answer until the client closes its end; then finish what is being written.
+async def serve(config: StoreConfig, *, caller: Caller, profile: str) -> None:
+    """Serve until the client closes its end, then finish pending writes.
 
     The client is answered before the store is open: opening begins with its first message.
 
     Raises:
-        UnavailableError: the SDK is not installed.
-        InvalidError: there is no such profile or tool.
+        UnavailableError: The SDK is not installed.
+        InvalidError: There is no such profile or tool.
     """
-    begun = asyncio.Event()
-    calls = Calls(_opened(begun, place))
     try:
-        async with keeping_house(place, calls):
-            await _serve(_server(calls, caller, profile, begun))
-    finally:
-        await calls.close()
+        from mcp.server.stdio import stdio_server
 
-
-def _server(calls: Calls, caller: Caller, profile: str, begun: asyncio.Event) -> Server[Any]:
-    try:
-        # The SDK makes some thousand classes: looking for garbage among them takes a sixth of the time.
-        gc.disable()
-        spare_packages()
-        with built_when_used():
-            from ricordo.interfaces.mcp.server import build
+        from ricordo.interfaces.mcp.server import build
     except ImportError as error:
-        raise UnavailableError(_MISSING, hint=_REMEDY) from error
+        raise UnavailableError(
+            "MCP needs a package that is not installed", hint='pip install "ricordo[mcp]"'
+        ) from error
+    answered = asyncio.Event()
+    dispatcher = Dispatcher(_open_after(answered, config))
+    try:
+        async with nightly_maintenance(config, dispatcher):
+            server = build(dispatcher, profile=profile, caller_of=lambda ctx: caller)
+            _set_after_first_answer(server, answered)
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
-        gc.enable()
-        gc.freeze()
-    server = build(calls, profile=profile, caller_of=lambda ctx: caller)
+        await dispatcher.close()
 
-    async def begin(ctx: Any, call_next: Any) -> Any:
+
+def _set_after_first_answer(server: Server[Any], answered: asyncio.Event) -> None:
+    async def middleware(ctx: Any, call_next: Any) -> Any:
         try:
             return await call_next(ctx)
         finally:
-            begun.set()
+            answered.set()
 
-    server.middleware.append(begin)
-    return server
-
-
-async def _serve(server: Server[Any]) -> None:
-    from mcp.server.stdio import stdio_server
-
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    server.middleware.append(middleware)
 
 
-async def _opened(begun: asyncio.Event, place: Place) -> Memory:
-    await begun.wait()
-    await asyncio.sleep(0)  # the answer goes out before modules are loaded
-    return await place.opened()
+async def _open_after(answered: asyncio.Event, config: StoreConfig) -> Memory:
+    await answered.wait()
+    await asyncio.sleep(0)  # send the answer before modules are loaded
+    return await config.open()

@@ -1,8 +1,9 @@
-"""A server process: its sockets, its life, and an end that finishes what was begun."""
+"""The HTTP server process: its sockets, its start, and a shutdown that finishes what was begun."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -12,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ricordo.errors import ConflictError, InvalidError, UnavailableError
-from ricordo.interfaces.call import Caller, Calls, Place
-from ricordo.interfaces.nightly import keeping_house
+from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_maintenance
 
 DEFAULT_PORT = 7411
 _GRACE_S = 10
@@ -21,7 +21,7 @@ _GRACE_S = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen. A port of 0 is any free one; no port at all is the socket alone."""
+    """Where to listen. Port 0 takes any free port; port None listens on the socket only."""
 
     host: str = "127.0.0.1"
     port: int | None = DEFAULT_PORT
@@ -29,8 +29,8 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """Who may come in, and how much they may ask."""
+class AccessRules:
+    """Which hosts and origins may call, how often, and the tools of the MCP endpoint."""
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
@@ -38,16 +38,18 @@ class Terms:
     profile: str = "core"
 
 
-async def serve(place: Place, *, caller: Caller, address: Address, terms: Terms, ready: Callable[[str], None]) -> None:
-    """Answer until the process is told to end.
+async def serve(
+    config: StoreConfig, *, caller: Caller, address: Address, rules: AccessRules, notify: Callable[[str], None]
+) -> None:
+    """Serve until the process is told to stop.
 
     Args:
-        caller: who comes in through the Unix socket, and whose the first token is.
-        ready: told what somebody at the terminal should know, once requests are answered.
+        caller: The caller behind the Unix socket; also the owner of the first token.
+        notify: Receives what the person at the terminal should know, once requests are answered.
 
     Raises:
-        UnavailableError: the extra is not installed, or an address is taken.
-        InvalidError: an argument does not fit.
+        UnavailableError: The extra is not installed, or an address is in use.
+        InvalidError: An argument is not valid.
     """
     try:
         import uvicorn
@@ -60,22 +62,22 @@ async def serve(place: Place, *, caller: Caller, address: Address, terms: Terms,
         ) from error
     from ricordo.interfaces.http.tokens import Tokens, first_token, tokens_file
 
-    tokens = Tokens(tokens_file(place.location))
-    limits = Limits(rate=terms.rate, burst=max(1, int(terms.rate * 2)))
+    tokens = Tokens(tokens_file(config.location))
+    limits = Limits(rate=rules.rate, burst=max(1, int(rules.rate * 2)))
     with listening(address) as (sockets, urls):
-        calls = Calls(place.opened())
-        await calls.memory(caller)  # a store that cannot be opened is said here
-        made = first_token(tokens, caller)
+        dispatcher = Dispatcher(config.open())
+        await dispatcher.memory(caller)  # raises if the store cannot be opened
+        secret_file = first_token(tokens, caller)
         app = build(
-            calls,
+            dispatcher,
             tokens,
             limits=limits,
-            hosts=terms.hosts,
-            origins=terms.origins,
+            hosts=rules.hosts,
+            origins=rules.origins,
             socket_caller=caller,
-            profile=terms.profile,
+            profile=rules.profile,
         )
-        config = uvicorn.Config(
+        uvicorn_config = uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
@@ -86,15 +88,16 @@ async def serve(place: Place, *, caller: Caller, address: Address, terms: Terms,
             timeout_graceful_shutdown=_GRACE_S,
             timeout_keep_alive=30,
         )
-        _announce(ready, urls, tokens.file, made)
-        with _ending_calmly():
-            async with keeping_house(place, calls):
-                await uvicorn.Server(config).serve(sockets=sockets)
+        notify(f"Listening on {' and '.join(urls)}")
+        notify(f"Tokens: {tokens.file}" if secret_file is None else f"A token was created for you: {secret_file}")
+        with _ignoring_sigterm():
+            async with nightly_maintenance(config, dispatcher):
+                await uvicorn.Server(uvicorn_config).serve(sockets=sockets)
 
 
 @contextlib.contextmanager
-def _ending_calmly() -> Iterator[None]:
-    """The server passes SIGTERM on once it has finished; what is left to do then is ours, not the system's."""
+def _ignoring_sigterm() -> Iterator[None]:
+    """Uvicorn raises SIGTERM again once it has finished; the rest of the shutdown must still run."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         yield
@@ -102,21 +105,13 @@ def _ending_calmly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _announce(ready: Callable[[str], None], urls: list[str], tokens: Path, made: Path | None) -> None:
-    ready(f"Listening at {' and '.join(urls)}")
-    if made is not None:
-        ready(f"A token was made for you; it stands in {made}")
-    else:
-        ready(f"Tokens: {tokens}")
-
-
 @contextlib.contextmanager
 def listening(address: Address) -> Iterator[tuple[list[socket.socket], list[str]]]:
-    """Open sockets and what to call them.
+    """Open the sockets; provide them and their URLs.
 
     Raises:
-        UnavailableError: an address is taken or cannot be had.
-        InvalidError: there is nothing to listen at.
+        UnavailableError: An address is in use or cannot be opened.
+        InvalidError: There is neither a port nor a socket.
     """
     sockets: list[socket.socket] = []
     urls: list[str] = []
@@ -129,7 +124,7 @@ def listening(address: Address) -> Iterator[tuple[list[socket.socket], list[str]
             sockets.append(_unix(address.socket_path))
             urls.append(f"unix:{address.socket_path}")
         if not sockets:
-            raise InvalidError("there is nothing to listen at", hint="give --port or --socket")
+            raise InvalidError("there is neither a port nor a socket to listen on", hint="give --port or --socket")
         yield sockets, urls
     finally:
         for each in sockets:
@@ -148,18 +143,20 @@ def _tcp(host: str, port: int) -> socket.socket:
         opened.bind((host, port))
     except OSError as error:
         opened.close()
-        raise UnavailableError(f"port {port} of {host} cannot be had: {error.strerror}", hint="try --port 0") from error
+        if error.errno == errno.EADDRINUSE:
+            raise UnavailableError(f"port {port} on {host} is already in use", hint="try --port 0") from error
+        raise UnavailableError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
     return opened
 
 
 def _unix(path: Path) -> socket.socket:
-    """A socket only its owner can open; a dead one of a server before is replaced."""
+    """Open a socket that only its owner can open. Replaces the dead socket of an earlier server."""
     path = path.expanduser().absolute()
     if path.exists():
         if not stat.S_ISSOCK(path.stat().st_mode):
-            raise ConflictError(f"{path} is no socket", hint="choose another path")
+            raise ConflictError(f"{path} is not a socket", hint="choose another path")
         if _answers(path):
-            raise ConflictError(f"another server listens at {path}", hint="choose another path")
+            raise ConflictError(f"another server is listening on {path}", hint="choose another path")
         path.unlink()
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -167,7 +164,7 @@ def _unix(path: Path) -> socket.socket:
         opened.bind(str(path))
     except OSError as error:
         opened.close()
-        raise UnavailableError(f"{path} cannot be had: {error.strerror or error}") from error
+        raise UnavailableError(f"cannot listen on {path}: {error.strerror or error}") from error
     finally:
         os.umask(before)
     return opened

@@ -1,0 +1,247 @@
+"""Hits and their traces as people see them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.interfaces.cli.terminal import dim, one_line, safe
+from ricordo.model import Hit, Results, Share, SignalName, Trace
+from ricordo.text import index_terms
+from ricordo.trust import is_untrusted, label
+
+_WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
+_SIGNALS: frozenset[str] = frozenset(get_args(SignalName))
+_WORD_SIGNALS = ("words in context", "words", "keywords")
+
+_LEAST_PART = 0.1
+"""A signal that gave less than this part of the score is not worth naming as a reason."""
+_LEAST_SHARE = 0.0005
+_LEAST_MS = 0.05
+_MAX_WORDS = 5
+_MAX_UNDER_FLOOR = 5
+_SEARCHED_CHARS = 10_000
+
+
+@cache
+def _texts() -> Mapping[str, Any]:
+    return tomllib.loads((files("ricordo.interfaces.cli") / "signals.toml").read_text(encoding="utf-8"))
+
+
+def listing(out: Console, question: str, results: Results) -> None:
+    """Print the hits as a numbered list, or that there are none."""
+    if not results.hits:
+        out.print(Text(f"Nothing in the memory answers “{one_line(question, most=100)}”."))
+        return
+    terms = frozenset(results.trace.terms if results.trace else index_terms(question))
+    interval = results.trace.interval if results.trace else ""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    grid.add_column()
+    for number, hit in enumerate(results.hits, start=1):
+        grid.add_row(str(number), content(hit, terms))
+        grid.add_row("", dim(_circumstances(hit)))
+        grid.add_row("", Text.assemble((reason(hit, terms, interval=interval), "cyan"), ("  " + safe(hit.id), "dim")))
+        if number < len(results.hits):
+            grid.add_row("", "")
+    out.print(grid)
+
+
+def content(hit: Hit, terms: frozenset[str]) -> Text:
+    """Return the memory itself with the question's words highlighted."""
+    text = Text()
+    if hit.type == "episodic" and (hit.speaker or hit.role):
+        text.append(f"{safe(hit.speaker or hit.role or '')}: ", style="bold")
+    body = Text(safe(hit.excerpt).strip())
+    for match in _WORD.finditer(body.plain):
+        if not terms.isdisjoint(index_terms(match.group())):
+            body.stylize("bold green", match.start(), match.end())
+    return text.append_text(body)
+
+
+def _circumstances(hit: Hit) -> str:
+    """Return when it was said, what it is, and how certain."""
+    when = f"{hit.event_time_relative} ({hit.event_time_local})"
+    about = f" about {one_line(', '.join(hit.about), most=60)}" if hit.about else ""
+    kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
+    source = label(hit.trust) if is_untrusted(hit.trust) else ""
+    warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""
+    return ", ".join(filter(None, (f"{kind}{when}", f"{hit.confidence:.0%} sure", source, warning)))
+
+
+def reason(hit: Hit, terms: frozenset[str], *, interval: str) -> str:
+    """Return why a hit was found: the signals that gave a good part of its score, the strongest first."""
+    shares: dict[str, float] = {}
+    for share in hit.why:
+        if name := _reason_name(share.strategy, hit, terms, interval):
+            shares[name] = shares.get(name, 0.0) + share.share
+    strong = [name for name, share in shares.items() if share >= _LEAST_PART * max(hit.score, 1e-9)]
+    if strong:
+        return "by " + ", by ".join(sorted(strong, key=lambda name: -shares[name]))
+    matched = matching_words(hit, terms)
+    return f"by {_quoted(matched)}" if matched else "found"
+
+
+def _reason_name(signal: str, hit: Hit, terms: frozenset[str], interval: str) -> str:
+    if signal == "date" and interval:
+        return f"the time “{interval}”"
+    if signal in _WORD_SIGNALS:
+        if matched := matching_words(hit, terms):
+            return f"the word{'s' if len(matched) > 1 else ''} {_quoted(matched)}"
+        signal = "words"
+    return str(_texts()["reasons"].get(signal, ""))
+
+
+def _quoted(found: list[str]) -> str:
+    return ", ".join(f"“{word}”" for word in found[:_MAX_WORDS])
+
+
+def matching_words(hit: Hit, terms: frozenset[str]) -> list[str]:
+    """Return the words of a memory that match terms of the question, as they are written there."""
+    text = " ".join([hit.speaker or "", *hit.tags, hit.content[:_SEARCHED_CHARS]])
+    written = {match.group().lower(): match.group() for match in reversed([*_WORD.finditer(text)])}
+    matched = [word for word in written.values() if not terms.isdisjoint(index_terms(word))]
+    return matched[::-1]
+
+
+# traces
+
+
+def trace(out: Console, results: Results, trace: Trace) -> None:
+    """Print what was looked for, and each hit's score as a sum."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column()
+    facts.add_row("words looked up", Text(", ".join(trace.terms) or "none"))
+    facts.add_row("words ignored", Text(", ".join(trace.ignored_terms) or "none"))
+    facts.add_row("asks for", Text(f"{results.intent}, {results.complexity}"))
+    facts.add_row("time understood", Text(trace.interval or "none"))
+    facts.add_row("candidates", _candidates(trace.candidates))
+    facts.add_row("took", _timings(trace.timings_ms))
+    out.print()
+    out.print(facts)
+    if results.hits:
+        out.print()
+        out.print(dim(_texts()["legend"]))
+    for number, hit in enumerate(results.hits, start=1):
+        out.print()
+        head = Text.assemble((f"{number}  ", "dim"), (f"{hit.score:.3f}", "bold"), f"  {one_line(hit.content)}")
+        out.print(head, no_wrap=True, overflow="ellipsis")
+        out.print(_sum(hit.why))
+    if trace.under_floor:
+        out.print()
+        out.print(_under_floor(trace.under_floor))
+    if results.hits:
+        out.print()
+        out.print(_glossary({share.strategy for hit in results.hits for share in hit.why if _counts(share)}))
+
+
+def absence(out: Console, results: Results, trace: Trace) -> None:
+    """Print what happened to the memory that was expected, beside the last of the hits."""
+    found = trace.absence
+    if found is None:
+        return
+    out.print()
+    out.print(Text.assemble(("Why not ", "bold"), (safe(found.id), "dim"), ("?", "bold")))
+    out.print(Text.assemble((f"{_texts()['stages'][found.stage]}: ", "bold"), safe(found.detail)))
+    if found.stage == "ranked below" and results.hits:
+        out.print()
+        out.print(_comparison(found.shares, results.hits[-1].why, number=len(results.hits)))
+    elif found.shares:
+        out.print(_sum(found.shares))
+
+
+def _table() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
+
+
+def _under_floor(dropped: Sequence[tuple[str, float, str]]) -> Table:
+    """What was found and is not relevant: how far below the floor, and why."""
+    table = _table()
+    table.add_column("relevance", justify="right", no_wrap=True)
+    table.add_column("left out", no_wrap=True, style="dim")
+    table.add_column("because")
+    for id_, relevance, why in dropped[:_MAX_UNDER_FLOOR]:
+        table.add_row(f"{relevance:+.1f}", safe(id_), why)
+    if len(dropped) > _MAX_UNDER_FLOOR:
+        table.add_row("", f"and {len(dropped) - _MAX_UNDER_FLOOR} more", "")
+    return table
+
+
+def _counts(share: Share) -> bool:
+    return abs(share.share) >= _LEAST_SHARE
+
+
+def _glossary(names: Collection[str]) -> Table:
+    """What the signals in a sum measure."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(style="dim")
+    for name, meaning in _texts()["meanings"].items():
+        if name in names:
+            table.add_row(name, meaning)
+    return table
+
+
+def _candidates(counts: Mapping[str, int]) -> Text:
+    found = [f"{count:,} by {name}" for name, count in counts.items() if name != "in all" and count]
+    return _unbroken([f"{counts.get('in all', 0):,} in all", *found, "and the turns around them"], ", ")
+
+
+def _timings(timings_ms: Mapping[str, float]) -> Text:
+    parts = [f"{name} {ms:.1f} ms" for name, ms in timings_ms.items() if ms >= _LEAST_MS]
+    return _unbroken([f"{sum(timings_ms.values()):.1f} ms in all", *parts], " · ")
+
+
+def _unbroken(parts: Sequence[str], between: str) -> Text:
+    return Text(between.join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts))
+
+
+def _sum(shares: Sequence[Share]) -> Table:
+    """One line for each part of a score: signals by what they add, then the factors of the memory itself."""
+    table = _table()
+    table.add_column("   adds", justify="right", no_wrap=True)
+    table.add_column("signal", no_wrap=True)
+    table.add_column("measured", justify="right", no_wrap=True, style="dim")
+    table.add_column("place", justify="right", no_wrap=True, style="dim")
+    for share in sorted(shares, key=_order):
+        if _counts(share):
+            table.add_row(f"{share.share:+.3f}", share.strategy, _measured(share), str(share.rank or ""))
+    return table
+
+
+def _order(share: Share) -> tuple[int, float]:
+    """Signals first, the strongest before the weakest; factors as they are applied."""
+    return (0, -share.share) if share.strategy in _SIGNALS else (1, 0.0)
+
+
+def _measured(share: Share) -> str:
+    """A signal's own measure; for a factor, what it multiplies by."""
+    if share.strategy in _SIGNALS:
+        return f"{share.raw:.3f}"
+    return "" if share.strategy in ("same session", "newer") else f"x {share.raw:.3f}"
+
+
+def _comparison(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) -> Table:
+    """Two sums side by side, the greatest differences first."""
+    one = {share.strategy: share.share for share in mine}
+    other = {share.strategy: share.share for share in theirs}
+    table = _table()
+    table.add_column("this one", justify="right", no_wrap=True)
+    table.add_column(f"hit {number}", justify="right", no_wrap=True)
+    table.add_column("signal", no_wrap=True)
+    names = sorted(dict.fromkeys([*other, *one]), key=lambda name: one.get(name, 0.0) - other.get(name, 0.0))
+    for name in names:
+        pair = one.get(name, 0.0), other.get(name, 0.0)
+        if max(map(abs, pair)) >= _LEAST_SHARE:
+            table.add_row(*(f"{value:+.3f}" if value else "" for value in pair), name)
+    table.add_row(f"{sum(one.values()):.3f}", f"{sum(other.values()):.3f}", "score", style="bold")
+    return table

@@ -1,0 +1,274 @@
+"""Memories as people see them: tables, cards, versions, timelines, reviews, and what fades or was archived."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.decay import lifetime_days
+from ricordo.ids import handle_of
+from ricordo.interfaces.cli.terminal import dim, fields, minute, one_line, safe, short_id, table
+from ricordo.model import Explanation, Node, Review, Version, Weak
+from ricordo.trust import label, trust_of
+
+Hint = Callable[[str], None]
+
+_BAR = 10
+_FADING = {"never": "never", "sinks": "then ranks lower", "closes": "then archived"}
+_REVIEW_KINDS = {
+    "replaced": "replaced by a rule",
+    "conflict": "may conflict",
+    "several": "may both hold",
+    "same": "said twice",
+    "quarantine": "held back",
+    "session": "not learnt",
+}
+_COMPARED = (
+    "content",
+    "closed_reason",
+    "tags",
+    "attributes",
+    "category",
+    "confidence",
+    "score",
+    "decay_rate",
+    "valid_until",
+    "expires_at",
+)
+"""The fields whose changes a history shows, the most important first: a line may be cut."""
+
+
+def with_speaker(node: Node) -> Text:
+    """Return a memory on one line; a message with its speaker."""
+    who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
+    return Text(one_line(who + node.content))
+
+
+def origin_of(node: Node) -> str:
+    """Return where a memory came from, and how far that is trusted."""
+    trust = label(trust_of(node.origin, node.role))
+    return f"{node.origin} ({trust})" if trust else node.origin
+
+
+# one line for each memory
+
+
+def listing(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo) -> None:
+    """Print one line for each memory."""
+    if not nodes:
+        out.print("Nothing to list.")
+        return
+    lines = table("id", "when", "kind", "memory")
+    for node in nodes:
+        kind = (node.closed_reason or "closed") if not node.is_live else node.category or node.type
+        lines.add_row(short_id(node.id), minute(node.event_time, zone), kind, with_speaker(node))
+    out.print(lines)
+
+
+def archive(
+    out: Console, nodes: Sequence[Node], *, zone: ZoneInfo, hint: Hint, totals: Mapping[str, int] | None = None
+) -> None:
+    """Print one line for each closed memory, with when and why it was closed."""
+    if not nodes:
+        out.print("Nothing in the archive matches." if totals is None or totals else "The archive is empty.")
+        return
+    lines = table("id", "closed", "because", "memory")
+    for node in nodes:
+        lines.add_row(short_id(node.id), minute(node.closed_at, zone), node.closed_reason or "", with_speaker(node))
+    out.print(lines)
+    if totals:
+        out.print(dim("In all: " + ", ".join(f"{count:,} {reason}" for reason, count in totals.items())))
+    hint("`ricordo restore ID` brings one back.")
+
+
+def weak(out: Console, found: Sequence[Weak], *, hint: Hint) -> None:
+    """Print two lines for each: how much is left of which memory; why it is listed and what will happen to it."""
+    if not found:
+        out.print("Nothing is weak: every memory is certain and fresh enough.")
+        return
+    lines = table("id", "left", "memory")
+    for each in found:
+        lines.add_row(short_id(each.node.id), retention_bar(each.retention), Text(one_line(each.node.content)))
+        fate = "then archived" if each.leaves_at is not None else "ranks lower" if each.fading == "sinks" else "stays"
+        lines.add_row("", "", dim(f"{each.why}, {fate}"))
+    out.print(lines)
+    hint("`ricordo confirm ID` keeps one permanently, `ricordo reinforce ID` for longer.")
+
+
+def retention_bar(part: float) -> Text:
+    """Return how much is left, from 0 to 1, as a bar and a percentage."""
+    full = round(max(0.0, min(1.0, part)) * _BAR)
+    colour = "red" if part < 0.2 else "yellow" if part < 0.5 else "green"
+    return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {part:4.0%}")
+
+
+def reviews(out: Console, found: Sequence[Review]) -> None:
+    """Print two lines for each review, the newer fact first."""
+    if not found:
+        out.print("Nothing to decide.")
+        return
+    lines = table("id", "what", "memory")
+    for review in found:
+        lines.add_row(short_id(review.id), _REVIEW_KINDS[review.kind], Text(one_line(review.newer.content)))
+        if review.older is None:
+            lines.add_row("", "because of", dim(one_line(", ".join(review.reasons))))
+        else:
+            lines.add_row("", "before:", dim(one_line(review.older.content)))
+    out.print(lines)
+
+
+def history(out: Console, versions: Sequence[Version], *, zone: ZoneInfo) -> None:
+    """Print one line for each version, oldest first: the change that made it, and what it changed."""
+    lines = table("change", "when", "by", "what", "memory")
+    before: Node | None = None
+    for version in versions:
+        commit = version.commit
+        number, when = (str(commit.seq), minute(commit.at, zone)) if commit else ("", "")
+        who, what = (one_line(commit.actor, most=20), one_line(commit.reason, most=40)) if commit else ("", "")
+        lines.add_row(number, when, Text(who), Text(what), Text(one_line(_difference(before, version.node, zone))))
+        before = version.node
+    out.print(lines)
+
+
+def _difference(before: Node | None, node: Node, zone: ZoneInfo) -> str:
+    """Return the new text or, if it is the same, the other fields that changed."""
+    if before is None or before.id != node.id or before.content != node.content:
+        return node.content + (f" ({node.closed_reason})" if node.closed_reason else "")
+    changes = [
+        f"{name.replace('_', ' ')}: {_plain(getattr(before, name), zone)} → {_plain(getattr(node, name), zone)}"
+        for name in _COMPARED
+        if getattr(before, name) != getattr(node, name)
+    ]
+    return "; ".join(changes) or "unchanged"
+
+
+def _plain(value: object, zone: ZoneInfo) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, datetime):
+        return minute(value, zone)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def timeline(out: Console, events: Sequence[Node], *, zone: ZoneInfo) -> None:
+    """Print events by day and, within a day, by conversation, in the order they happened."""
+    if not events:
+        out.print("Nothing is remembered from that time.")
+        return
+    for day, on_day in groupby(events, lambda event: event.event_time.astimezone(zone).strftime("%A, %Y-%m-%d")):
+        out.print(Text(day, style="bold"))
+        for session, together in groupby(on_day, lambda event: event.session):
+            if session is not None:
+                out.print(dim(f"  conversation {one_line(session, most=60)}"))
+            lines = Table.grid(padding=(0, 1), expand=True)
+            for column in range(3):
+                lines.add_column(no_wrap=column != 2, overflow="fold", ratio=1 if column == 2 else None)
+            for event in together:
+                time = Text("  " + event.event_time.astimezone(zone).strftime("%H:%M"))
+                lines.add_row(time, short_id(event.id), _event(event))
+            out.print(lines)
+
+
+def _event(event: Node) -> Text:
+    if event.type == "episodic":
+        who = one_line(event.speaker or event.role or "", most=40)
+        return Text.assemble((f"{who}: ", "bold"), one_line(event.content))
+    about = f" (about {one_line(', '.join(event.about), most=60)})" if event.about else ""
+    return Text(one_line(event.content) + about, style="cyan")
+
+
+# one memory
+
+
+def card(out: Console, why: Explanation, *, zone: ZoneInfo) -> None:
+    """Print everything about one memory; what is empty is omitted."""
+    node = why.node
+    out.print(Text(safe(node.content)))
+    out.print()
+    said_by = ", ".join(part for part in (node.speaker, node.role) if part) if node.type == "episodic" else ""
+    rows = [
+        ("id", node.id),
+        ("kind", ", ".join(part for part in (node.type, node.category) if part)),
+        ("said by", said_by),
+        ("conversation", node.session or ""),
+        ("about", ", ".join(node.about)),
+        ("tags", ", ".join(node.tags)),
+        ("attributes", json.dumps(dict(node.attributes), ensure_ascii=False) if node.attributes else ""),
+        ("origin", origin_of(node)),
+        ("confidence", f"{node.confidence:.0%}" + (", does not fade" if node.decay_rate == 0 else "")),
+        ("score", f"{node.score:+g}" if node.score else ""),
+        ("happened", minute(node.event_time, zone)),
+        ("recorded", minute(node.created_at, zone)),
+        ("true since", minute(node.valid_from, zone) if node.valid_from != node.event_time else ""),
+        ("true until", minute(node.valid_until, zone)),
+        ("expires", minute(node.expires_at, zone) if node.closed_at or node.type == "episodic" else ""),
+        ("closed", _closed(node, zone)),
+    ]
+    out.print(fields(rows if node.type == "episodic" else [*rows, *_prospects(why, zone)]))
+
+
+def explanation(out: Console, why: Explanation, *, zone: ZoneInfo) -> None:
+    """Print a memory, where it came from, what it is linked to, and its versions if there are several."""
+    node, made = why.node, why.made
+    out.print(Text(safe(node.content)))
+    out.print()
+    recorded = f"change {made.seq} of {minute(made.at, zone)}, {made.origin} by {made.actor}" if made else ""
+    links = (
+        f"{edge.predicate or edge.type} {handle_of(edge.target if edge.source == node.id else edge.source)}"
+        for edge in why.edges
+        if edge.type not in ("supersedes", "derived_from")
+    )
+    rows = [
+        ("id", node.id),
+        ("recorded", recorded),
+        ("run", (made.run_id or "") if made else ""),
+        ("origin", origin_of(node)),
+        ("conversation", node.session or ""),
+        ("based on", _lines(why.sources)),
+        ("replaced", _lines(why.supersedes)),
+        ("replaced by", _lines(why.superseded_by)),
+        ("about", ", ".join(node.about)),
+        ("mentions", ", ".join(why.mentions)),
+        ("linked to", ", ".join(links)),
+        ("confidence", f"{node.confidence:.0%}"),
+        ("score", f"{node.score:+g}" if node.score else ""),
+        ("closed", _closed(node, zone)),
+    ]
+    out.print(fields([*rows, *_prospects(why, zone)]))
+    if len(why.versions) > 1:
+        out.print()
+        history(out, why.versions, zone=zone)
+
+
+def _lines(nodes: Sequence[Node]) -> str:
+    return "\n".join(f"{handle_of(node.id)}  {one_line(node.content, most=100)}" for node in nodes)
+
+
+def _closed(node: Node, zone: ZoneInfo) -> str:
+    return f"{minute(node.closed_at, zone)}, {node.closed_reason}" if node.closed_at else ""
+
+
+def _prospects(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
+    """Return how much of a live memory is left and what will happen to it, as labelled values."""
+    if why.node.closed_at is not None:
+        return []
+    fades = f"{minute(why.fades_at, zone)}, {_FADING[why.fading]}" if why.fades_at else _FADING["never"]
+    return [("retention", f"{why.retention:.0%}"), ("fades", fades), ("expires", expires(why, zone))]
+
+
+def expires(why: Explanation, zone: ZoneInfo) -> str:
+    """Return when a memory expires, and whether its category decides that; "" if it does not expire."""
+    if why.ends_at is None:
+        return ""
+    if why.ends_by == "expiry":
+        return minute(why.ends_at, zone)
+    category = why.node.category or ""
+    kept = f"{category} is kept" if category in ("context", "knowledge") else f"{category}s are kept"
+    return f"{minute(why.ends_at, zone)} ({kept} for {lifetime_days(why.node.category)} days)"

@@ -1,0 +1,193 @@
+"""Output to people: consoles, text made safe for a terminal, tables, and progress bars on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TextIO
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ricordo.ids import handle_of
+from ricordo.ports import Progress
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+# Where there is no terminal (a job, a test) there is no width to ask for; rich's 80 would cut tables early.
+_FILE_WIDTH = 120
+_POLL_S = 0.2
+
+# A memory may come from the web: its text must not move the cursor, retitle the window or reverse the line.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a command found: data for `--json`, and a function that shows it to people."""
+
+    data: object
+    show: Callable[[Console], None]
+    exit_status: int = 0
+
+
+def results_console() -> Console:
+    """Return the console for results: standard output."""
+    return _console(sys.stdout)
+
+
+def notices_console() -> Console:
+    """Return the console for progress, hints and errors: standard error."""
+    return _console(sys.stderr)
+
+
+def _console(file: TextIO) -> Console:
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    if not any(os.isatty(descriptor) for descriptor in (0, 1, 2)) and "COLUMNS" not in os.environ:
+        console.width = _FILE_WIDTH
+    return console
+
+
+def replace_unprintable() -> None:
+    """Show a mark for a character the terminal cannot show, instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def discard_stdout() -> None:
+    """Send what is left in the buffer nowhere: standard output failed, and must not fail again when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+# text
+
+
+def safe(text: str) -> str:
+    """Replace the characters that a terminal would obey instead of showing."""
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, *, most: int = 300) -> str:
+    """Return the beginning of a text with its lines joined."""
+    joined = " ".join(safe(text[: most * 4]).split())
+    return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
+
+
+def dim(text: str) -> Text:
+    return Text(text, style="dim")
+
+
+def with_article(category: str) -> str:
+    """Return the name of a category with its article, if it takes one."""
+    if category in ("knowledge", "context"):
+        return category
+    return f"{'an' if category[:1] in tuple('aeio') else 'a'} {category}"
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: "1 row", "2 rows"."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def minute(at: datetime | None, zone: ZoneInfo) -> str:
+    """Return an instant to the minute, in the user's time zone."""
+    return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def short_id(id: str) -> Text:
+    return dim(one_line(handle_of(id)))
+
+
+# tables
+
+
+def table(*columns: str) -> Table:
+    """Return a table without lines. The last column takes the remaining width and is cut if it needs more."""
+    made = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False, expand=True)
+    for name in columns[:-1]:
+        made.add_column(name, no_wrap=True)
+    made.add_column(columns[-1], no_wrap=True, overflow="ellipsis", ratio=1)
+    return made
+
+
+def fields(rows: Iterable[tuple[str, str]]) -> Table:
+    """Return labelled values, one per line; empty values are omitted."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        if value:
+            made.add_row(name, Text(safe(value)))
+    return made
+
+
+def counts(rows: Iterable[tuple[str, int]]) -> Table:
+    """Return labelled numbers, one per line; zeros are omitted."""
+    made = Table.grid(padding=(0, 2))
+    for name, count in rows:
+        if count:
+            made.add_row(Text(f"{count:>9,}"), dim(name))
+    return made
+
+
+# progress
+
+
+@contextmanager
+def progress_bar(console: Console, task: str) -> Iterator[Progress]:
+    """Show a progress bar; nothing without a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        bar = bars.add_task(task, total=None)
+
+        def report(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def progress_bar_if_needed(console: Console, task: str) -> Iterator[Progress]:
+    """Show a progress bar from the first report until the work is done."""
+    with ExitStack() as bars:
+        bar: Progress | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None and done < total:
+                bar = bars.enter_context(progress_bar(console, task))
+            if bar is not None:
+                bar(done, total)
+            if done >= total:
+                bar = None
+                bars.close()
+
+        yield report
+
+
+async def wait_for_embeddings(console: Console, memory: Memory) -> None:
+    """Wait until every memory is embedded, however long that takes."""
+    work = asyncio.create_task(memory.settle())
+    with progress_bar(console, "Embedding") as report:
+        while not work.done():
+            if console.is_terminal:
+                stats = await memory.stats()
+                report(stats.embedded, stats.embedded + stats.embedding_missing)
+            await asyncio.wait([work], timeout=_POLL_S)
+    await work
