@@ -25,9 +25,8 @@ from ricordo.models.embedding import resolve
 from ricordo.models.embedding.vectors import Embedded, embed_question
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
-from ricordo.retrieval.pace import Pace
 from ricordo.retrieval.plan import Weighing
-from ricordo.retrieval.prefetch import Warming
+from ricordo.retrieval.prefetch import Prefetch
 from ricordo.retrieval.quotes import Told
 from ricordo.retrieval.service import Asking, Question
 from ricordo.retrieval.usage import UsageLog
@@ -39,7 +38,6 @@ from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 if TYPE_CHECKING:
     from ricordo.consolidation.context import House
     from ricordo.retrieval.exemplars import Exemplars
-    from ricordo.storage.database.embeddings import VectorShelves
 
 T = TypeVar("T")
 
@@ -75,44 +73,20 @@ class Engine:
         self._weighing = Weighing(fusion=settings.fusion, without=settings.signals_left_out())
         self._earlier: dict[int, Embedder] = {}
         self._models: list[values.EmbeddingModel] | None = None
-        self._vectors: tuple[int, VectorShelves] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
-        self._warming = Warming(store, vectors=lambda: self.vectors, beside=self._beside)
-        self._pace = Pace(store, brief_ms=settings.brief_search_ms)
+        self._prefetch = Prefetch(store, beside=self._beside)
         self._usage = UsageLog(store)
         self._told = Told()
         self._floors = Floors(
-            store,
-            vectors=lambda: self.vectors,
-            embedder_of=self._embedder_by_key,
-            is_settled=lambda: self.backlog.fresh == 0,
-            beside=self._beside,
+            store, embedder_of=self._embedder_by_key, is_settled=lambda: self.backlog.fresh == 0, beside=self._beside
         )
         self.exchanges = Exchanges(
             self._extract,
             wait_s=settings.extraction_wait_s,
             unread=self._latest_said if settings.extraction_enabled else None,
         )
-        self.backlog = Backlog(
-            store,
-            embedder=embedder,
-            model=model,
-            batch=settings.embedding_batch,
-            on_retired=lambda key: self.vectors.forget(key),
-        )
-
-    @property
-    def vectors(self) -> VectorShelves:
-        """The vector indexes in memory. Made at the first search: numpy takes a tenth of a second to import; and anew
-        where the index of a folder was.
-        """
-        generation = self.store.generation
-        if self._vectors is None or self._vectors[0] != generation:
-            from ricordo.storage.database.embeddings import VectorShelves
-
-            self._vectors = generation, VectorShelves()
-        return self._vectors[1]
+        self.backlog = Backlog(store, embedder=embedder, model=model, batch=settings.embedding_batch)
 
     @classmethod
     async def open(
@@ -157,7 +131,7 @@ class Engine:
 
     async def close(self) -> None:
         """Finish the batch at hand, write what is queued, let go of the file."""
-        self._warming.close()
+        self._prefetch.close()
         try:
             await self.exchanges.close()
             await self.backlog.close()
@@ -190,10 +164,9 @@ class Engine:
             scope=scope,
             now=self.now(),
             zone=self.zone,
-            vectors=self.vectors,
             read=partial(self._read, scope),
             embed=self.embed_question,
-            warm=lambda: self._warming.asked(scope, by_vector=self.embedder is not None),
+            warm=lambda: self._prefetch.asked(scope, by_vector=self.embedder is not None),
             exemplars=self._known_questions,
             shown=partial(self._shown, scope),
             told=lambda hits: self._told.keep(scope, hits),
@@ -204,13 +177,13 @@ class Engine:
             weighing=self._weighing,
         )
 
-    async def _read(self, scope: Scope, ask: Callable[[Snapshot], T], kind: str) -> T:
-        await self._warming.wait(scope)
-        return await self._pace.read(ask, (scope, kind), is_calm=not self._tasks)
+    async def _read(self, scope: Scope, ask: Callable[[Snapshot], T]) -> T:
+        await self._prefetch.wait(scope)
+        return await self.store.read(ask)
 
     def _shown(self, scope: Scope, keys: Sequence[int]) -> None:
         self._usage.note(keys, now=self.now())
-        self._warming.answered(scope)
+        self._prefetch.answered(scope)
 
     def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
         """All that consolidating needs, with the memory's language model or another.
@@ -226,9 +199,9 @@ class Engine:
         """Load weights, vectors, turns and the questions of known intent beside other work."""
         if self.embedder is not None:
             self._beside(self._embed_something())
-            self._warming.load(scope)
+            self._prefetch.load_vectors(scope)
             self._known_questions()
-        self._warming.read_turns(scope)
+        self._prefetch.load_turns(scope)
 
     async def _embed_something(self) -> None:
         await self.embed_question("ready")

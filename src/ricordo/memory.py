@@ -64,7 +64,6 @@ from ricordo.model import (
     Weak,
 )
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval import as_of as past
 from ricordo.retrieval import listing, profile, sections, service
 from ricordo.retrieval import timeline as observing
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
@@ -780,7 +779,7 @@ class Memory:
             NotFoundError: there is none, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        return await past.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
+        return await service.read(self._asking, lambda tx: tx.nodes.known(self._scope, id), as_of)
 
     async def list(
         self,
@@ -832,7 +831,7 @@ class Memory:
         """
         now, most = self._opened.now(), checked_limit(limit)
         wanted = checked_name(name)
-        return await past.read(
+        return await service.read(
             self._asking, lambda tx: profile.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
         )
 
@@ -1012,7 +1011,7 @@ class Memory:
             NotFoundError: there is no memory of that id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        return await past.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
+        return await service.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """Return the latest commits, newest first; `before`, a commit number, continues further back.
@@ -1060,7 +1059,7 @@ class Memory:
         def read(tx: Snapshot) -> Explanation:
             return observing.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often)
 
-        return await past.read(self._asking, read, as_of)
+        return await service.read(self._asking, read, as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,

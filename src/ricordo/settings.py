@@ -33,13 +33,6 @@ class Settings:
     patience_s: float = _setting(30.0, "how long a write waits for another process, in seconds", least=0.1, most=600)
     queue_limit: int = _setting(10_000, "how many writes of this process may wait", least=1, most=1_000_000)
     reader_threads: int = _setting(2, "how many reads run in parallel", least=1, most=64)
-    brief_search_ms: float = _setting(
-        10.0,
-        "searches that lately took no longer, in milliseconds, keep their caller's thread, and its event loop, for as"
-        " long; longer ones have a thread of their own, and so have all where this is 0",
-        least=0,
-        most=1_000,
-    )
     max_text_chars: int = _setting(
         10_000_000, "the longest text that is accepted, in characters", least=1_000, most=100_000_000
     )

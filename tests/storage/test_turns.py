@@ -9,7 +9,6 @@ import pytest
 from tests.storage.making import ME, closing, commit, fact, said
 
 from ricordo.model import Scope
-from ricordo.retrieval.prefetch import read_turns
 from ricordo.storage import Snapshot
 from ricordo.storage.database import turns
 from ricordo.storage.database.turns import TurnTable, live_turns, read_all_turns
@@ -204,7 +203,7 @@ async def test_postings_in_memory_equal_the_full_text_index(store, seed):
         elif what < 0.85:
             await commit(store, close=(closing(alive.pop(chance.randrange(len(alive)))),))
         else:
-            await store.read(lambda tx: read_turns(tx, ME))
+            await store.read(lambda tx: tx.load_turns(ME))
             assert await store.read(in_memory)
         used += await store.read(told_alike)
     assert used > 10
@@ -212,7 +211,7 @@ async def test_postings_in_memory_equal_the_full_text_index(store, seed):
 
 async def test_very_frequent_words_are_counted_turn_by_turn(store, monkeypatch):
     await commit(store, add=tuple(said("a boat on the lake", minutes=n) for n in range(5)))
-    await store.read(lambda tx: read_turns(tx, ME))
+    await store.read(lambda tx: tx.load_turns(ME))
     assert await store.read(counted_alike)
     monkeypatch.setattr(turns, "_OCCURRENCES_MOST", 9)
 
@@ -228,7 +227,7 @@ async def test_very_frequent_words_are_counted_turn_by_turn(store, monkeypatch):
 async def test_consolidated_turns_use_the_full_text_index(store):
     talk = [said("the lake", minutes=n) for n in range(4)]
     await commit(store, add=tuple(talk))
-    await store.read(lambda tx: read_turns(tx, ME))
+    await store.read(lambda tx: tx.load_turns(ME))
     assert await store.read(told_alike)
     await commit(store, consolidated=(talk[1].id,))
     lake = TERMS.index("lake")
@@ -239,7 +238,7 @@ async def test_consolidated_turns_use_the_full_text_index(store):
 async def test_many_new_turns_use_the_full_text_index(store, monkeypatch):
     monkeypatch.setattr(turns, "_LATER_MOST", 5)
     await commit(store, add=tuple(said("the lake", minutes=n) for n in range(3)))
-    await store.read(lambda tx: read_turns(tx, ME))
+    await store.read(lambda tx: tx.load_turns(ME))
     for expected in (True, False, False):
         await commit(store, add=tuple(said("a boat", minutes=n) for n in range(4)))
         assert await store.read(told_alike) is expected

@@ -127,7 +127,9 @@ class World:
                 key for key in answers[0] if key <= 60
             }
 
-        words = await self.store.read(lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1)[0]))
+        words = await self.store.read(
+            lambda tx: set(word_vectors(tx, self.model.key, list(range(1_000)), width=1).keys.tolist())
+        )
         embedded = await self.store.read(lambda tx: {row[0] for row in tx.connection.execute(EMBEDDED)})
         assert words == embedded, "word vectors follow as vectors do"
 
@@ -174,7 +176,7 @@ def test_old_removals_are_deleted_and_a_stale_reader_starts_over(tmp_path):
             await commit(world.store, close=(closing(node),))
         assert await world.tidy() == 3, "the newest is the position of all readers, and stays"
         assert await world.tidy() == 0
-        assert await _now(world).models.lost_since(1)[1] == 1, "who made vectors then looks through all again"
+        assert (await _now(world)).models.lost_since(1)[1] == 1, "who made vectors then looks through all again"
         await commit(world.store, put=(nodes[0],))
         world.readers.append(slept)
         await world.check()

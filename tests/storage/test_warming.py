@@ -9,9 +9,8 @@ from tests.storage.making import ME, commit, said
 
 from ricordo.model import Scope
 from ricordo.retrieval import prefetch
-from ricordo.retrieval.prefetch import Warming
+from ricordo.retrieval.prefetch import Prefetch
 from ricordo.storage.database import turns
-from ricordo.storage.database.embeddings import VectorShelves
 
 OTHER = Scope(owner="somebody else")
 
@@ -32,8 +31,7 @@ async def reading(store, tasks, monkeypatch):
         tasks.append(asyncio.ensure_future(work))
         return tasks[-1]
 
-    vectors = VectorShelves()
-    return Warming(store, vectors=lambda: vectors, beside=beside)
+    return Prefetch(store, beside=beside)
 
 
 async def done(tasks):
@@ -110,7 +108,7 @@ async def test_a_question_waits_only_briefly_for_the_prefetch(reading, tasks, mo
 
     monkeypatch.setattr(reading._store, "read", slow)
     await reading.wait(ME)
-    reading.read_turns(ME)
+    reading.load_turns(ME)
     await reading.wait(ME)
     assert not tasks[0].done()
     monkeypatch.setattr(prefetch, "_PATIENCE_S", 60)

@@ -54,18 +54,11 @@ class Backlog:
     """One background task per opened store."""
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        embedder: Embedder | None,
-        model: values_.EmbeddingModel | None,
-        batch: int,
-        on_retired: Callable[[int], None],
+        self, store: Store, *, embedder: Embedder | None, model: values_.EmbeddingModel | None, batch: int
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._model = model
-        self._on_retired = on_retired
         self._batch = batch
         self._holder = f"{os.getpid()}-{id(self):x}"
         self._leased_until = 0
@@ -426,9 +419,6 @@ class Backlog:
                     self._cursor.after = 0
                 return True
             _log.info("the store now answers from %s", mine.name)
-        for model in known:
-            if model.state == "retiring":
-                self._on_retired(model.key)
         return await self._store.derive(lambda tx: tx.models.drop_retired())
 
 

@@ -9,66 +9,25 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
-from datetime import datetime
 from math import log
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
+from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
-from ricordo.errors import InvalidError
 from ricordo.model import Absence, Node, Scope, Share
 from ricordo.retrieval.hits import hit_of
 from ricordo.retrieval.names import entity_key
-from ricordo.storage import PastSnapshot, Snapshot, When
-from ricordo.text.dates import parse_instant
+from ricordo.storage import PastSnapshot
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ricordo.retrieval.plan import Plan
     from ricordo.retrieval.search import Found
-    from ricordo.retrieval.service import Asking
-
-    Keys = NDArray[np.int64]
-
-T = TypeVar("T")
-AsOf = datetime | str | int | None
-"""A time, or the number of a commit; None for now."""
 
 _NEAREST = 80
 _IN_TIME = 40
 
 
-async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
-    """Ask the store, as it is or as it was.
-
-    Raises:
-        InvalidError: `as_of` names no time and no commit.
-    """
-    if as_of is None:
-        return await asking.store.read(ask)
-    return await read_past(asking, ask, as_of)
-
-
-async def read_past(asking: Asking, ask: Callable[[PastSnapshot], T], as_of: datetime | str | int) -> T:
-    """Ask the store as it was. Raises InvalidError as `read` does."""
-    when = when_of(as_of, asking=asking)
-    return await asking.store.read_past(ask, scope=asking.scope, when=when, links=asking.links)
-
-
-def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
-    """Raises:
-    InvalidError: it names no time and no commit.
-    """
-    if isinstance(as_of, int):
-        if isinstance(as_of, bool) or not 0 <= as_of < 1 << 62:
-            raise InvalidError(f"as_of: {as_of!r} is no commit's number", hint="`log` shows them; or give a time")
-        return When(commit=as_of)
-    at = parse_instant(as_of, now=asking.now, zone=asking.zone, field="as_of")
-    return When(at=min(at, asking.now))
-
-
-def find(snapshot: PastSnapshot, plan: Plan, *, asking: Asking) -> Found:
+def find(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) -> Found:
     """Answer a plan from the past.
 
     Raises:
@@ -77,19 +36,20 @@ def find(snapshot: PastSnapshot, plan: Plan, *, asking: Asking) -> Found:
     from ricordo.retrieval.search import Found
 
     started = time.perf_counter()
-    scope = asking.scope
     entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
     allowed = snapshot.nodes.matching(scope, plan.filter(entity))
     within = set(allowed.tolist())
     work: dict[str, Callable[[], dict[int, float]]] = {
         "words": lambda: _words(snapshot, scope, plan, within),
-        "meaning": lambda: _meaning(snapshot, plan, asking=asking, allowed=allowed),
+        "meaning": lambda: snapshot.similar(
+            scope, plan.question_vectors, among=allowed, shelves=plan.shelves, most=_NEAREST
+        ),
         "date": lambda: _date(snapshot, scope, plan, within),
     }
     signals = {name: measure() for name, measure in work.items() if name not in plan.weighing.without}
     ranked = _ranked(snapshot, signals, plan, scope=scope)
     best = tuple(
-        hit_of(each.node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=asking.zone)
+        hit_of(each.node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
         for each in ranked[: plan.query.limit]
     )
     return Found(
@@ -111,57 +71,6 @@ def _words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) 
         for key in keys:
             found[key] = found.get(key, 0.0) + telling[term] / total
     return found
-
-
-def _meaning(snapshot: PastSnapshot, plan: Plan, *, asking: Asking, allowed: Keys) -> dict[int, float]:
-    """The nearest by meaning, as cosines: of what is alive today by its index, of what was closed since by its vectors.
-    Texts that were altered since have no vector any more; their words find them.
-    """
-    import numpy as np
-
-    unaltered = allowed[~np.isin(allowed, np.array(list(snapshot.altered), np.int64))]
-    found: dict[int, float] = {}
-    spaces = snapshot.visible(asking.scope)
-    for model, question in plan.vectors.items():
-        if question.vector is None or not len(unaltered):
-            continue
-        live, _ = asking.vectors.nearest(
-            snapshot.today,
-            question.vector,
-            model=model,
-            spaces=spaces,
-            shelves=("k", "e", "c"),
-            limit=_NEAREST,
-            among=unaltered,
-        )
-        keys = np.concatenate([live, snapshot.closed_since(unaltered)])
-        cosines = _cosines(snapshot, keys, question.vector, model=model, spaces=spaces, plan=plan)
-        best = sorted(cosines.items(), key=lambda pair: (-pair[1], -pair[0]))[:_NEAREST]
-        found.update((key, max(cosine, found.get(key, 0.0))) for key, cosine in best if cosine > 0)
-    return found
-
-
-def _cosines(
-    snapshot: PastSnapshot,
-    keys: Keys,
-    question: NDArray[np.float32],
-    *,
-    model: int,
-    spaces: tuple[int, ...],
-    plan: Plan,
-) -> dict[int, float]:
-    """Cosines with the question after today's mean is taken from both sides."""
-    import numpy as np
-
-    from ricordo.storage.database.embeddings import centre
-
-    held = snapshot.vectors(keys.tolist(), model)
-    if not held:
-        return {}
-    mean = centre(snapshot.today, model=model, dimension=len(question), spaces=spaces, shelves=plan.shelves)
-    rows, asked = np.stack(list(held.values())) - mean, question - mean
-    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(asked)
-    return dict(zip(held, (rows @ asked / np.maximum(norms, 1e-9)).tolist(), strict=True))
 
 
 def _date(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:

@@ -25,7 +25,6 @@ from ricordo.storage.values import Floor
 if TYPE_CHECKING:
     from ricordo.ports import Embedder
     from ricordo.retrieval.relevance import Floats
-    from ricordo.storage.database.embeddings import VectorShelves
 
 _log = logging.getLogger(__name__)
 
@@ -56,13 +55,11 @@ class Floors:
         self,
         store: Store,
         *,
-        vectors: Callable[[], VectorShelves],
         embedder_of: Callable[[int], Embedder | None],
         is_settled: Callable[[], bool],
         beside: Callable[[Coroutine[None, None, None]], object],
     ) -> None:
         self._store = store
-        self._vectors = vectors
         self._embedder_of = embedder_of
         self._is_settled = is_settled
         self._beside = beside
@@ -130,7 +127,7 @@ class Floors:
         for text, embedded in asked:
             vectors: Mapping[int, Embedded] = {} if embedded is None else {model: embedded}
             plan = make_plan(Query(text=text), now=0, interval=None, vectors=vectors)
-            found.append(measured(snapshot, plan, scope=scope, vectors=self._vectors()))
+            found.append(measured(snapshot, plan, scope=scope))
         return found
 
     async def _embedded(self, model: int) -> Sequence[Embedded | None]:

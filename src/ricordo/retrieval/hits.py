@@ -39,13 +39,17 @@ def told(snapshot: Snapshot, nodes: Mapping[int, Node]) -> dict[int, Node]:
     """Memories as answers tell them: without the sentences that were forgotten, and those that say nothing else not at
     all.
     """
-    cut = snapshot.suppression.shown(nodes)
-    if not cut:
+    return without_withheld(nodes, snapshot.suppression.shown(nodes))
+
+
+def without_withheld(nodes: Mapping[int, Node], shown: Mapping[int, str]) -> dict[int, Node]:
+    """Return memories with the texts that may be shown, where these are others; without those of which nothing may."""
+    if not shown:
         return dict(nodes)
     return {
-        key: replace(node, content=cut[key]) if key in cut else node
+        key: replace(node, content=shown[key]) if key in shown else node
         for key, node in nodes.items()
-        if cut.get(key) != ""
+        if shown.get(key) != ""
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ricordo.errors import InvalidError
 from ricordo.model import Archive, ClosedReason, Page, Scope, Version
-from ricordo.retrieval import as_of
+from ricordo.retrieval import service
 from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
@@ -36,7 +36,7 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
         more = len(nodes) > query.limit
         return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
 
-    return await as_of.read(asking, read, request.as_of)
+    return await service.read(asking, read, request.as_of)
 
 
 def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:

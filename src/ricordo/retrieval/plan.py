@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ricordo.model import Category, Fusion, Json, NodeType
 from ricordo.models.embedding.vectors import Embedded
@@ -11,6 +12,9 @@ from ricordo.retrieval.intent import Complexity, Intent, complexity_of, intent_o
 from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import Interval
+
+if TYPE_CHECKING:
+    from ricordo.ports import Vector
 
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
@@ -77,6 +81,21 @@ class Plan:
     def shelves(self) -> tuple[str, ...]:
         """Which parts of the memory may answer: knowledge and what waits to become it, unless a type is asked for."""
         return _SHELVES.get(self.query.type, (KNOWLEDGE,))
+
+    @property
+    def question_vectors(self) -> dict[int, Vector]:
+        """The question's vector by model, where there is one; the active model first."""
+        return {model: each.vector for model, each in self.vectors.items() if each.vector is not None}
+
+    @property
+    def worded(self) -> Embedded | None:
+        """What the first model says that gave vectors of the question's words."""
+        return next((each for each in self.vectors.values() if each.words is not None), None)
+
+    @property
+    def word_model(self) -> int:
+        """The key of that model; 0 if there is none."""
+        return next((model for model, each in self.vectors.items() if each.words is not None), 0)
 
     def filter(self, entity: int | None) -> Filter:
         """The conditions as the store knows them."""

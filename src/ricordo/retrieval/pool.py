@@ -1,10 +1,9 @@
-"""The candidates of one question side by side, with the turns around them: what the signals are computed on."""
+"""The candidates of one question side by side, with the turns around them: what the signals are computed on. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,27 +11,25 @@ from numpy.typing import NDArray
 
 from ricordo.models.embedding.local import one_thread
 from ricordo.models.embedding.vectors import Embedded
-from ricordo.retrieval.candidates import Lookup, inverse_frequency
-from ricordo.retrieval.graph import FOLLOWING
-from ricordo.retrieval.plan import CONSOLIDATED
-from ricordo.storage.database.embeddings import centre, word_vectors
-from ricordo.storage.database.turns import Turns
+from ricordo.retrieval.plan import Plan
+from ricordo.storage.candidates import (
+    FOLLOWERS,
+    REACH,
+    CandidateRows,
+    CandidateSet,
+    Naming,
+    Turns,
+    WordVectors,
+    inverse_frequency,
+)
 from ricordo.text import index_terms, name_key, name_terms
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
 
-Seeds = Mapping[str, Mapping[int, float]]
-
-REACH = 2
-"""How many turns on either side belong to a turn's context."""
-
-EXPANDED = 40
-"""Of the best by words so many have neighbours that are candidates, too: the answer to what one turn asks."""
-
 _STAND_IN = 0.2
-"""What a word finds by chance in any turn: where a whole turn's cosine stands in for words, it begins there."""
+"""How well a word meets any turn by chance: where a whole turn's cosine stands in for its words, it starts here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +43,18 @@ class Pool:
         counts: float32[words, n], how often a turn holds each.
         strengths: float32[words, n], how well each is met by a turn: 1 for the word itself, else the best cosine.
         worded: bool[n], whether that is known word by word; of the others the cosine of the whole turn stands in.
-        cosines: float32[n], centred cosine with the question; 0 where there is no vector.
-        spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where nobody is known
-            and where it names none.
-        persons: folded names of the people the question names.
-        meets: bool[size], what is said in a conversation and meets any word of the question. What meets none is no
+        cosines: float32[n], centred cosine with the question; 0 without a vector.
+        spoke: float32[n]: 1 where a person the question names speaks, -1 where another does, 0 where the speaker is not
+            known and where the question names none.
+        persons: folded names of the speakers the question names.
+        meets: bool[size], said in a conversation and meeting any word of the question. What meets none is no
             better for being long or naming somebody; and a fact is no small talk, however short.
         named: float32[size], 1 for what is linked to an entity the question names.
-        linked: float32[size], how strongly a candidate hangs together with the best by words and meaning, 0 to 1.
+        linked: float32[size], how strongly a candidate is linked with the best by words and meaning, 0 to 1.
+        average_chars: mean length of the memories that were searched.
+        total: number of memories that were searched.
+        frequencies: by term of the question, how many memories hold it.
+        namings: how the question names entities.
     """
 
     turns: Turns
@@ -71,6 +72,9 @@ class Pool:
     named: Floats
     linked: Floats
     average_chars: float
+    total: int
+    frequencies: Mapping[str, int]
+    namings: tuple[Naming, ...]
 
     @property
     def nearby(self) -> NDArray[np.intp]:
@@ -87,21 +91,26 @@ class Pool:
         """Of the turns one and two after each, intp[2, size]."""
         return self.turns.nearby[REACH:]
 
+    @property
+    def name_terms(self) -> frozenset[str]:
+        """The index terms by which the question names entities."""
+        return frozenset(term for naming in self.namings for term in naming.terms)
 
-def gather(look: Lookup, seeds: Seeds) -> Pool | None:
-    """Read the candidates and what surrounds them. Those near the best by words are candidates, too."""
-    chosen = _keys(chain.from_iterable(seeds.values()))
-    if not len(chosen):
+    @property
+    def names_entities(self) -> bool:
+        """Whether the question names any entity."""
+        return any(naming.entities for naming in self.namings)
+
+
+def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Pool | None:
+    """Return the pool of a question; None where no rows were read."""
+    rows = found.rows
+    if rows is None:
         return None
-    turns, size, counts = _turns(look, chosen, _keys(islice(seeds.get("words", ()), EXPANDED)))
-    if not size:
-        return None
-    persons = named_persons(look.plan.query.text, turns)
-    cosines = np.append(_cosines(look, turns.keys[:-1]), np.float32(0))  # nobody means nothing
-    words, idf, counts, strengths, worded = _strengths(look, turns, persons, cosines, counts)
+    turns, size = rows.turns, rows.size
+    persons = named_persons(plan.query.text, turns)
+    words, idf, counts, strengths, worded = _strengths(found, rows, plan, persons)
     worth = np.asarray(idf / max(float(idf.sum()), 1e-9), np.float32)
-    named = _named(look, turns.keys[:size], words, strengths)
-    _, chars = total = look.snapshot.statistics.size(look.scope, look.plan.shelves)
     return Pool(
         turns=turns,
         size=size,
@@ -111,44 +120,21 @@ def gather(look: Lookup, seeds: Seeds) -> Pool | None:
         counts=counts,
         strengths=strengths,
         worded=worded,
-        cosines=cosines,
+        cosines=rows.cosines,
         spoke=_spoke(turns, persons),
         persons=persons,
-        named=named,
+        named=_named(rows, namings, words, strengths),
         meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
-        linked=_linked(seeds, turns.keys[:size]),
-        average_chars=max(1.0, chars / max(1, total[0])),
+        linked=_linked(found.found, turns.keys[:size]),
+        average_chars=max(1.0, found.characters / max(1, found.total)),
+        total=found.total,
+        frequencies=found.frequencies,
+        namings=namings,
     )
 
 
-def _turns(look: Lookup, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
-    """The candidates, which are the chosen and what is near the best of them, then what is around those; how many
-    candidates there are; and how often each turn holds each term of the question, float32[terms, n].
-    """
-    snapshot, terms, spaces = look.snapshot, tuple(look.terms), look.snapshot.visible(look.scope)
-    # What has become knowledge stands around other turns, and is no candidate unless it is asked for.
-    shelves = look.plan.shelves
-    has_hidden = CONSOLIDATED not in shelves and snapshot.statistics.size(look.scope, (CONSOLIDATED,))[0] > 0
-    with snapshot.turns(shared=not look.plan.query.archived) as table:
-        turns, size = table.around(
-            snapshot,
-            chosen,
-            best,
-            reach=REACH,
-            allowed=look.allowed,
-            spaces=spaces,
-            shelves=shelves if has_hidden else None,
-        )
-        counts = table.counts(snapshot, terms, turns, spaces)
-    return turns, size, turns.counts(terms) if counts is None else counts
-
-
-def _keys(found: Iterable[int]) -> Keys:
-    return np.fromiter(found, np.int64)
-
-
 def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
-    """The speakers of these turns whom the question names, folded, as whole words, in the order of the alphabet."""
+    """Return the speakers of these turns that the question names, folded, as whole words, in alphabetical order."""
     asked = set(name_terms(question))
     places = np.bincount(turns.speakers).nonzero()[0].tolist()
     names = {name_key(speaker) for place in places if (speaker := turns.names[place])}
@@ -156,7 +142,7 @@ def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
 
 
 def terms_of(persons: Iterable[str]) -> set[str]:
-    """The words of names, as they are written and as they are indexed."""
+    """Return the words of names, as they are written and as they are indexed."""
     return {term for person in persons for term in (*person.split(), *index_terms(person))}
 
 
@@ -167,132 +153,104 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
     return np.array(worth, np.float32).take(turns.speakers)
 
 
-def _named(look: Lookup, keys: Keys, words: Sequence[str], strengths: Floats) -> Floats:
-    """Which candidates are about somebody the question names, or name them: 1. The words it does so with are met by
-    these: what Sarah likes answers what my wife likes.
+def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:
+    """Which candidates are about an entity the question names, or name it: 1. They meet the words it is named by: what
+    Sarah likes answers what my wife likes.
     """
-    named = np.zeros(len(keys), np.float32)
-    for naming in look.namings:
-        linked = look.snapshot.graph.linked_to(keys.tolist(), naming.entities)
-        about = np.flatnonzero(np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys)))
+    named = np.zeros(rows.size, np.float32)
+    for naming, is_about in zip(namings, rows.about, strict=True):
+        about = np.flatnonzero(is_about)
         named[about] = 1.0
-        rows = np.array([row for row, word in enumerate(words) if word in naming.terms], np.intp)
-        strengths[np.ix_(rows, about)] = 1.0
+        meant = np.array([row for row, word in enumerate(words) if word in naming.terms], np.intp)
+        strengths[np.ix_(meant, about)] = 1.0
     return named
 
 
-def _linked(seeds: Seeds, keys: Keys) -> Floats:
-    followed = [seeds[name] for name in FOLLOWING if seeds.get(name)]
+def _linked(found: Mapping[str, Mapping[int, float]], keys: Keys) -> Floats:
+    followed = [found[name] for name in FOLLOWERS if found.get(name)]
     if not followed:
         return np.zeros(len(keys), np.float32)
-    strongest = (max(found.get(key, 0.0) for found in followed) for key in keys.tolist())
+    strongest = (max(each.get(key, 0.0) for each in followed) for key in keys.tolist())
     return np.fromiter(strongest, np.float32, len(keys))
 
 
 def _strengths(
-    look: Lookup, turns: Turns, persons: Sequence[str], cosines: Floats, counts: Floats
+    found: CandidateSet, rows: CandidateRows, plan: Plan, persons: Sequence[str]
 ) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:
     """The question's words, what each tells, how often each turn holds each, how well it meets each, and whether that
     is known word by word.
 
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
-
-    Args:
-        counts: how often each turn holds each term of the question, float32[terms, n].
     """
-    names = terms_of(persons)
-    words = {term: entry.idf for term, entry in look.terms.items() if term not in names}
-    model, question = _worded(look)
-    vectors = {} if question is None else _word_vectors(look, question, words, names)
+    names, cosines = terms_of(persons), rows.cosines
+    words = {
+        term: inverse_frequency(count, found.total) for term, count in found.frequencies.items() if term not in names
+    }
+    question = plan.worded
+    vectors = {} if question is None else _word_vectors(question, plan, words, names, total=found.total)
     terms = tuple(term for term, idf in words.items() if idf > 0)
     stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
-    counts = _counts_of(terms, look, turns, counts)
+    counts = _counts_of(terms, found, rows)
     met = np.where(counts > 0, np.float32(1), stand_in)
     worded = np.zeros(met.shape[1], np.bool_)
-    if vectors and terms:
-        worded[_meet_by_vector(look, met, terms, vectors, model, turns.keys)] = True
+    if vectors and terms and rows.words is not None:
+        worded[_meet_by_vector(met, terms, vectors, rows.words, rows.turns.keys)] = True
     return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
 
 
-def _counts_of(terms: tuple[str, ...], look: Lookup, turns: Turns, known: Floats) -> Floats:
-    """How often each turn holds each of these, float32[terms, n]: of the terms of the question, for which that is
-    known, and of pieces only the embedder knows.
+def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows) -> Floats:
+    """How often each turn holds each of these, float32[terms, n]: terms of the question, and pieces only the embedder
+    knows.
     """
-    if terms == tuple(look.terms):
-        return known
-    others = [term for term in terms if term not in look.terms]
-    row_of = {term: row for row, term in enumerate((*look.terms, *others))}
-    counts = np.concatenate([known, turns.counts(others)]) if others else known
+    known = tuple(found.frequencies)
+    if terms == known:
+        return rows.counts
+    others = [term for term in terms if term not in found.frequencies]
+    row_of = {term: row for row, term in enumerate((*known, *others))}
+    counts = np.concatenate([rows.counts, rows.turns.counts(others)]) if others else rows.counts
     return counts.take([row_of[term] for term in terms], axis=0)
 
 
-def _word_vectors(look: Lookup, question: Embedded, words: dict[str, float], names: set[str]) -> dict[str, Floats]:
+def _word_vectors(
+    question: Embedded, plan: Plan, words: dict[str, float], names: set[str], *, total: int
+) -> dict[str, Floats]:
     """The vectors of the question's words by index term; a piece that is no term of the question becomes one."""
-    total, _ = look.snapshot.statistics.size(look.scope, look.plan.shelves)
     found: dict[str, Floats] = {}
     assert question.words is not None
     for piece, vector in zip(question.pieces, question.words, strict=True):
         term = (index_terms(piece) or [piece])[0]
-        if piece in names or term in names or piece in look.plan.ignored:
+        if piece in names or term in names or piece in plan.ignored:
             continue
         words.setdefault(term, inverse_frequency(0, total) / 2)
         found[term] = vector
     return found
 
 
-def _worded(look: Lookup) -> tuple[int, Embedded | None]:
-    """The first model that gave the question's words."""
-    for model, question in look.plan.vectors.items():
-        if question.words is not None:
-            return model, question
-    return 0, None
-
-
 def _meet_by_vector(
-    look: Lookup, met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], model: int, keys: Keys
+    met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors, keys: Keys
 ) -> NDArray[np.intp]:
     """Late interaction: for each word of the question the best cosine among the words of a turn, where both have
     vectors. Returns the places of the turns that have.
     """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])
-    holders, starts, held = word_vectors(look.snapshot, model, keys.tolist(), width=asked.shape[1])
-    if not len(holders):
+    if not len(held.keys):
         return np.zeros(0, np.intp)
     order = np.argsort(keys)
-    places = order[keys.searchsorted(holders, sorter=order)]
+    places = order[keys.searchsorted(held.keys, sorter=order)]
     with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
-        cosines = (asked / np.float32(127)) @ held.astype(np.float32).T
-    best = np.maximum.reduceat(cosines, starts, axis=1)
+        cosines = (asked / np.float32(127)) @ held.codes.astype(np.float32).T
+    best = np.maximum.reduceat(cosines, held.starts, axis=1)
     met[np.ix_(np.array(with_vector), places)] = np.maximum(best, 0.0)
     return places
 
 
-def _cosines(look: Lookup, keys: Keys) -> Floats:
-    """Cosine with the question after the mean of the caller's memories is taken from both, by the first model."""
-    cosines = np.zeros(len(keys), np.float32)
-    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
-    for model, question in look.plan.vectors.items():
-        if question.vector is not None:
-            found = look.vectors.cosines(
-                look.snapshot, keys, question.vector, model=model, spaces=spaces, shelves=shelves
-            )
-            cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
-    return cosines
-
-
-def likeness(look: Lookup, keys: Keys) -> Floats:
-    """How alike memories are: cosines after the mean is taken from each, float32[n, n]; 0 where below or unknown."""
-    among = np.zeros((len(keys), len(keys)), np.float32)
-    spaces, shelves = look.snapshot.visible(look.scope), look.plan.shelves
-    for model, question in look.plan.vectors.items():
-        if question.vector is None:
-            continue
-        width = len(question.vector)
-        rows = look.vectors.vectors(look.snapshot, keys, model=model, dimension=width, spaces=spaces, shelves=shelves)
-        rows = np.nan_to_num(rows - centre(look.snapshot, model=model, dimension=width, spaces=spaces, shelves=shelves))
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+def likeness(rows: CandidateRows, places: NDArray[np.intp]) -> Floats:
+    """Return how alike some candidates are: centred cosines, float32[n, n]; 0 where below or unknown."""
+    among = np.zeros((len(places), len(places)), np.float32)
+    for directions in rows.directions:
+        mine = directions[places]
         with one_thread():
-            among = np.maximum(among, rows @ rows.T)
+            among = np.maximum(among, mine @ mine.T)
     return among

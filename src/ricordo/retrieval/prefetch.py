@@ -1,7 +1,7 @@
-"""What is read into memory beside answers, so that later ones come sooner: the vectors and the turns of who asks.
+"""Loads vectors and turns into memory in the background, so that later searches are faster.
 
-The first answer takes no more than it needs. The rest is read when a caller has been quiet for a moment after it, or
-asks again (docs/decisions/0005-ranking-features.md).
+The first answer reads no more than it needs. The rest is read when a caller has been quiet for a moment after it, or
+asks again (docs/decisions/0005-what-ranking-reads.md).
 """
 
 from __future__ import annotations
@@ -9,118 +9,82 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo.model import Scope
 from ricordo.retrieval.plan import DEFAULT_SHELVES
-from ricordo.storage import Snapshot, Store
+from ricordo.storage import Store
 
-if TYPE_CHECKING:
-    from ricordo.storage.database.embeddings import VectorShelves
-
-# Who asks once and leaves is gone by then.
+# A process that asks once has exited by then.
 _QUIET_S = 0.1
-# Two that compute side by side on one core take longer than one after the other; but nobody is to wait for long.
+# Two that compute side by side on one core take longer than one after the other; but no search waits longer than this.
 _PATIENCE_S = 0.1
 
 
-class Warming:
-    """Reads ahead for the callers of a store. Belongs to the event loop it is used in."""
+class Prefetch:
+    """Loads for the callers of a store. Belongs to the event loop it is used in."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        vectors: Callable[[], VectorShelves],
-        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-    ) -> None:
-        """Args:
-        beside: does some work beside other work; failing only costs time.
+    def __init__(self, store: Store, *, beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
+        """
+        Args:
+            beside: runs work in the background; a failure only costs time.
         """
         self._store = store
-        self._vectors = vectors
         self._beside = beside
         self._asked: dict[Scope, int] = {}
         self._quiet: dict[Scope, asyncio.TimerHandle] = {}
         self._turns: dict[Scope, asyncio.Task[None]] = {}
-        self._reads_on: asyncio.Task[None] | None = None
+        self._more: asyncio.Task[None] | None = None
 
-    def load(self, scope: Scope) -> None:
-        """Read the vectors a caller's first answer takes, for instance while the embedder reads its weights."""
-        self._beside(self._store.read(lambda tx: _load(tx, self._vectors(), scope)))
+    def load_vectors(self, scope: Scope) -> None:
+        """Load the vectors of a caller's first search, for instance while the embedder loads its weights."""
+        self._beside(self._store.read(lambda tx: tx.load_vectors(scope, DEFAULT_SHELVES)))
 
-    def asked(self, scope: Scope, *, by_vector: bool) -> None:
-        """A caller asks. Of many vectors the first answer takes few; who asks again has use for the rest."""
-        asked = self._asked[scope] = self._asked.get(scope, 0) + 1
-        if asked == 1 and by_vector:
-            self.load(scope)
-        elif asked > 1:
-            if by_vector and self._vectors().has_unread and (self._reads_on is None or self._reads_on.done()):
-                self._reads_on = self._beside(self._read_on())
-            self.read_turns(scope)
-
-    def answered(self, scope: Scope) -> None:
-        """A caller has an answer; unless there is another question at once, there is time to read turns."""
-        if scope not in self._turns and scope not in self._quiet:
-            read_ahead = partial(self.read_turns, scope, ahead=True)
-            self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, read_ahead)
-
-    def read_turns(self, scope: Scope, *, ahead: bool = False) -> None:
-        """Begin to read a caller's turns, once.
+    def load_turns(self, scope: Scope, *, ahead: bool = False) -> None:
+        """Load a caller's turns, once.
 
         Args:
-            ahead: only if nobody else's have to go for them; who asks again takes their place.
+            ahead: only if no other caller's turns have to be dropped for them.
         """
         if scope not in self._turns:
-            self._turns[scope] = self._beside(self._read_turns(scope, ahead=ahead))
+            self._turns[scope] = self._beside(self._load_turns(scope, ahead=ahead))
+
+    def asked(self, scope: Scope, *, by_vector: bool) -> None:
+        """Note that a caller searches. The first search needs few of many vectors; later ones profit from the rest."""
+        asked = self._asked[scope] = self._asked.get(scope, 0) + 1
+        if asked == 1:
+            if by_vector:
+                self.load_vectors(scope)
+            return
+        is_due = asked & (asked - 1) == 0  # now and then: what was loaded may have been dropped
+        if by_vector and is_due and (self._more is None or self._more.done()):
+            self._more = self._beside(self._load_more())
+        self.load_turns(scope)
+
+    def answered(self, scope: Scope) -> None:
+        """Note that a caller has an answer. Unless another search follows at once, there is time to load turns."""
+        if scope not in self._turns and scope not in self._quiet:
+            load = partial(self.load_turns, scope, ahead=True)
+            self._quiet[scope] = asyncio.get_running_loop().call_later(_QUIET_S, load)
 
     async def wait(self, scope: Scope) -> None:
-        """Wait for a caller's turns while they are being read, for a moment."""
-        reading = self._turns.get(scope)
-        if reading is not None and not reading.done():
-            await asyncio.wait((reading,), timeout=_PATIENCE_S)
+        """Wait a moment for a caller's turns while they are being loaded."""
+        loading = self._turns.get(scope)
+        if loading is not None and not loading.done():
+            await asyncio.wait((loading,), timeout=_PATIENCE_S)
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         for quiet in self._quiet.values():
             quiet.cancel()
 
-    async def _read_turns(self, scope: Scope, *, ahead: bool) -> None:
-        if self._reads_on is not None:
-            await asyncio.wait((self._reads_on,))  # of vectors each search lacks thousands
-        if not await self._store.read(partial(read_turns, scope=scope, ahead=ahead)):
+    async def _load_turns(self, scope: Scope, *, ahead: bool) -> None:
+        if self._more is not None:
+            await asyncio.wait((self._more,))  # each search lacks thousands of vectors, and few turns
+        if not await self._store.read(lambda tx: tx.load_turns(scope, ahead=ahead)):
             del self._turns[scope]
 
-    async def _read_on(self) -> None:
-        """Little by little: others read in between, and closing does not wait long."""
-        while await self._store.read(self._vectors().read_on):
+    async def _load_more(self) -> None:
+        """Load little by little: others read in between, and closing does not wait long."""
+        while await self._store.read(lambda tx: tx.load_more_vectors()):
             pass
-
-
-def _load(snapshot: Snapshot, vectors: VectorShelves, scope: Scope) -> None:
-    """Read the vectors a caller's searches look at by default into memory."""
-    for model in snapshot.models.known():
-        if model.state == "active":
-            spaces = snapshot.visible(scope)
-            vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=DEFAULT_SHELVES)
-
-
-def read_turns(snapshot: Snapshot, scope: Scope, *, ahead: bool = False) -> bool:
-    """Read all turns that a caller's searches may weigh into memory, their order and which words they hold, so that
-    searches need not read them little by little; nothing if it is too much to keep.
-
-    Args:
-        ahead: only if there is room for them. False is returned where there is none.
-    """
-    # In a reader's thread: it imports numpy.
-    from ricordo.storage.database.turns import KEPT_CHARS, KEPT_MOST, read_all_turns
-
-    count, chars = snapshot.statistics.size(scope, ("k", "e", "c"))
-    if count > KEPT_MOST or chars > KEPT_CHARS:
-        return True
-    if ahead:
-        with snapshot.turns() as table:
-            if table.count + count > KEPT_MOST:
-                return False
-    read_all_turns(snapshot, snapshot.visible(scope))
-    return True

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.candidates import Lookup, inverse_frequency
+from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool
+from ricordo.storage.candidates import inverse_frequency
 from ricordo.text import index_terms, question_terms
 from ricordo.text.features import speaks_of_themselves
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
@@ -84,22 +85,20 @@ class Asked(NamedTuple):
         return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
 
 
-def asked_of(look: Lookup, pool: Pool, held: Floats, *, names: frozenset[str]) -> Asked:
+def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:
     """What a question asks for. The month or day that it is limited to is no word of the search, but facts state such.
 
     Args:
         held: whether candidates hold each word of the pool letter by letter, float32[words, n].
-        names: the terms by which it names somebody.
     """
-    rows = np.flatnonzero(asked_for(pool.words, terms=look.terms, names=names))
+    rows = np.flatnonzero(asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms))
     words, idf = tuple(pool.words[row] for row in rows), pool.idf[rows]
     met, held = pool.strengths[rows, : pool.size], held[rows, : pool.size]
-    span = look.plan.interval
+    span = plan.interval
     if span is None or len(dated := question_terms(span.text)) != 1:
         return Asked(words, idf, met, held)
     states = (pool.turns.counts(dated)[:, : pool.size] > 0).astype(np.float32)
-    total, _ = look.snapshot.statistics.size(look.scope, look.plan.shelves)
-    worth = np.array([inverse_frequency(int(states.sum()), total)], np.float32)
+    worth = np.array([inverse_frequency(int(states.sum()), pool.total)], np.float32)
     return Asked(
         (*words, *dated), np.concatenate([idf, worth]), np.concatenate([met, states]), np.concatenate([held, states])
     )

@@ -103,7 +103,7 @@ def rank(
     totals: NDArray[np.float64],
     *,
     most: int,
-    alike: Callable[[Keys], Floats] | None,
+    alike: Callable[[NDArray[np.intp]], Floats] | None,
 ) -> tuple[list[Ranked], Ranking]:
     """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
 
@@ -111,13 +111,13 @@ def rank(
         values: what each signal measured, float32[size]; the trace tells it.
         shares: what it adds to the score for that, float32[size].
         totals: the sums of the shares, float64[size].
-        alike: how alike some candidates (their keys) are to each other, float32[n, n], not below 0. Where it is given,
+        alike: returns how alike some candidates (their places) are, float32[n, n], not below 0. Where it is given,
             turns of different sessions that say different things are preferred.
     """
     keys = pool.turns.keys[: pool.size]
     order = _from_best(totals)
     best_few = order[:_SPREAD_DEPTH]
-    lost = _spread(pool, totals, best_few, alike(keys[best_few])) if alike is not None else {}
+    lost = _spread(pool, totals, best_few, alike(best_few)) if alike is not None else {}
     scores = totals
     if lost:
         scores = totals.copy()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import features, stated
-from ricordo.retrieval.candidates import Lookup
+from ricordo.retrieval.plan import Plan, Query
 from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.query_features import asked_of
 from ricordo.retrieval.rank import Ranked
@@ -28,7 +28,6 @@ from ricordo.text.features import begins_with_oneself, speaks_of_themselves
 
 if TYPE_CHECKING:
     from ricordo.model import Node
-    from ricordo.retrieval.plan import Query
 
     Floats = NDArray[np.float32]
 
@@ -121,9 +120,9 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
     return replace(floor, chance=round(float(np.median(sums)), 4) if sums else 0.0)
 
 
-def evidence_of(look: Lookup, pool: Pool) -> Evidence:
+def evidence_of(pool: Pool, plan: Plan) -> Evidence:
     """What the candidates of a pool have to say, measured. A name in the question is met by what is linked to it."""
-    size, words = pool.size, len(pool.words)
+    size, words, is_named = pool.size, len(pool.words), pool.names_entities
     if not words:
         values = np.zeros((len(MEASURES), size), np.float32)
         values[1] = pool.cosines[:size]
@@ -133,22 +132,22 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
             met=nothing,
             worth=np.zeros(0, np.float32),
             anchored=_anchored(pool),
-            names_others=np.full(size, bool(look.entities)),
+            names_others=np.full(size, is_named),
             said=none[np.newaxis],
             letters=none,
             worded=none > 0,
-            is_named=bool(look.entities),
+            is_named=is_named,
             asks_all=True,
         )
-    names = frozenset(term for naming in look.namings for term in naming.terms)
+    names = pool.name_terms
     held = (pool.counts > 0).astype(np.float32)
     rows = np.array([word in names for word in pool.words])
     held[rows, :size] = np.maximum(held[rows, :size], pool.named)
     context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
-    known = np.full(size, _known_share(look, pool.words, pool.idf, names), np.float32)
+    known = np.full(size, _known_share(pool, names), np.float32)
     values = np.stack([pool.worth @ context, pool.cosines[:size], known, pool.idf @ held_around])
-    asked = asked_of(look, pool, held, names=names)
-    strange = _capitals(look.plan.query.text)
+    asked = asked_of(pool, plan, held)
+    strange = _capitals(plan.query.text)
     unmet = [
         (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
         for row, word in enumerate(pool.words)
@@ -159,11 +158,11 @@ def evidence_of(look: Lookup, pool: Pool) -> Evidence:
         met=pool.strengths[:, :size],
         worth=pool.worth,
         anchored=_anchored(pool),
-        names_others=np.logical_or.reduce([np.full(size, bool(look.entities)), *unmet]),
-        said=asked.said(look.plan.query.text),
+        names_others=np.logical_or.reduce([np.full(size, is_named), *unmet]),
+        said=asked.said(plan.query.text),
         letters=np.asarray(asked.idf @ asked.held, np.float32),
         worded=pool.worded[:size],
-        is_named=bool(look.entities),
+        is_named=is_named,
         asks_all=not asked.words,
     )
 
@@ -172,12 +171,12 @@ def _anchored(pool: Pool) -> NDArray[np.bool_]:
     return np.asarray((pool.named > 0) | (pool.spoke[: pool.size] > 0), np.bool_)
 
 
-def _known_share(look: Lookup, words: Sequence[str], idf: Floats, names: frozenset[str]) -> float:
+def _known_share(pool: Pool, names: frozenset[str]) -> float:
     """How much of what the question tells is anywhere in the store. Pieces only the embedder knows are not asked."""
     asked = [
-        (worth, word in names or len(look.terms[word].keys) > 0)
-        for word, worth in zip(words, idf.tolist(), strict=True)
-        if word in look.terms
+        (worth, word in names or pool.frequencies[word] > 0)
+        for word, worth in zip(pool.words, pool.idf.tolist(), strict=True)
+        if word in pool.frequencies
     ]
     total = sum(worth for worth, _ in asked)
     return sum(worth for worth, is_known in asked if is_known) / total if total else 0.0

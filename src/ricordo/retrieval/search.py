@@ -1,44 +1,41 @@
 """Ask, fuse, cut. One embedding of the question, then one read snapshot; no model, no writes.
 
-A question has until its deadline. What is not done by then is left out and named; the answer is what there is.
+The store is asked three times: which entities the question names, for its candidates, and for what is known of the best
+of them. All between is computed from these values. What is not done by the deadline is left out and named.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Absence, Hit, Results, Scope, Trace
-from ricordo.retrieval.candidates import STRATEGIES, Candidates, Lookup, Term, look_up
 from ricordo.retrieval.explain_missing import absence_of
 from ricordo.retrieval.fusion import fuse
-from ricordo.retrieval.graph import FOLLOWING, Naming, namings
-from ricordo.retrieval.hits import hit_of, told, warnings_of
-from ricordo.retrieval.names import entity_key
+from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
+from ricordo.retrieval.names import entity_key, namings
 from ricordo.retrieval.plan import Plan
-from ricordo.retrieval.pool import Pool, gather, likeness
+from ricordo.retrieval.pool import Pool, likeness, pool_of
 from ricordo.retrieval.rank import Ranked, Ranking, rank, rank_by_seeds, totals_of, weigh
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
 from ricordo.retrieval.succession import in_succession, newest_of_equal
 from ricordo.storage import Snapshot
-from ricordo.storage.database.embeddings import VectorShelves
-from ricordo.storage.values import Weights
+from ricordo.storage.candidates import FINDERS, FOLLOWERS, CandidateQuery, CandidateSet, Naming, Shortlist
 from ricordo.trust import awaits_a_word
 
-T = TypeVar("T")
-
-# Of the best so many are read and weighed: expired ones and such as became one fall out on the way.
+# So many times the limit, and at least so many, are read and weighed: expired and merged ones drop out on the way.
 _WEIGHED = 2
 _WEIGHED_LEAST = 30
-# For a question nobody waits for.
+# For a question no caller waits for.
 _PATIENCE_S = 30.0
+# How many causal steps are followed.
+_DEPTHS = {"simple": 2, "complex": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,182 +51,161 @@ class Found:
     under_floor: tuple[tuple[str, float, str], ...] = ()
 
 
-@dataclass(slots=True)
-class _Run:
-    """One search as it goes: its stages with their times, until the deadline."""
-
-    snapshot: Snapshot
-    until: float
-    timings_ms: dict[str, float] = field(default_factory=dict)
-    degraded: list[str] = field(default_factory=list)
-
-    def stage(self, name: str, work: Callable[[], T], otherwise: T) -> T:
-        """The result of some work, or `otherwise` where the deadline came first."""
-        started = time.perf_counter()
-        try:
-            return self.snapshot.until(self.until, work)
-        except TimeoutError:
-            self.degraded.append(f"{name}: no time left")
-            return otherwise
-        finally:
-            self.timings_ms[name] = (time.perf_counter() - started) * 1_000
-
-
-def find(
-    snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves, zone: ZoneInfo, until: float, traced: bool
-) -> Found:
+def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until: float, traced: bool) -> Found:
     """Answer a plan from one snapshot.
 
     Args:
-        until: the deadline on the clock of `time.monotonic`, seconds.
+        until: deadline on the clock of `time.monotonic`, seconds.
         traced: work out why each hit is here.
 
     Raises:
-        NotFoundError: the question is limited to an entity nobody knows.
+        NotFoundError: the question is limited to an entity that does not exist.
     """
-    run = _Run(snapshot, until)
-    look = _lookup(run, plan, scope=scope, vectors=vectors)
-    seeds: dict[str, Candidates] = {
-        name: run.stage(name, lambda use=use: use(look), {})  # type: ignore[misc]
-        for name, use in STRATEGIES.items()
-    }
-    for name, follow in FOLLOWING.items():
-        seeds[name] = run.stage(name, lambda follow=follow: follow(look, seeds), {})  # type: ignore[misc]
-    pool = run.stage("reading", lambda: gather(look, seeds), None)
+    query, degraded = plan.query, list[str]()
+    entity = None if query.entity is None else entity_key(snapshot, scope, query.entity)
+    missing = None if query.why_not is None else snapshot.nodes.get(scope, query.why_not)
     started = time.perf_counter()
-    short, ranking = _ranked(look, pool, seeds)
-    weighed = _weighed(look, short)
-    judged = _judged(run, look, pool, weighed) if plan.query.only_relevant else None
-    best = (weighed if judged is None else list(judged.kept))[: plan.query.limit]
-    hits = _hits(look, best, ranking if traced else None, zone=zone)
-    absence = None if plan.query.why_not is None else absence_of(look, seeds, pool, ranking, weighed, judged)
-    run.timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
-    counts = {name: len(found) for name, found in seeds.items()} | {"in all": pool.size if pool else 0}
+    try:
+        named = snapshot.until(until, lambda: namings(snapshot, scope, query.text))
+    except TimeoutError:
+        named = ()
+        degraded.append("names: no time left")
+    timings_ms = {"names": (time.perf_counter() - started) * 1_000}
+    probe = None if missing is None else missing.key
+    found = snapshot.candidates(_candidate_query(plan, scope, entity=entity, named=named, until=until, probe=probe))
+    degraded += found.degraded
+    started = time.perf_counter()
+    pool = pool_of(found, plan, named)
+    short, ranking = _ranked(found, pool, plan)
+    known = snapshot.shortlist(scope, [each.key for each in short], archived=query.archived, now=plan.now)
+    weighed = _weighed(short, known, plan)
+    judged = None
+    if query.only_relevant:
+        judged = _judged(pool, weighed, known, plan)
+        if weighed and (pool is None or plan.floor is None):
+            degraded.append("relevance: no time left")
+    best = (weighed if judged is None else list(judged.kept))[: query.limit]
+    hits = _hits(best, known, ranking if traced else None, plan, zone=zone)
+    absence = None
+    if query.why_not is not None:
+        absence = absence_of(snapshot, scope, plan, missing, found, pool, ranking, weighed, judged)
+    timings_ms |= found.timings_ms
+    timings_ms["ranking"] = (time.perf_counter() - started) * 1_000
+    counts = {name: len(keys) for name, keys in found.found.items()} | {"in all": pool.size if pool else 0}
     return Found(
         best=hits,
         candidates=counts,
-        timings_ms=run.timings_ms,
-        degraded=tuple(run.degraded),
+        timings_ms=timings_ms,
+        degraded=tuple(degraded),
         absence=absence,
         shown=tuple(each.key for each in best),
-        under_floor=_under_floor(look, judged) if traced else (),
+        under_floor=_under_floor(known, judged) if traced else (),
     )
 
 
-def _judged(run: _Run, look: Lookup, pool: Pool | None, weighed: list[Ranked]) -> Judged:
-    """What of the best is relevant; nothing where there was no time to tell."""
-    floor = look.plan.floor
-    if pool is None or floor is None:
-        if weighed:
-            run.degraded.append("relevance: no time left")
-        return Judged(kept=(), relevance={}, reasons={})
-    nodes = look.snapshot.nodes.by_key(look.scope, [each.key for each in weighed])
-    return judge(weighed, evidence_of(look, pool), floor, nodes=nodes, query=look.plan.query)
+def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope) -> NDArray[np.float32]:
+    """Return what a question finds by each measure of relevance, float32[measures, candidates]; at least one column."""
+    until = time.monotonic() + _PATIENCE_S
+    named = namings(snapshot, scope, plan.query.text)
+    query = _candidate_query(plan, scope, named=named, until=until, strategies=FINDERS)
+    pool = pool_of(snapshot.candidates(query), plan, named)
+    return np.zeros((len(MEASURES), 1), np.float32) if pool is None else evidence_of(pool, plan).values
 
 
-def _under_floor(look: Lookup, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
-    """(id, relevance, reason) of those of the best that fell out, in their order."""
-    if judged is None or not judged.reasons:
-        return ()
-    nodes = look.snapshot.nodes.by_key(look.scope, list(judged.reasons))
-    told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
-    return tuple((nodes[key].id, relevance, reason) for key, relevance, reason in told if key in nodes)
-
-
-def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> NDArray[np.float32]:
-    """What a question finds by each measure of relevance, float32[measures, candidates], of which there is one at
-    least.
-    """
-    look = _lookup(_Run(snapshot, time.monotonic() + _PATIENCE_S), plan, scope=scope, vectors=vectors)
-    seeds: dict[str, Candidates] = {name: use(look) for name, use in STRATEGIES.items()}
-    pool = gather(look, seeds)
-    return np.zeros((len(MEASURES), 1), np.float32) if pool is None else evidence_of(look, pool).values
-
-
-def _lookup(run: _Run, plan: Plan, *, scope: Scope, vectors: VectorShelves) -> Lookup:
-    snapshot = run.snapshot
-    entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
-    filter_ = plan.filter(entity)
-    allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
-    nothing: dict[str, Term] = {}
-    terms = run.stage("terms", lambda: look_up(snapshot, scope, plan), nothing)
-    nobody: tuple[Naming, ...] = ()
-    named = run.stage("names", lambda: namings(snapshot, scope, plan.query.text), nobody)
-    return Lookup(
-        snapshot=snapshot, scope=scope, plan=plan, vectors=vectors, allowed=allowed, terms=terms, namings=named
+def _candidate_query(
+    plan: Plan,
+    scope: Scope,
+    *,
+    named: tuple[Naming, ...],
+    until: float,
+    entity: int | None = None,
+    probe: int | None = None,
+    strategies: tuple[str, ...] = FINDERS + FOLLOWERS,
+) -> CandidateQuery:
+    worded = plan.worded
+    return CandidateQuery(
+        scope=scope,
+        filter=plan.filter(entity),
+        terms=plan.terms,
+        vectors=plan.question_vectors,
+        word_model=plan.word_model,
+        word_width=0 if worded is None or worded.words is None else worded.words.shape[1],
+        namings=named,
+        interval=None if plan.interval is None else (plan.interval.start, plan.interval.end),
+        depth=_DEPTHS[plan.complexity],
+        strategies=strategies,
+        directions=asks_for_a_list(plan.query.text),
+        probe=probe,
+        until=until,
     )
 
 
-def _ranked(look: Lookup, pool: Pool | None, seeds: Mapping[str, Candidates]) -> tuple[list[Ranked], Ranking]:
+def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ranked], Ranking]:
     """By all signals; where there was no time to read what they need, by what the strategies said."""
-    most = max(_WEIGHED_LEAST, _WEIGHED * look.plan.query.limit)
-    if pool is None:
-        return rank_by_seeds(seeds, most=most)
-    alike = (lambda keys: likeness(look, keys)) if asks_for_a_list(look.plan.query.text) else None
-    values = measure(pool, look.plan)
-    shares = fuse(values, WEIGHTS, fusion=look.plan.weighing.fusion)
+    most = max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit)
+    rows = found.rows
+    if pool is None or rows is None:
+        return rank_by_seeds(found.found, most=most)
+    alike = (lambda places: likeness(rows, places)) if asks_for_a_list(plan.query.text) else None
+    values = measure(pool, plan)
+    shares = fuse(values, WEIGHTS, fusion=plan.weighing.fusion)
     totals = totals_of(shares, pool.size)
-    if alike is None and "session" not in look.plan.weighing.without:
+    if alike is None and "session" not in plan.weighing.without:
         values["session"], shares["session"] = session(pool, totals)
         totals += shares["session"]
     return rank(pool, values, shares, totals, most=most, alike=alike)
 
 
-def _weighed(look: Lookup, short: list[Ranked]) -> list[Ranked]:
-    """The best that are still in force, by their score with what is known of each memory, best first."""
-    plan = look.plan
-    known = look.snapshot.nodes.weights(look.scope, [each.key for each in short])
-    alive = [each for each in short if each.key in known and not _is_over(known[each.key].expires_at, plan)]
-    known = _warned(look, known)
-    weighed = weigh(alive, [known[each.key] for each in alive], now=plan.now)
+def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+    """The best that are in force, by their score with what is known of each memory, best first."""
+    alive = [each for each in short if each.key in known.weights]
+    weights = [known.weights[each.key] for each in alive]
+    if any(awaits_a_word(each.trust) for each in weights):  # does it read like an order?
+        weights = [
+            weight._replace(reads_like_an_order=True)
+            if awaits_a_word(weight.trust) and each.key in known.nodes and warnings_of(known.nodes[each.key])
+            else weight
+            for each, weight in zip(alive, weights, strict=True)
+        ]
+    weighed = weigh(alive, weights, now=plan.now)
     if plan.query.archived:
         return weighed
-    return _newest_of_equal(look.snapshot, _newest_first(look.snapshot, weighed, known))
-
-
-def _warned(look: Lookup, known: dict[int, Weights]) -> dict[int, Weights]:
-    """What is known of memories; of what tools and pages say also whether it reads like an order."""
-    foreign = [key for key, each in known.items() if awaits_a_word(each.trust)]
-    if not foreign:
-        return known
-    nodes = look.snapshot.nodes.by_key(look.scope, foreign)
-    return known | {key: known[key]._replace(reads_like_an_order=True) for key in nodes if warnings_of(nodes[key])}
-
-
-def _newest_of_equal(snapshot: Snapshot, weighed: list[Ranked]) -> list[Ranked]:
-    """Of facts that say the same about the same, in other letters perhaps, the newest alone."""
-    lines = snapshot.graph.lines([each.key for each in weighed])
-    said = {key: (f"{subjects}|{line}", since) for key, subjects, line, since in lines}
+    if known.versions or known.successors:
+        weighed = in_succession(weighed, links=known.versions, successors=known.successors)
+    present = {each.key for each in weighed}
+    said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed
 
 
-def _newest_first(snapshot: Snapshot, weighed: list[Ranked], known: Mapping[int, Weights]) -> list[Ranked]:
-    """What was replaced gives its place to its live successor, and what is in conflict stands newest first."""
-    if not snapshot.graph.kinds().versions:
-        return weighed
-    closed = [each.key for each in weighed if not known[each.key].is_live]
-    successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
-    links = snapshot.nodes.succession([*(each.key for each in weighed), *successors.values()])
-    return in_succession(weighed, links=links, successors=successors) if links or successors else weighed
+def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:
+    """What of the best is relevant; nothing where there was no time to tell."""
+    if pool is None or plan.floor is None:
+        return Judged(kept=(), relevance={}, reasons={})
+    return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query)
 
 
-def _is_over(expires_at: int | None, plan: Plan) -> bool:
-    return expires_at is not None and expires_at <= plan.now and not plan.query.archived
+def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
+    """(id, relevance, reason) of those of the best that fell out, in their order."""
+    if judged is None:
+        return ()
+    told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
+    return tuple((known.nodes[key].id, relevance, reason) for key, relevance, reason in told if key in known.nodes)
 
 
-def _hits(look: Lookup, best: list[Ranked], ranking: Ranking | None, *, zone: ZoneInfo) -> tuple[Hit, ...]:
-    nodes = told(look.snapshot, look.snapshot.nodes.by_key(look.scope, [each.key for each in best]))
-    derived = [key for key, node in nodes.items() if node.type != "episodic"]
-    evidence = look.snapshot.runs.evidence(look.scope, derived) if derived else {}
+def _hits(
+    best: Sequence[Ranked], known: Shortlist, ranking: Ranking | None, plan: Plan, *, zone: ZoneInfo
+) -> tuple[Hit, ...]:
+    present = {each.key: known.nodes[each.key] for each in best if each.key in known.nodes}
+    nodes = without_withheld(present, known.shown)
     return tuple(
         hit_of(
             nodes[each.key],
             score=each.score,
             shares=ranking.told(each) if ranking else (),
-            terms=look.plan.terms,
-            now=look.plan.now,
+            terms=plan.terms,
+            now=plan.now,
             zone=zone,
-            evidence=evidence.get(each.key, ()),
+            evidence=known.evidence.get(each.key, ()),
         )
         for each in best
         if each.key in nodes

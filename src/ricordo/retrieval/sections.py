@@ -10,7 +10,6 @@ from ricordo.clock import to_ms
 from ricordo.errors import InvalidError
 from ricordo.ids import handle_of
 from ricordo.model import Context, ContextLine, ContextName, Entity, Hit, Node, Profile, Scope
-from ricordo.retrieval import as_of as past
 from ricordo.retrieval.context import (
     EstimatedTokens,
     assemble,
@@ -22,10 +21,11 @@ from ricordo.retrieval.context import (
 )
 from ricordo.retrieval.hits import hit_of, told
 from ricordo.retrieval.intent import complexity_of
+from ricordo.retrieval.names import namings
 from ricordo.retrieval.profile import known_people, profile
 from ricordo.retrieval.provenance import mark, may_be_quoted
 from ricordo.retrieval.query import Request, query_of
-from ricordo.retrieval.service import Asking, answer
+from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
 from ricordo.text.dates import format_times
 from ricordo.text.features import QUESTION_MARKS
@@ -52,9 +52,7 @@ class Beside:
     replies: Mapping[str, Node] = field(default_factory=dict)
 
 
-async def brief(
-    asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: past.AsOf = None
-) -> Context:
+async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: AsOf = None) -> Context:
     """Raises:
     InvalidError: the budget is no positive number.
     """
@@ -70,9 +68,7 @@ async def brief(
     hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
     beside = Beside()
     if hits and as_of is None:
-        beside = await asking.read(
-            lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now), "beside"
-        )
+        beside = await asking.read(lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now))
     drafts = drafted(hits, beside, session=session, now=asking.now, zone=asking.zone)
     found = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     asking.told([hit for hit in hits if hit.id in found.ids])
@@ -112,8 +108,6 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
 
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
     """Of those the prompt names first, then of those the facts are about."""
-    from ricordo.retrieval.graph import namings  # with numpy, which help and version do without
-
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
     named = snapshot.entities.by_key(scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]

@@ -6,27 +6,30 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
+from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval import as_of as past
 from ricordo.retrieval.intent import QUESTION_MARKS, Intent, intent_of
 from ricordo.retrieval.plan import Query, Weighing, make_plan
 from ricordo.retrieval.query import Request, query_of
-from ricordo.storage import Links, Snapshot, Store
+from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
-from ricordo.text.dates import find_interval
+from ricordo.text.dates import find_interval, parse_instant
 
 if TYPE_CHECKING:
     from ricordo.retrieval.exemplars import Exemplars
     from ricordo.retrieval.plan import Plan
     from ricordo.retrieval.search import Found
-    from ricordo.storage.database.embeddings import VectorShelves
 
 T = TypeVar("T")
+AsOf = datetime | str | int | None
+"""A time, or the number of a commit; None for now."""
 
 # What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
 # busy. Memories are looked up for this long whatever that took.
@@ -54,9 +57,9 @@ class Question:
 
 
 class Read(Protocol):
-    """Asks the store from one snapshot; `kind` names questions that take about the same time."""
+    """Asks the store from one snapshot."""
 
-    def __call__(self, ask: Callable[[Snapshot], T], kind: str) -> Awaitable[T]: ...
+    def __call__(self, ask: Callable[[Snapshot], T]) -> Awaitable[T]: ...
 
 
 class Embed(Protocol):
@@ -80,7 +83,6 @@ class Asking:
     scope: Scope
     now: int
     zone: ZoneInfo
-    vectors: VectorShelves
     read: Read
     embed: Embed
     warm: Callable[[], None]
@@ -94,6 +96,35 @@ class Asking:
     weighing: Weighing = Weighing()
 
 
+async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
+    """Ask the store, as it is or as it was.
+
+    Raises:
+        InvalidError: `as_of` names no time and no commit.
+    """
+    if as_of is None:
+        return await asking.store.read(ask)
+    return await read_past(asking, ask, as_of)
+
+
+async def read_past(asking: Asking, ask: Callable[[PastSnapshot], T], as_of: datetime | str | int) -> T:
+    """Ask the store as it was. Raises InvalidError as `read` does."""
+    when = when_of(as_of, asking=asking)
+    return await asking.store.read_past(ask, scope=asking.scope, when=when, links=asking.links)
+
+
+def when_of(as_of: datetime | str | int, *, asking: Asking) -> When:
+    """Raises:
+    InvalidError: it names no time and no commit.
+    """
+    if isinstance(as_of, int):
+        if isinstance(as_of, bool) or not 0 <= as_of < 1 << 62:
+            raise InvalidError(f"as_of: {as_of!r} is no commit's number", hint="`log` shows them; or give a time")
+        return When(commit=as_of)
+    at = parse_instant(as_of, now=asking.now, zone=asking.zone, field="as_of")
+    return When(at=min(at, asking.now))
+
+
 async def search(asking: Asking, request: Request) -> Results:
     """Raises:
     InvalidError: an argument does not fit.
@@ -103,7 +134,7 @@ async def search(asking: Asking, request: Request) -> Results:
     return await answer(asking, query, traced=request.trace, as_of=request.as_of)
 
 
-async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf) -> Results:
+async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> Results:
     """Raises NotFoundError where the question is limited to an entity nobody knows."""
     if not query.words_only:
         asking.warm()
@@ -126,7 +157,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: past.AsOf
 
 
 async def _found(
-    asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: past.AsOf
+    asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: AsOf
 ) -> tuple[Found, Plan] | None:
     """What a snapshot gives for a question, and the plan it was asked by; None where the question does not fit it."""
     from ricordo.retrieval.search import find
@@ -141,7 +172,9 @@ async def _found(
         weighing=asking.weighing,
     )
     if as_of is not None:
-        found = await past.read_past(asking, lambda snapshot: past.find(snapshot, plan, asking=asking), as_of)
+        found = await read_past(
+            asking, lambda snapshot: past.find(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
+        )
         return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
 
     if query.only_relevant:
@@ -154,13 +187,12 @@ async def _found(
             snapshot,
             plan,
             scope=asking.scope,
-            vectors=asking.vectors,
             zone=asking.zone,
             traced=traced,
             until=max(until, time.monotonic() + _GRACE_S),
         )
 
-    answer = await asking.read(look, "narrowed search" if plan.filter(None).narrows else "search")
+    answer = await asking.read(look)
     return None if answer is None else (answer, plan)
 
 

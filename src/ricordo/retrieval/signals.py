@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ricordo.model import SignalName
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, terms_of
-from ricordo.storage.database.vectors.keys import runs_of
 from ricordo.text import index_terms
 from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.text.languages import LanguageSet, cached, languages_of
@@ -251,7 +250,8 @@ def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
     """
     sessions = pool.turns.sessions[: pool.size]
     order = np.lexsort((-totals, sessions))
-    begins = runs_of(sessions[order])
+    ordered = sessions[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     lengths = np.append(begins[1:], len(order)) - begins
     rank = np.arange(len(order)) - begins.repeat(lengths)
     above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - _median(totals), 0), 0)

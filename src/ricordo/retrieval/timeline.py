@@ -8,7 +8,7 @@ from dataclasses import replace
 from ricordo.clock import from_ms
 from ricordo.decay import Vital, ending, fades_at, fate, left
 from ricordo.model import DecayCloses, Explanation, Node, Scope
-from ricordo.retrieval import as_of
+from ricordo.retrieval import service
 from ricordo.retrieval.hits import told
 from ricordo.retrieval.listing import history
 from ricordo.retrieval.names import entity_key
@@ -35,7 +35,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
         )
         return tuple(told(snapshot, {node.key: node for node in reversed(found)}).values())
 
-    return await as_of.read(asking, read, request.as_of)
+    return await service.read(asking, read, request.as_of)
 
 
 def explain(

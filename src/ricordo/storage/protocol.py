@@ -94,14 +94,6 @@ class Store(Protocol):
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
         ...
 
-    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Ask from one snapshot, in the caller's thread, without waiting for anything.
-
-        Raises:
-            UnavailableError: the caller would have to wait: use `read`.
-        """
-        ...
-
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         """Ask the store as it was, in a reader's thread.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -75,12 +75,58 @@ class PastSnapshot(DatabaseSnapshot):
         rows = self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})
         return np.array([key for (key,) in rows], np.int64)
 
-    def vectors(self, keys: Sequence[int], model: int) -> dict[int, NDArray[np.float32]]:
-        """Return the vectors of a model that nodes have today, float32[dimension] each."""
+    def similar(
+        self,
+        scope: Scope,
+        vectors: Mapping[int, NDArray[np.float32]],
+        *,
+        among: Keys,
+        shelves: Sequence[str],
+        most: int,
+    ) -> dict[int, float]:
+        """Return the memories most like a question, by cosine after today's mean is subtracted from both sides.
+
+        What is live today is found by today's index, what was closed since by its vectors. Texts that were altered
+        since have no vector any more.
+
+        Args:
+            vectors: by model, the question's vector, float32[dimension].
+            among: keys of the memories of then, ascending.
+            shelves: whose mean is subtracted.
+            most: upper bound for each model.
+        """
+        import numpy as np
+
+        unaltered = among[~np.isin(among, np.array(list(self.altered), np.int64))]
+        found: dict[int, float] = {}
+        spaces = self.visible(scope)
+        for model, vector in vectors.items() if len(unaltered) else ():
+            live, _ = self.today.vectors.nearest(
+                self.today, vector, model=model, spaces=spaces, shelves=("k", "e", "c"), limit=most, among=unaltered
+            )
+            keys = np.concatenate([live, self.closed_since(unaltered)])
+            cosines = self._cosines(keys, vector, model=model, spaces=spaces, shelves=shelves)
+            best = sorted(cosines.items(), key=lambda pair: (-pair[1], -pair[0]))[:most]
+            found.update((key, max(cosine, found.get(key, 0.0))) for key, cosine in best if cosine > 0)
+        return found
+
+    def _cosines(
+        self, keys: Keys, question: NDArray[np.float32], *, model: int, spaces: Sequence[int], shelves: Sequence[str]
+    ) -> dict[int, float]:
+        """Cosines with the question after today's mean is subtracted from both sides, of what has a vector today."""
+        import numpy as np
+
+        from ricordo.storage.database.embeddings import centre
         from ricordo.storage.database.vectors.codec import decode
 
-        rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys)})
-        return {node: decode(vector) for node, vector in rows}
+        rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
+        if not rows:
+            return {}
+        held = {node: decode(vector) for node, vector in rows}
+        mean = centre(self.today, model=model, dimension=len(question), spaces=spaces, shelves=shelves)
+        differences, asked = np.stack(list(held.values())) - mean, question - mean
+        norms = np.linalg.norm(differences, axis=1) * np.linalg.norm(asked)
+        return dict(zip(held, (differences @ asked / np.maximum(norms, 1e-9)).tolist(), strict=True))
 
     def _indexed(self, match: str) -> Iterator[int]:
         for name in ("live_postings", "archive_postings"):

@@ -87,13 +87,11 @@ class Database:
         """The identity of the file. What was read from a file of another generation is out of date."""
         return self._hook.generation
 
-    def connect_reader(self, *, waits: bool = True) -> apsw.Connection:
-        """Open a read connection. With `waits=False`, UnavailableError tells that this would have to wait."""
+    def connect_reader(self) -> apsw.Connection:
+        """Open a read connection."""
         if not self._hook.is_readable:
-            if not waits:
-                raise UnavailableError("the index was deleted", hint="the next write rebuilds it")
             self.writer.submit(lambda _: None).result()  # any write rebuilds it
-        return connect(self.path, read_only=True, patience_s=self.options.patience_s if waits else 0)
+        return connect(self.path, read_only=True, patience_s=self.options.patience_s)
 
     def check_process(self) -> None:
         """Refuse to work in a forked child: it shares the locks of the file but not the threads.
@@ -132,15 +130,6 @@ class Database:
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
         self.check_process()
         return await outcome(self.readers.submit(ask))
-
-    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Ask from one snapshot, in the caller's thread, without waiting for anything.
-
-        Raises:
-            UnavailableError: the caller would have to wait: use `read`.
-        """
-        self.check_process()
-        return self.readers.answer_here(ask)
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         """Ask the store as it was, in a reader's thread.

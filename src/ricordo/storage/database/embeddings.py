@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
+from ricordo.storage.candidates import WordVectors
 from ricordo.storage.database.embedding_models import CENTRE_MOST, EmbeddingModels
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.vectors import (
@@ -198,10 +199,10 @@ class VectorShelves:
             _follow(snapshot, held, place, position)
         return held
 
-    def forget(self, model: int) -> None:
-        """Let go of a model's indexes."""
+    def keep_only(self, models: Collection[int]) -> None:
+        """Drop the indexes of all other models."""
         with self._lock:
-            for place in [place for place in self._shelves if place[0] == model]:
+            for place in [place for place in self._shelves if place[0] not in models]:
                 del self._shelves[place]
 
 
@@ -343,19 +344,16 @@ def encode_words(words: NDArray[np.float32]) -> bytes:
     return bytes(np.rint(words * 127).astype(np.int8).tobytes())
 
 
-def word_vectors(
-    snapshot: Statements, model: int, keys: Sequence[int], *, width: int
-) -> tuple[Keys, NDArray[np.intp], NDArray[np.int8]]:
-    """The vectors of the words of some nodes, one below the other.
-
-    Returns:
-        The nodes that have any, int64[n]; the row each begins at, intp[n]; the vectors, int8[rows, width], 127 for 1.
-    """
+def word_vectors(snapshot: Statements, model: int, keys: Sequence[int], *, width: int) -> WordVectors:
+    """Return the vectors of the words of some nodes."""
     rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
     nodes, vectors = zip(*rows, strict=True) if rows else ((), ())
-    stacked = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width)
     starts = np.cumsum([0, *map(len, vectors)], dtype=np.intp)[:-1] // width
-    return np.array(nodes, np.int64), starts, stacked
+    return WordVectors(
+        keys=np.array(nodes, np.int64),
+        starts=starts,
+        codes=np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width),
+    )
 
 
 def recentre(snapshot: Statements, model: int, dimension: int) -> bool:

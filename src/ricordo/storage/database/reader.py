@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
+    from ricordo.storage.database.embeddings import VectorShelves
     from ricordo.storage.database.turns import TurnTable
 
     Keys = NDArray[np.int64]
@@ -45,6 +47,13 @@ class Kept:
         from ricordo.storage.database.turns import TurnTable
 
         return TurnTable()
+
+    @cached_property
+    def vectors(self) -> VectorShelves:
+        """The vector indexes in memory."""
+        from ricordo.storage.database.embeddings import VectorShelves
+
+        return VectorShelves()
 
 
 class DatabaseSnapshot(Statements):
@@ -123,6 +132,43 @@ class DatabaseSnapshot(Statements):
     @cached_property
     def erasure(self) -> Erasure:
         return Erasure(self)
+
+    def candidates(self, query: CandidateQuery) -> CandidateSet:
+        """Return the candidates of a search with what ranking needs to know of them."""
+        from ricordo.storage.database.candidates import candidates
+
+        return candidates(self, query)
+
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+        """Return what is known of the best candidates; `now` in Unix milliseconds."""
+        from ricordo.storage.database.candidates import shortlist
+
+        return shortlist(self, scope, keys, archived=archived, now=now)
+
+    def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
+        """Load the vectors that a caller's first search takes, so that it need not wait for them."""
+        from ricordo.storage.database.candidates import load_vectors
+
+        load_vectors(self, scope, shelves)
+
+    def load_more_vectors(self) -> bool:
+        """Load some more of the vectors that searches read one by one so far. Return whether any are left."""
+        return self.vectors.read_on(self)
+
+    def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
+        """Load all turns of a caller, so that searches need not read them one by one.
+
+        Args:
+            ahead: drop nobody else's turns for them. Returns False where there is no room.
+        """
+        from ricordo.storage.database.candidates import load_turns
+
+        return load_turns(self, scope, ahead=ahead)
+
+    @property
+    def vectors(self) -> VectorShelves:
+        """The vector indexes that the readers of this process share."""
+        return self._kept.vectors
 
     @contextmanager
     def turns(self, *, shared: bool = True) -> Iterator[TurnTable]:

@@ -1,14 +1,11 @@
-"""Reader threads, each with its own read-only connection. Readers never wait for the writer.
-
-A brief question may also be answered in the caller's thread: switching threads takes longer than many an answer.
-"""
+"""Reader threads, each with its own read-only connection. Readers never wait for the writer."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import apsw
 
@@ -19,12 +16,6 @@ from ricordo.storage.database.reader import DatabaseSnapshot, Kept
 from ricordo.storage.database.statements import Unchanged
 
 T = TypeVar("T")
-
-
-class Connect(Protocol):
-    """Opens the database for reading. With `waits=False` it raises UnavailableError instead of waiting."""
-
-    def __call__(self, *, waits: bool = True) -> apsw.Connection: ...
 
 
 class _ReadConnection:
@@ -50,7 +41,7 @@ class _ReadConnection:
 class Readers:
     """A few threads that answer questions, each question from one snapshot."""
 
-    def __init__(self, connect: Connect, *, threads: int, generation: Callable[[], int]) -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int, generation: Callable[[], int]) -> None:
         """Args:
         connect: opens the database for reading.
         generation: the identity of the database file; when it changes, readers connect again.
@@ -63,9 +54,6 @@ class Readers:
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
-        self._here: _ReadConnection | None = None
-        self._here_lock = threading.Lock()
-        self._is_closed = False
 
     def submit(self, ask: Callable[[DatabaseSnapshot], T]) -> Future[T]:
         """Ask in a reader's thread.
@@ -77,24 +65,6 @@ class Readers:
             return self._pool.submit(self._answer, ask)
         except RuntimeError as error:
             raise UnavailableError("the store is closed", hint="open it again") from error
-
-    def answer_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Answer in the caller's thread, without waiting for anything.
-
-        Raises:
-            UnavailableError: the caller would have to wait, or the store is closed.
-        """
-        if not self._here_lock.acquire(blocking=False):
-            raise UnavailableError("another question is being answered", hint="try again")
-        try:
-            if self._is_closed:
-                raise UnavailableError("the store is closed", hint="open it again")
-            generation, kept = self._current()
-            if self._here is None or self._here.generation != generation:
-                self._here = self._opened(generation, waits=False)
-            return _answered(self._here, kept, ask)
-        finally:
-            self._here_lock.release()
 
     def _answer(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         generation, kept = self._current()
@@ -110,8 +80,8 @@ class Readers:
                 self._seen, self._kept = generation, Kept()
         return generation, self._kept
 
-    def _opened(self, generation: int, *, waits: bool = True) -> _ReadConnection:
-        own = _ReadConnection(generation, self._connect(waits=waits))
+    def _opened(self, generation: int) -> _ReadConnection:
+        own = _ReadConnection(generation, self._connect())
         with self._lock:
             self._connections.append(own.connection)
         return own
@@ -119,8 +89,6 @@ class Readers:
     def close(self) -> None:
         """Let running questions end, then close. An open reader would keep the log from being truncated."""
         self._pool.shutdown(wait=True)
-        with self._here_lock:
-            self._is_closed = True
         for connection in self._connections:
             connection.close()
         self._connections.clear()

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.storage.candidates import Turns, codes_of
 from ricordo.storage.database.postings import KEYS_BELOW, Holders, Words
-from ricordo.storage.database.vectors.keys import ascending, runs_of, stretches
-from ricordo.text.features import HEADER, term_code
+from ricordo.storage.database.vectors.keys import ascending, runs_of
+from ricordo.text.features import HEADER
 
 if TYPE_CHECKING:
     from ricordo.storage.database.reader import DatabaseSnapshot
@@ -63,58 +64,6 @@ _ROW = np.dtype(
         ("length", "f4"),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
-    """What ranking knows of some memories, in parallel arrays of length n.
-
-    Attributes:
-        keys: int64[n].
-        sessions: int64[n]; of a memory outside any session the negative of its key.
-        event_times: int64[n], Unix milliseconds.
-        speakers: int32[n], places in `names`.
-        names: of all speakers, None, the first, for a memory nobody speaks.
-        flags: uint32[n], those of `ricordo.text.features`.
-        lengths: float32[n], in characters.
-        codes: uint32[m], those of the words of these turns among many others.
-        starts: int64[n], where the words of each turn begin in `codes`.
-        sizes: intp[n], how many they are.
-        nearby: places of the turns one and two before each candidate in its session, then one and two after it,
-            intp[4, candidates]; that of nobody for one that there is not or that is not among these.
-
-    The last of them is nobody, with nothing in any array: what is asked of the turn before the first of a session.
-    """
-
-    keys: Keys
-    sessions: Keys
-    event_times: Keys
-    speakers: NDArray[np.int32]
-    names: Sequence[str | None]
-    flags: Codes
-    lengths: Floats
-    codes: Codes
-    starts: Keys
-    sizes: Places
-    nearby: Places
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def counts(self, terms: Sequence[str]) -> Floats:
-        """How often each turn holds each term, float32[terms, n]."""
-        asked, size = _codes_of(terms), len(self)
-        codes = self.codes.take(stretches(self.starts, self.sizes))
-        # Of all terms at once, in one row: numpy takes six times as long to look through a table.
-        found = (codes == asked[:, np.newaxis]).ravel().nonzero()[0]
-        rows, places = np.divmod(found, max(1, len(codes)))
-        holders = (self.sizes.cumsum() - self.sizes).searchsorted(places, side="right") - 1
-        counts = np.bincount(rows * size + holders, minlength=len(asked) * size)
-        return counts.reshape(len(asked), size).astype(np.float32)
-
-
-def _codes_of(terms: Sequence[str]) -> Codes:
-    return np.array([term_code(term) for term in terms], np.uint32)
 
 
 def live_turns(snapshot: DatabaseSnapshot, spaces: Sequence[int]) -> Keys:
@@ -329,7 +278,7 @@ class TurnTable:
         held = self._holders(snapshot, spaces)
         if not held:
             return None
-        asked = _codes_of(terms)
+        asked = codes_of(terms)
         found = [each.of(asked) for each in held]
         return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
 
@@ -339,7 +288,7 @@ class TurnTable:
         """What `turns.counts` gives, from who holds each term: far fewer than there are words in turns. None where that
         is not in memory, or where it is more.
         """
-        held, asked, size = self._holders(snapshot, spaces), _codes_of(terms), len(turns)
+        held, asked, size = self._holders(snapshot, spaces), codes_of(terms), len(turns)
         found = [each.occurrences(asked, most=_OCCURRENCES_MOST) for each in held]
         known = [each for each in found if each is not None]
         if not known or len(known) < len(found):

@@ -73,9 +73,6 @@ class SQLiteStore:
     async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
         return await self.database.read(ask)
 
-    def read_here(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        return self.database.read_here(ask)
-
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
         return await self.database.read_past(ask, scope=scope, when=when, links=links)
 

@@ -1,0 +1,392 @@
+"""Candidates of a search from the database: `ricordo.storage.candidates` says what each value means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from math import exp
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.model import Scope
+from ricordo.storage.candidates import (
+    ASSOCIATES_EACH,
+    BY_ENTITY,
+    BY_LINKS,
+    BY_MEANING,
+    BY_TIME,
+    BY_WORDS,
+    CAUSAL_EDGES,
+    CAUSAL_FADE,
+    CAUSAL_NODES,
+    COMMON_LEAST,
+    COMMON_SHARE,
+    ENTITY_WALK,
+    EXPANDED,
+    REACH,
+    STARTS,
+    CandidateQuery,
+    CandidateRows,
+    CandidateSet,
+    Shortlist,
+    inverse_frequency,
+)
+from ricordo.storage.database import turns
+from ricordo.storage.database.embeddings import centre, word_vectors
+from ricordo.storage.database.vectors.keys import runs_of
+
+if TYPE_CHECKING:
+    from ricordo.storage.candidates import Turns
+    from ricordo.storage.database.reader import DatabaseSnapshot
+
+    Floats = NDArray[np.float32]
+    Keys = NDArray[np.int64]
+
+T = TypeVar("T")
+Found = dict[int, float]
+
+_CONSOLIDATED = "c"
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of the question: how much it tells, and which memories hold it (cut off where it is common)."""
+
+    worth: float
+    keys: Keys
+    is_common: bool
+
+
+@dataclass(slots=True)
+class _Search:
+    """One query as it is answered, stage by stage, until its deadline."""
+
+    snapshot: DatabaseSnapshot
+    query: CandidateQuery
+    spaces: tuple[int, ...]
+    allowed: Keys | None
+    terms: Mapping[str, _Term] = field(default_factory=dict)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+    @property
+    def shelves(self) -> tuple[str, ...]:
+        return self.query.filter.shelves
+
+    @property
+    def archived(self) -> bool:
+        return self.query.filter.archived
+
+    def stage(self, name: str, work: Callable[[], T], otherwise: T) -> T:
+        """Return the result of some work, or `otherwise` if the deadline comes first."""
+        started = time.perf_counter()
+        try:
+            return self.snapshot.until(self.query.until, work)
+        except TimeoutError:
+            self.degraded.append(f"{name}: no time left")
+            return otherwise
+        finally:
+            self.timings_ms[name] = (time.perf_counter() - started) * 1_000
+
+    def permitted(self, keys: Keys) -> Keys:
+        """Return those of some keys that match the filter, in their order."""
+        return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
+
+
+def candidates(snapshot: DatabaseSnapshot, query: CandidateQuery) -> CandidateSet:
+    """Answer a query from one snapshot."""
+    filter_, scope = query.filter, query.scope
+    allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
+    if query.vectors:
+        snapshot.vectors.keep_only({model.key for model in snapshot.models.known() if model.state != "retiring"})
+    search = _Search(snapshot, query, snapshot.visible(scope), allowed)
+    nothing: dict[str, _Term] = {}
+    search.terms = search.stage("terms", lambda: _terms(search), nothing)
+    found: dict[str, Found] = {}
+    for name, find in _FINDERS.items():
+        if name in query.strategies:
+            found[name] = search.stage(name, lambda find=find: find(search), {})  # type: ignore[misc]
+    for name, follow in _FOLLOWERS.items():
+        if name in query.strategies:
+            found[name] = search.stage(name, lambda follow=follow: follow(search, found), {})  # type: ignore[misc]
+    rows = search.stage("reading", lambda: _read(search, found), None)
+    total, characters = snapshot.statistics.size(scope, search.shelves)
+    probe = query.probe
+    return CandidateSet(
+        total=total,
+        characters=characters,
+        frequencies={term: len(entry.keys) for term, entry in search.terms.items()},
+        found=found,
+        rows=rows,
+        probe_matches=probe is None or allowed is None or probe in allowed,
+        probe_similarity=None if probe is None else _similarity(search, probe),
+        timings_ms=search.timings_ms,
+        degraded=tuple(search.degraded),
+    )
+
+
+def shortlist(snapshot: DatabaseSnapshot, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+    """Read what is known of the best candidates."""
+    weights = snapshot.nodes.weights(scope, keys)
+    if not archived:
+        weights = {key: each for key, each in weights.items() if each.expires_at is None or each.expires_at > now}
+    successors: dict[int, int] = {}
+    versions: list[tuple[int, int]] = []
+    if not archived and snapshot.graph.kinds().versions:
+        closed = [key for key, each in weights.items() if not each.is_live]
+        successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
+        versions = snapshot.nodes.succession([*weights, *successors.values()])
+    wanted = [*weights, *successors.values()]
+    nodes = snapshot.nodes.by_key(scope, wanted)
+    facts = [key for key, node in nodes.items() if node.type != "episodic"]
+    lines = snapshot.graph.lines(wanted) if facts and not archived else []
+    return Shortlist(
+        nodes=nodes,
+        weights=weights,
+        shown=snapshot.suppression.shown(nodes),
+        statements={key: (about, line, since) for key, about, line, since in lines},
+        successors=successors,
+        versions=versions,
+        evidence=snapshot.runs.evidence(scope, facts) if facts else {},
+    )
+
+
+def _terms(search: _Search) -> dict[str, _Term]:
+    """The terms of the question with the statistics of what this caller can see."""
+    snapshot, query = search.snapshot, search.query
+    total, _ = snapshot.statistics.size(query.scope, search.shelves)
+    most = max(COMMON_LEAST, int(total * COMMON_SHARE))
+    postings = snapshot.postings(query.scope, search.shelves, query.terms, archived=search.archived, most=most + 1)
+    return {
+        term: _Term(inverse_frequency(len(keys), total), keys, len(keys) > most)
+        for term, keys in zip(query.terms, postings, strict=True)
+    }
+
+
+def _by_words(search: _Search) -> Found:
+    held = [term for term in search.terms.values() if len(term.keys)]
+    used = [term for term in held if not term.is_common] or held
+    if not used:
+        return {}
+    keys = np.concatenate([term.keys for term in used])
+    order = keys.argsort(kind="stable")  # a merge of sorted runs
+    ordered = keys.take(order)
+    begins = runs_of(ordered)
+    distinct = ordered.take(begins)
+    each = np.array([term.worth for term in used]).repeat([len(term.keys) for term in used])
+    sums = np.add.reduceat(each.take(order), begins)
+    if search.allowed is not None:
+        kept = np.isin(distinct, search.allowed)
+        distinct, sums = distinct[kept], sums[kept]
+    best = (-sums[::-1]).argsort(kind="stable")[:BY_WORDS]  # from the newest on
+    places = len(sums) - 1 - best
+    return dict(zip(distinct[places].tolist(), sums[places].tolist(), strict=True))
+
+
+def _by_meaning(search: _Search) -> Found:
+    """While the store changes its model, both answer and a memory's better score counts."""
+    found: Found = {}
+    for model, vector in search.query.vectors.items() if not search.archived else ():
+        keys, scores = search.snapshot.vectors.nearest(
+            search.snapshot,
+            vector,
+            model=model,
+            spaces=search.spaces,
+            shelves=search.shelves,
+            limit=BY_MEANING,
+            among=search.allowed,
+        )
+        nearest = dict(zip(keys.tolist(), scores.tolist(), strict=True))
+        found |= {key: max(score, found.get(key, score)) for key, score in nearest.items()} if found else nearest
+    return found
+
+
+def _by_time(search: _Search) -> Found:
+    span, query = search.query.interval, search.query
+    if span is None:
+        return {}
+    anybody = replace(query.filter, entity=None)
+    within = search.snapshot.nodes.within(query.scope, anybody, after=span[0], before=span[1], most=BY_TIME)
+    return dict.fromkeys(search.permitted(within).tolist(), 1.0)
+
+
+def _by_entity(search: _Search) -> Found:
+    worth: Found = {}
+    for key in search.query.entities if not search.archived else ():
+        for near in search.snapshot.graph.near_entity(search.query.scope, key, walk=ENTITY_WALK):
+            if near.shelf in search.shelves:
+                worth[near.key] = near.confidence * exp(0.2 * near.score)
+    return _strongest(search, worth, BY_ENTITY)
+
+
+def _causal(search: _Search, found: Mapping[str, Found]) -> Found:
+    """What led to the best candidates and what they led to."""
+    if not search.snapshot.graph.kinds().causal:
+        return {}
+    front = _starts(found)
+    walked, strengths = set(front), Found()
+    for _ in range(search.query.depth):
+        if not front or len(walked) >= CAUSAL_NODES:
+            break
+        steps = search.snapshot.graph.causes_and_effects(search.query.scope, front, most=CAUSAL_EDGES)
+        reached: Found = {}
+        for step in steps:
+            strength = CAUSAL_FADE * step.weight * front[step.origin]
+            reached[step.key] = max(strength, reached.get(step.key, 0.0))
+            if step.shelf in search.shelves:
+                strengths[step.key] = max(strength, strengths.get(step.key, 0.0))
+        front = {key: strength for key, strength in reached.items() if key not in walked}
+        walked |= front.keys()
+    return _strongest(search, strengths, BY_LINKS)
+
+
+def _associates(search: _Search, found: Mapping[str, Found]) -> Found:
+    """What proved useful together with the best candidates."""
+    if not search.snapshot.graph.kinds().associates:
+        return {}
+    starts, strengths = _starts(found), Found()
+    for step in search.snapshot.graph.associates(search.query.scope, starts, each=ASSOCIATES_EACH):
+        if step.shelf in search.shelves:
+            strengths[step.key] = max(step.weight * starts[step.origin], strengths.get(step.key, 0.0))
+    return _strongest(search, strengths, BY_LINKS)
+
+
+def _starts(found: Mapping[str, Found]) -> Found:
+    starts: Found = {}
+    for keys in found.values():
+        for place, key in enumerate(islice(keys, STARTS)):
+            starts[key] = max(1 - place / STARTS, starts.get(key, 0.0))
+    return starts
+
+
+def _strongest(search: _Search, strengths: Found, most: int) -> Found:
+    if search.allowed is not None and strengths:
+        keys = search.permitted(np.array(list(strengths), np.int64)).tolist()
+    else:
+        keys = list(strengths)
+    return {key: strengths[key] for key in sorted(keys, key=lambda key: (-strengths[key], -key))[:most]}
+
+
+_FINDERS: Mapping[str, Callable[[_Search], Found]] = {
+    "words": _by_words,
+    "meaning": _by_meaning,
+    "time": _by_time,
+    "entity": _by_entity,
+}
+_FOLLOWERS: Mapping[str, Callable[[_Search, Mapping[str, Found]], Found]] = {
+    "causal": _causal,
+    "associates": _associates,
+}
+
+
+def _read(search: _Search, found: Mapping[str, Found]) -> CandidateRows | None:
+    """Read the candidates and the turns around them."""
+    chosen = np.fromiter(chain.from_iterable(found.values()), np.int64)
+    if not len(chosen):
+        return None
+    best = np.fromiter(islice(found.get("words", ()), EXPANDED), np.int64)
+    read, size, counts = _turns(search, chosen, best)
+    if not size:
+        return None
+    model, width = search.query.word_model, search.query.word_width
+    return CandidateRows(
+        turns=read,
+        size=size,
+        counts=counts,
+        cosines=np.append(_cosines(search, read.keys[:-1]), np.float32(0)),  # nobody means nothing
+        about=_about(search, read.keys[:size]),
+        words=word_vectors(search.snapshot, model, read.keys.tolist(), width=width) if width else None,
+        directions=_directions(search, read.keys[:size]) if search.query.directions else (),
+    )
+
+
+def _turns(search: _Search, chosen: Keys, best: Keys) -> tuple[Turns, int, Floats]:
+    """The candidates and what is around them, the number of candidates, and how often each turn holds each term."""
+    snapshot, terms, shelves = search.snapshot, tuple(search.terms), search.shelves
+    # Turns that became knowledge stand around others, and are no candidates unless they are asked for.
+    has_hidden = _CONSOLIDATED not in shelves and snapshot.statistics.size(search.query.scope, (_CONSOLIDATED,))[0] > 0
+    with snapshot.turns(shared=not search.archived) as table:
+        found, size = table.around(
+            snapshot,
+            chosen,
+            best,
+            reach=REACH,
+            allowed=search.allowed,
+            spaces=search.spaces,
+            shelves=shelves if has_hidden else None,
+        )
+        counts = table.counts(snapshot, terms, found, search.spaces)
+    return found, size, found.counts(terms) if counts is None else counts
+
+
+def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
+    about = np.zeros((len(search.query.namings), len(keys)), np.bool_)
+    for row, naming in enumerate(search.query.namings):
+        linked = search.snapshot.graph.linked_to(keys.tolist(), naming.entities)
+        about[row] = np.fromiter((key in linked for key in keys.tolist()), np.bool_, len(keys))
+    return about
+
+
+def _cosines(search: _Search, keys: Keys) -> Floats:
+    cosines = np.zeros(len(keys), np.float32)
+    for model, vector in search.query.vectors.items():
+        found = search.snapshot.vectors.cosines(
+            search.snapshot, keys, vector, model=model, spaces=search.spaces, shelves=search.shelves
+        )
+        cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
+    return cosines
+
+
+def _directions(search: _Search, keys: Keys) -> tuple[Floats, ...]:
+    directions = []
+    for model, vector in search.query.vectors.items():
+        rows = _rows(search, keys, model=model, width=len(vector))
+        mean = centre(search.snapshot, model=model, dimension=len(vector), spaces=search.spaces, shelves=search.shelves)
+        rows = np.nan_to_num(rows - mean)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        directions.append(rows)
+    return tuple(directions)
+
+
+def _similarity(search: _Search, key: int) -> float | None:
+    for model, vector in search.query.vectors.items():
+        rows = _rows(search, np.array([key], np.int64), model=model, width=len(vector))
+        if not np.isnan(rows[0, 0]):
+            return float(rows[0] @ vector)
+    return None
+
+
+def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
+    """The vectors of live memories, float32[n, width], NaN where there is none."""
+    return search.snapshot.vectors.vectors(
+        search.snapshot, keys, model=model, dimension=width, spaces=search.spaces, shelves=search.shelves
+    )
+
+
+def load_vectors(snapshot: DatabaseSnapshot, scope: Scope, shelves: Sequence[str]) -> None:
+    """Read the vectors that a caller's first search takes into memory."""
+    for model in snapshot.models.known():
+        if model.state == "active":
+            spaces = snapshot.visible(scope)
+            snapshot.vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=shelves)
+
+
+def load_turns(snapshot: DatabaseSnapshot, scope: Scope, *, ahead: bool) -> bool:
+    """Read all turns of a caller into memory, their order and which words they hold; nothing if they are too many.
+
+    Args:
+        ahead: drop nobody else's turns for them. Returns False where there is no room.
+    """
+    count, chars = snapshot.statistics.size(scope, ("k", "e", _CONSOLIDATED))
+    if count > turns.KEPT_MOST or chars > turns.KEPT_CHARS:
+        return True
+    if ahead:
+        with snapshot.turns() as table:
+            if table.count + count > turns.KEPT_MOST:
+                return False
+    turns.read_all_turns(snapshot, snapshot.visible(scope))
+    return True
