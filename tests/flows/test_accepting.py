@@ -65,7 +65,7 @@ async def test_a_replay_is_accepted_whole_and_taken_back(opened, place):  # noqa
     await memory.undo(again.id)
     assert await contents(memory) == {CELLO, ROME, TEA}
     assert canonical(place.index) == before
-    assert told(await memory.accept(again.id)) == told(done), "what was undone can be accepted anew"
+    assert told(await memory.accept(again.id)) == told(done), "an undone replay can be accepted again"
     assert (await memory.doctor()).ok
 
 

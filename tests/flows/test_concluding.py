@@ -146,7 +146,7 @@ async def test_forgetting_a_memory_ends_its_conclusions(opened):  # noqa: F811
     await memory.add("I met Sarah.", session="s1")
     await memory.settle()
     await memory.enrich()
-    assert (await memory.entity("Sarah")).summary == "Sarah runs.", "drawn anew from what is left"
+    assert (await memory.entity("Sarah")).summary == "Sarah runs.", "concluded again from what is left"
 
 
 # entity summaries
@@ -334,7 +334,7 @@ async def test_undoing_a_run_restores_the_store(opened, place, work):  # noqa: F
     await memory.undo(run.id)
     assert canonical(place.index) == before
     again = await getattr(memory, work)()
-    assert {item.what for item in again.items} == {item.what for item in run.items}, "it may be done anew"
+    assert {item.what for item in again.items} == {item.what for item in run.items}, "it can be run again"
     assert (await memory.doctor()).ok
 
 

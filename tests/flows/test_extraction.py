@@ -56,7 +56,7 @@ async def test_each_message_is_read_once_and_the_session_keeps_waiting(opened, t
     await memory.undo(run.id)
     assert not await contents(memory), "all that was taken from a conversation is one run"
     memory.model._answers.append(ROME)
-    assert (await memory.extract("s1")).items, "and its messages are read anew"
+    assert (await memory.extract("s1")).items, "and its messages are read again"
     assert (await memory.doctor()).ok
 
 

@@ -88,7 +88,7 @@ NOT_TRIED = {
     "migrate": "likewise",
     "verify-backup": "shows no memory",
     "restore-backup": "likewise",
-    "rebuild-index": "makes the index of all anew",
+    "rebuild-index": "rebuilds the index of the whole store",
     "export": "writes a file, which the method's own test reads",
     "import": "reads a file into the caller's own memory",
 }

@@ -199,12 +199,12 @@ NOT_TRIED = {
     "close": "closes it",
     "scope": "is what the caller gave",
     "warm": "gives nothing",
-    "scoped": "makes another caller: whoever holds the store may",
-    "backup": "copies the whole store: upkeep, for whoever may read the file",
+    "scoped": "makes another caller: allowed to the holder of the store",
+    "backup": "copies the whole store: upkeep, for users who may read the file",
     "migrate": "likewise",
     "verify_backup": "shows no memory, and opens no store",
     "restore_backup": "likewise",
-    "rebuild_index": "makes the index of all anew, and gives a number of lines",
+    "rebuild_index": "rebuilds the index of the whole store and returns a number of lines",
 }
 """Methods that concern no owner's memory, and why."""
 
