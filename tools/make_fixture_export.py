@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ricordo import Memory
-from ricordo.portability.exporters.complete import VERSION
+from ricordo.portability.exporters import VERSION
 from ricordo.storage.database.schema import migrations
 
 TARGET = Path(__file__).parents[1] / "tests/fixtures/stores"

@@ -1250,22 +1250,23 @@ class Memory:
         Raises:
             InvalidError: it cannot be read, or its format is unknown.
         """
-        from ricordo.portability.import_path import Hands, bring
-        from ricordo.portability.pipeline import Importing
+        from ricordo.portability.pipeline import ImportContext, StoreAccess, import_path
 
         engine = self._opened
         store = engine.store
-        report = await bring(
+        report = await import_path(
             Path(path),
             format=format,
-            importing=Importing(
+            context=ImportContext(
                 scope=self._scope,
                 now=engine.now(),
                 instant=engine.instant,
                 rules=engine.rules,
                 holds_untrusted=engine.settings.untrusted_knowledge == "hold",
             ),
-            hands=Hands(write=partial(self._noted, "import"), read=store.read, derive=store.derive, place=store.path),
+            store=StoreAccess(
+                write=partial(self._noted, "import"), read=store.read, derive=store.derive, path=store.path
+            ),
             progress=progress,
             dry_run=dry_run,
         )
@@ -1288,11 +1289,11 @@ class Memory:
             InvalidError: `path` exists, or there is no such format.
             StoreError: it cannot be written; nothing is left of it.
         """
-        from ricordo.portability import export as leaving
+        from ricordo.portability.exporters import exporter
 
         engine = self._opened
-        leave = leaving.Leaving(path=Path(path), scope=self._scope, now=engine.now(), zone=engine.zone)
-        return await engine.store.look(leaving.writer_of(format, leave, progress))
+        write = exporter(format, Path(path), scope=self._scope, now=engine.now(), zone=engine.zone, progress=progress)
+        return await engine.store.look(write)
 
     # inside
 

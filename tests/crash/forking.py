@@ -28,7 +28,7 @@ FORKED.set_forkserver_preload(
         "ricordo.consolidation.accept",
         "ricordo.models.language",
         "ricordo.portability.pipeline",
-        "ricordo.portability.importers.memories_sqlite",
+        "ricordo.portability.importers.memories",
     ]
 )
 

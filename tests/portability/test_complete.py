@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ricordo import InvalidError, Memory
-from ricordo.portability.exporters.complete import VERSION
+from ricordo.portability.exporters import VERSION
 from ricordo.storage.database.schema import migrations
 from tests.portability.conftest import FILES, opened, told
-from tests.portability.test_leaving import CANARIES, canaries, filled
+from tests.portability.test_exports import CANARIES, canaries, filled
 from tests.storage.folders import everything_of
 
 KINDS = ["file", "folder"]

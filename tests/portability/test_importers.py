@@ -273,8 +273,8 @@ async def test_ids_of_two_owners_never_collide(owner: str, sample: Sample, tmp_p
 
 
 def test_every_format_has_a_name_and_a_fixture() -> None:
-    from ricordo.portability.format_names import IMPORTED
-    from ricordo.portability.formats import FORMATS
+    from ricordo.portability import IMPORTED
+    from ricordo.portability.importers import FORMATS
 
     assert {each.name for each in FORMATS} == set(IMPORTED)
     assert {format for _, format, _ in ALL} | {"locomo", "jsonl"} == set(IMPORTED)

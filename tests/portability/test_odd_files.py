@@ -32,10 +32,10 @@ async def refused(memory: Memory, path: Path, *, format: str | None = None) -> I
     [
         ("- Käse\n".encode("utf-16"), "UTF-16"),
         (b"- fine\n- K\xe4se\n", "line 2: byte 0xe4 is not UTF-8"),
-        (b"- fine\n\x00\x01\x02", "line 2: it is no text"),
-        (b"plain words and nothing else", "no format that is known"),
+        (b"- fine\n\x00\x01\x02", "line 2: it is not text"),
+        (b"plain words and nothing else", "of no known format"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"", "no format that is known"),
+        (b"", "of no known format"),
     ],
 )
 async def test_an_unknown_format_is_refused(content: bytes, told: str, tmp_path: Path) -> None:

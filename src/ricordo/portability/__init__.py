@@ -1,1 +1,17 @@
-"""Other people's files, in and out."""
+"""Import and export of other programs' files. Here are the names of the formats: `--help` needs no more of it."""
+
+IMPORTED = (
+    "jsonl",
+    "markdown",
+    "memories-jsonl",
+    "memories-sqlite",
+    "mcp",
+    "mem0",
+    "langgraph",
+    "chatgpt",
+    "claude",
+    "chat",
+    "locomo",
+)
+
+EXPORTED = ("jsonl", "markdown", "mcp")

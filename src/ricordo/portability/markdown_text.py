@@ -1,5 +1,6 @@
-"""Markdown as far as memories need it: headings, bullets under bullets, paragraphs; and a fact written as a bullet that
-reads back as it was. Pure.
+"""Markdown for memories: headings, nested bullets and paragraphs, and facts as bullets that read back exactly.
+
+It is more lenient than a CommonMark parser: notes are often indented wrongly, and every bullet is a memory. Pure.
 
 Source: CommonMark 0.31, sections 2.4 (backslash escapes), 4.2 (headings), 4.5 (fences), 5.2 (list items) and 6.7 (hard
 line breaks).
@@ -20,20 +21,8 @@ _FENCE = re.compile(r"\s*(```+|~~~+)")
 _RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
 _BOX = re.compile(r"\[(?P<mark>[ xX])\]\s+")
 _ISO = re.compile(r"(?<!\d)(\d{4})[-_./](\d{2})[-_./](\d{2})(?!\d)")
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october"]
+_MONTHS += ["november", "december"]
 _WRITTEN = re.compile(
     r"\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[A-Za-z]{3,9})|(?P<month2>[A-Za-z]{3,9})\s+(?P<day2>\d{1,2})"
     r"(?:st|nd|rd|th)?),?\s+(?P<year>\d{4})\b"
@@ -48,7 +37,7 @@ _SPECIAL = re.compile(r"([\\`*_<\[\]#])")
 _PARAGRAPH = -1
 """The indentation of a paragraph: bullets after "For example:" belong to it."""
 _SHORT = 80
-"""A bullet longer than this is a statement of its own: it does not stand before those under it."""
+"""A longer bullet is a statement of its own and not a title of the bullets under it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +52,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A bullet or a paragraph as it stands, its lines joined; `under` are the bullets above it that it belongs to."""
+    """A bullet or a paragraph, its lines joined; `under` are the titles of the bullets above it."""
 
     text: str
     line: int
@@ -75,7 +64,7 @@ Block = Heading | Item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What an item says, when (ISO date), and what Ricordo's own comment behind it adds."""
+    """An item's text, its ISO date, and the fields of Ricordo's own comment after it."""
 
     text: str
     at: str | None
@@ -84,7 +73,7 @@ class Entry:
 
 
 def outline(text: str) -> Iterator[Block]:
-    """Headings and items in order. Code belongs to what stands above it; front matter and rules to nothing."""
+    """Yield headings and items in order. Code belongs to the item above it; front matter and rules are skipped."""
     pending: list[_Open] = []
     for number, line, is_code in _lines(text):
         heading = None if is_code else _HEADING.match(line)
@@ -120,18 +109,18 @@ def _heading(text: str, *, level: int, line: int) -> Heading:
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """An item whose end is not reached yet."""
+    """An item that is still open."""
 
     indent: int
     line: int
     lines: list[str]
     is_ended: bool = False
     is_code: bool = False
-    is_given: bool = False
+    is_yielded: bool = False
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
-    """(number, line, whether it is code), without front matter."""
+    """Yield (number, line, whether it is code), without front matter."""
     lines = text.replace("\r\n", "\n").split("\n")
     start = 0
     if lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:50]):
@@ -147,14 +136,14 @@ def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
-    """Give what no line can belong to any more: what stands as deep as a new bullet, or deeper.
+    """Yield the items that no further line can belong to: those as deep as a new bullet, or deeper.
 
-    A bullet is given before those under it, which is when the first of them comes.
+    A bullet is yielded before the bullets under it, when the first of them begins.
     """
     for place, item in enumerate(pending):
-        if not item.is_given:
+        if not item.is_yielded:
             above = tuple(_title(each) for each in pending[:place])
-            item.is_given = True
+            item.is_yielded = True
             if not (down_to > item.indent and _is_title(_joined(item))):
                 yield Item(text=_joined(item), line=item.line, under=tuple(each for each in above if each))
     pending[:] = [
@@ -163,7 +152,7 @@ def _closed(pending: list[_Open], *, down_to: int) -> Iterator[Item]:
 
 
 def _joined(item: _Open) -> str:
-    """Lines as one text; a line that ends in a backslash ends there, and code keeps its lines."""
+    """Join lines to one text; a backslash at the end of a line keeps its break, and code keeps its lines."""
     if item.is_code:
         return "\n".join(item.lines)
     return "".join(
@@ -181,7 +170,7 @@ def _title(item: _Open) -> str:
 
 
 def entry_of(item: Item) -> Entry:
-    """What an item says. Its own date stands before it, or in brackets behind it."""
+    """Read an item. Its date comes before the text, or in brackets after it."""
     text, said = item.text, {}
     if found := _COMMENT.search(text):
         said, text = _object(found["json"]), text[: found.start()]
@@ -213,7 +202,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """The text without the marks around a label at its beginning, and without escapes."""
+    """Return the text without the marks around a label at its beginning, and without escapes."""
     found = _STRONG_LABEL.match(text)
     if found:
         rest = text[found.end() :]
@@ -223,12 +212,12 @@ def plain(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Without the backslashes that keep a mark from being one."""
+    """Remove the backslashes that escape marks."""
     return _ESCAPED.sub(r"\1", text)
 
 
 def date_in(text: str) -> str | None:
-    """The first date of a text as ISO text: 2026-01-15, January 15, 2026 or 15 January 2026."""
+    """Return the first date of a text in ISO form; it may be 2026-01-15, January 15, 2026 or 15 January 2026."""
     if found := _ISO.search(text):
         year, month, day = (int(part) for part in found.groups())
     elif (found := _WRITTEN.search(text)) and (month := _month(found["month"] or found["month2"])):
@@ -246,7 +235,7 @@ def _month(name: str) -> int:
 
 
 def bullet(text: str, *, day: str, said: Mapping[str, Any]) -> str:
-    """A fact as a bullet that reads back as it was: where marks alone cannot carry it, its comment holds the text."""
+    """Write a fact as a bullet that reads back exactly; if markdown cannot express it, its comment has the text."""
     written = _bullet(text, day, said)
     items = [each for each in outline(written) if isinstance(each, Item)]
     if len(items) == 1 and entry_of(items[0]).text == text and entry_of(items[0]).at == day:
@@ -260,11 +249,11 @@ def _bullet(text: str, day: str, said: Mapping[str, Any]) -> str:
 
 
 def escaped(line: str) -> str:
-    """The text of a line with its marks kept from being any."""
+    """Escape the marks in a line."""
     return _SPECIAL.sub(r"\\\1", line)
 
 
 def comment(said: Mapping[str, Any]) -> str:
-    """A comment as `entry_of` reads it; nobody sees it where markdown is shown."""
+    """Write a comment as `entry_of` reads it; rendered markdown does not show it."""
     text = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
     return f"<!-- ricordo {text} -->"

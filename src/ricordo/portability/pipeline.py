@@ -1,5 +1,6 @@
-"""What an importer read goes into the store: people first, then messages, facts, relations and links, in batches that
-are a commit each. What is there already is left as it is, so an interrupted import goes on where it was.
+"""The import: read a file, then store its people, messages, facts, relations and links, in batches of one commit each.
+
+Records that exist already stay as they are, so an interrupted import is simply repeated.
 """
 
 from __future__ import annotations
@@ -7,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from ricordo.clock import from_ms
@@ -18,14 +21,24 @@ from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
 from ricordo.errors import InvalidError
 from ricordo.model import Change, Edge, Entity, ImportReport, Node, Scope
-from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Said, Tie
+from ricordo.portability.importers import complete, format_of, parse
+from ricordo.portability.records import (
+    Destination,
+    ImportedFact,
+    ImportedLink,
+    ImportedMessage,
+    ImportedPerson,
+    ImportedRelation,
+    Records,
+)
+from ricordo.portability.sources import Source
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, predicate_of
 
-T = TypeVar("T", Person, Tie, Link, Node)
-M = TypeVar("M", Said, Known)
+T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
+M = TypeVar("M", ImportedMessage, ImportedFact)
 
 HELD = "quarantined"
 
@@ -34,10 +47,10 @@ _SHOWN_REFUSALS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Importing:
-    """What an import needs of the house: whose it is, the present, and the rules for texts and times.
+class ImportContext:
+    """What an import needs to know: the scope, the current time, and the rules for texts and times.
 
-    `holds_untrusted`: whether all that tools and pages say waits, or only what reads like an order.
+    `holds_untrusted`: quarantine everything that tools and pages say, or only what reads like an instruction.
     """
 
     scope: Scope
@@ -46,14 +59,14 @@ class Importing:
     rules: TextRules
     holds_untrusted: bool = True
 
-    def held(self, node: Node) -> tuple[str, ...]:
-        """Why a fact waits for somebody's word; () where it does not."""
+    def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
+        """Return why a fact is quarantined; () if it is not."""
         return quarantine.reasons_to_hold(node, holds_untrusted=self.holds_untrusted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a batch: how many of it are new, how many were there, and why others are neither."""
+    """The result of a batch: how many records are new, how many existed, and why others were refused."""
 
     added: int = 0
     known: int = 0
@@ -65,83 +78,123 @@ Decide = Callable[[Snapshot], tuple[Change, Outcome]]
 
 @dataclass(slots=True)
 class _Counts:
-    """What became of all of them, by kind."""
+    """The results of all batches, by kind."""
 
     added: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
 
-    def note(self, kind: str, outcome: Outcome) -> None:
+    def add(self, kind: str, outcome: Outcome) -> None:
         self.added[kind] += outcome.added
         self.known[kind] += outcome.known
         self.refused += outcome.refused
 
 
-async def bring_in(
-    parsed: Parsed,
-    importing: Importing,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAccess:
+    """What an import may do to the store.
+
+    Attributes:
+        write: decides and applies one commit.
+        read: reads from one snapshot.
+        derive: writes rows as they are, in one transaction.
+        path: the store's own file, which must not be imported.
+    """
+
+    write: Callable[[Decide], Awaitable[Outcome]]
+    read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]]
+    derive: Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
+    path: Path
+
+
+async def import_path(
+    path: Path,
     *,
-    write: Callable[[Decide], Awaitable[Outcome]],
-    read: Callable[[Callable[[Snapshot], Outcome]], Awaitable[Outcome]],
+    format: str | None,
+    context: ImportContext,
+    store: StoreAccess,
     progress: Progress | None,
     dry_run: bool,
 ) -> ImportReport:
-    """Record what a file holds. A dry run decides the same and writes nothing.
+    """Import a file or a folder. A dry run decides the same and writes nothing.
 
     Args:
-        write: decides and applies as one commit.
-        read: asks from one snapshot.
-        progress: told (records so far, records in all).
+        format: the name of its format; recognized from the content when None.
+        progress: called with (records so far, records in all).
+
+    Raises:
+        InvalidError: it cannot be read, is of no known format, or contains nothing to remember.
     """
+    scope = context.scope
+    destination = Destination(owner=scope.owner, chat=scope.chat or "")
+    source = await asyncio.to_thread(Source, path, store=store.path)
+    chosen = await asyncio.to_thread(format_of, source, format)
+    with ExitStack() as stack:
+        if chosen.name == complete.NAME and not dry_run:
+            export = await asyncio.to_thread(lambda: stack.enter_context(complete.unpacked(path)))
+            report = await complete.restore(
+                export, scope=scope, rules=context.rules, progress=progress, derive=store.derive
+            )
+            if report is not None:
+                return report
+            records = await asyncio.to_thread(complete.records_of, export, destination)
+        else:
+            records = await asyncio.to_thread(parse, source, chosen, destination)
+        return await _store(records, context, store=store, progress=progress, dry_run=dry_run)
+
+
+async def _store(
+    records: Records, context: ImportContext, *, store: StoreAccess, progress: Progress | None, dry_run: bool
+) -> ImportReport:
     counts = _Counts()
-    steps = await asyncio.to_thread(_steps, parsed, importing, counts)
+    steps = await asyncio.to_thread(_steps, records, context, counts)
     total, done = sum(size for _, size, _ in steps), 0
     for kind, size, decide in steps:
         if not dry_run:
-            counts.note(kind, await write(decide))
-        elif kind not in ("relations", "links"):  # these are of what a dry run did not bring in
-            counts.note(kind, await read(partial(_outcome_of, decide)))
+            counts.add(kind, await store.write(decide))
+        elif kind not in ("relations", "links"):  # a dry run has not stored their ends
+            counts.add(kind, await store.read(partial(_outcome_of, decide)))
         done += size
         if progress is not None:
             progress(done, total)
-    return _report(parsed, counts, dry_run=dry_run)
+    return _report(records, counts, dry_run=dry_run)
 
 
 def _outcome_of(decide: Decide, tx: Snapshot) -> Outcome:
     return decide(tx)[1]
 
 
-def _steps(parsed: Parsed, importing: Importing, counts: _Counts) -> list[tuple[str, int, Decide]]:
-    """(kind, records, decision) of each batch in order. What cannot be stored is told before anything is."""
-    chats = replace(importing, scope=replace(importing.scope, owner=""))
-    messages = _made(parsed.messages, partial(_episode, importing=importing), counts)
-    own = _made([each for each in parsed.facts if not each.in_chat], partial(_knowledge, importing=importing), counts)
-    group = _made([each for each in parsed.facts if each.in_chat], partial(_knowledge, importing=chats), counts)
+def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tuple[str, int, Decide]]:
+    """Return (kind, number of records, decision) of each batch, in order. Invalid records are refused here."""
+    chats = replace(context, scope=replace(context.scope, owner=""))
+    messages = _made(records.messages, partial(_episode, context=context), counts)
+    own = _made([each for each in records.facts if not each.in_chat], partial(_knowledge, context=context), counts)
+    group = _made([each for each in records.facts if each.in_chat], partial(_knowledge, context=chats), counts)
     return [
-        *_batches("people", parsed.people, partial(_people, importing)),
-        *_batches("messages", messages, partial(_messages, importing)),
-        *_batches("facts", own, partial(_facts, importing)),
+        *_batches("people", records.people, partial(_people, context)),
+        *_batches("messages", messages, partial(_messages, context)),
+        *_batches("facts", own, partial(_facts, context)),
         *_batches("facts", group, partial(_facts, chats)),
-        *_batches("relations", parsed.ties, partial(_ties, importing)),
-        *_batches("links", parsed.links, partial(_links, importing)),
+        *_batches("relations", records.relations, partial(_relations, context)),
+        *_batches("links", records.links, partial(_links, context)),
     ]
 
 
 def _batches(
     kind: str, records: Sequence[T], step: Callable[[Sequence[T], Snapshot], tuple[Change, Outcome]]
 ) -> list[tuple[str, int, Decide]]:
-    """Always cut at the same places, so that an import that goes on decides as one that was never interrupted."""
+    """Cut records at fixed positions, so that a repeated import decides as an uninterrupted one."""
     parts = [records[start : start + _BATCH] for start in range(0, len(records), _BATCH)]
     return [(kind, len(part), partial(step, part)) for part in parts]
 
 
-def _report(parsed: Parsed, counts: _Counts, *, dry_run: bool) -> ImportReport:
-    refused = [*parsed.refused, *counts.refused]
+def _report(records: Records, counts: _Counts, *, dry_run: bool) -> ImportReport:
+    refused = [*records.refused, *counts.refused]
     added = Counter[str]() if dry_run else counts.added
     fresh = counts.added["messages"] + counts.added["facts"]
     known = counts.known["messages"] + counts.known["facts"]
     return ImportReport(
-        format=parsed.format,
+        format=records.format,
         read=fresh + known,
         added=0 if dry_run else fresh,
         known=known,
@@ -152,12 +205,12 @@ def _report(parsed: Parsed, counts: _Counts, *, dry_run: bool) -> ImportReport:
         links=added["links"],
         refused=tuple(refused[:_SHOWN_REFUSALS]),
         refused_count=len(refused),
-        sessions=len({each.message.session for each in parsed.messages if each.message.session}),
+        sessions=len({each.message.session for each in records.messages if each.message.session}),
     )
 
 
 def _made(records: Sequence[M], node_of: Callable[[M], Node], counts: _Counts) -> list[Node]:
-    """The nodes of messages or facts, the earliest first; those that break a rule are refused with their place."""
+    """Return the nodes of messages or facts, earliest first; invalid ones are refused with their place."""
     found: dict[str, Node] = {}
     for each in records:
         try:
@@ -168,25 +221,25 @@ def _made(records: Sequence[M], node_of: Callable[[M], Node], counts: _Counts) -
     return sorted(found.values(), key=lambda node: node.event_time)
 
 
-def _episode(said: Said, importing: Importing) -> Node:
+def _episode(said: ImportedMessage, context: ImportContext) -> Node:
     node = episodes.episode(
-        said.message, scope=importing.scope, now=importing.now, instant=importing.instant, rules=importing.rules
+        said.message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
     return replace(node, tags=said.tags) if said.tags else node
 
 
-def _knowledge(known: Known, importing: Importing) -> Node:
-    """The node of a fact from elsewhere: of the time it was observed, recorded now."""
+def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
+    """Return the node of an imported fact, with the time it was observed, recorded now."""
     node = facts.knowledge(
-        known.fact, scope=importing.scope, now=importing.now, instant=importing.instant, rules=importing.rules
+        known.fact, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
-    at = node.event_time if known.at is None else from_ms(importing.instant(known.at, "event_time"))
-    until = None if known.ended is None else from_ms(importing.instant(known.ended, "valid_until"))
+    at = node.event_time if known.at is None else from_ms(context.instant(known.at, "event_time"))
+    until = None if known.ended is None else from_ms(context.instant(known.ended, "valid_until"))
     decay = node.decay_rate if known.decay_rate is None else known.decay_rate
-    if known.closed is None and importing.held(node):
-        node = quarantine.held(node, at=from_ms(importing.now))
+    if known.closed is None and context.reasons_to_hold(node):
+        node = quarantine.held(node, at=from_ms(context.now))
     elif known.closed is not None:
-        node = replace(node, closed_at=from_ms(importing.now), closed_reason=known.closed)
+        node = replace(node, closed_at=from_ms(context.now), closed_reason=known.closed)
     return replace(
         node,
         event_time=at,
@@ -197,12 +250,12 @@ def _knowledge(known: Known, importing: Importing) -> Node:
     )
 
 
-# one batch of a kind, inside the transaction
+# one batch of each kind, inside the transaction
 
 
-def _people(importing: Importing, batch: Sequence[Person], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Who is not known by that name becomes known; who is keeps their kind and gets the names that are new."""
-    gathered = entities.People(tx, scope=importing.scope, now=importing.now)
+def _people(context: ImportContext, batch: Sequence[ImportedPerson], tx: Snapshot) -> tuple[Change, Outcome]:
+    """Add unknown entities; known ones keep their type and get the new aliases."""
+    gathered = entities.People(tx, scope=context.scope, now=context.now)
     fresh: dict[str, Entity] = {}
     put: dict[str, Entity] = {}
     refused: list[str] = []
@@ -212,13 +265,13 @@ def _people(importing: Importing, batch: Sequence[Person], tx: Snapshot) -> tupl
             entity = fresh.get(name_key(name)) or gathered.known(name)
             if entity is None:
                 entity = entities.new_entity(
-                    name, scope=importing.scope, now=importing.now, type=person.type, aliases=person.aliases
+                    name, scope=context.scope, now=context.now, type=person.type, aliases=person.aliases
                 )
                 gathered.introduce(entity)
                 fresh |= {name_key(each): entity for each in (name, *entity.aliases)}
             elif entity.key:
-                _also_called(entity, person, put)
-            _relate(tx, gathered, importing.scope, person.relation, entity)
+                _add_aliases(entity, person, put)
+            _relate(tx, gathered, context.scope, person.relation, entity)
         except InvalidError as error:
             refused.append(f"{person.place}: {error}")
     change = gathered.into(Change(put_entities=tuple(put.values())))
@@ -226,7 +279,7 @@ def _people(importing: Importing, batch: Sequence[Person], tx: Snapshot) -> tupl
     return change, Outcome(added=added, known=len(batch) - added, refused=tuple(refused))
 
 
-def _also_called(entity: Entity, person: Person, put: dict[str, Entity]) -> None:
+def _add_aliases(entity: Entity, person: ImportedPerson, put: dict[str, Entity]) -> None:
     entity = put.get(entity.id, entity)
     fresh = tuple(each for each in entities.names_of(person.aliases) if each not in (entity.name, *entity.aliases))
     if fresh:
@@ -234,32 +287,32 @@ def _also_called(entity: Entity, person: Person, put: dict[str, Entity]) -> None
 
 
 def _relate(tx: Snapshot, gathered: entities.People, scope: Scope, relation: str | None, entity: Entity) -> None:
-    """What somebody is to the owner, unless another is that already: a file does not end a marriage.
+    """Add a relation to the owner, unless another entity has it already: a file does not end a marriage.
 
     Raises:
-        InvalidError: another is.
+        InvalidError: another entity has it.
     """
     if relation is None:
         return
     predicate = predicate_of(short_name(relation, name="relation") or "")
     held = [each for each in tx.entities.open_relations(scope, predicate) if each.target != entity.id]
     if predicate in SINGLE and held:
-        hint = "`relate` alters that"
+        hint = "change it with `relate`"
         raise InvalidError(f"{entity.name}: {held[0].target_name} is the {predicate} already", hint=hint)
     gathered.relate(predicate, entity)
 
 
-def _messages(importing: Importing, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
+def _messages(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
     fresh = _fresh(tx, batch)
-    change = episodes.ingest(tx, fresh, claimed=frozenset(node.id for node in fresh), scope=importing.scope)
+    change = episodes.ingest(tx, fresh, claimed=frozenset(node.id for node in fresh), scope=context.scope)
     return change, _outcome(batch, fresh, change)
 
 
-def _facts(importing: Importing, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Facts from elsewhere close none that is here: where two may not hold together, somebody is asked."""
+def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple[Change, Outcome]:
+    """Add facts. They close no existing fact: possible conflicts are listed for review."""
     fresh = _fresh(tx, batch)
-    scope, now = importing.scope, importing.now
-    learnt = facts.learn(tx, [_known_once(node) for node in fresh], scope=scope, now=now, claimed=True)
+    scope, now = context.scope, context.now
+    learnt = facts.learn(tx, [_as_live(node) for node in fresh], scope=scope, now=now, claimed=True)
     was = {node.id: node for node in fresh}
     added = tuple(
         replace(node, closed_at=was[node.id].closed_at, closed_reason=was[node.id].closed_reason)
@@ -268,37 +321,37 @@ def _facts(importing: Importing, batch: Sequence[Node], tx: Snapshot) -> tuple[C
     arrived = resolve.arrive(
         tx, replace(learnt.change, add=added), scope=scope, now=now, claimed=was.keys(), may_close=False
     )
-    held = {node.id: importing.held(node) for node in fresh if node.closed_reason == HELD}
+    held = {node.id: context.reasons_to_hold(node) for node in fresh if node.closed_reason == HELD}
     if held:
         arrived = quarantine.listed(tx, arrived, fresh, held, claimed=was.keys(), now=now)
     return arrived.change, _outcome(batch, fresh, arrived.change)
 
 
-def _known_once(node: Node) -> Node:
-    """What another memory had put away is about somebody, too; what is held back makes nobody known."""
+def _as_live(node: Node) -> Node:
+    """Let entities be learned from facts that another memory had closed, but not from quarantined ones."""
     return node if node.closed_reason == HELD else replace(node, closed_at=None, closed_reason=None)
 
 
-def _ties(importing: Importing, batch: Sequence[Tie], tx: Snapshot) -> tuple[Change, Outcome]:
-    gathered = entities.People(tx, scope=importing.scope, now=importing.now)
+def _relations(context: ImportContext, batch: Sequence[ImportedRelation], tx: Snapshot) -> tuple[Change, Outcome]:
+    gathered = entities.People(tx, scope=context.scope, now=context.now)
     refused: list[str] = []
-    for tie in batch:
+    for relation in batch:
         try:
-            predicate = predicate_of(short_name(tie.predicate, name="relation") or "")
-            source, target = gathered.named(tie.source), gathered.named(tie.target)
+            predicate = predicate_of(short_name(relation.predicate, name="relation") or "")
+            source, target = gathered.named(relation.source), gathered.named(relation.target)
             if source.id == target.id:
-                raise InvalidError(f"{tie.source} cannot be related to itself")
+                raise InvalidError(f"{relation.source} cannot be related to itself")
             gathered.relate(predicate, target, source=source)
         except InvalidError as error:
-            refused.append(f"{tie.place}: {error}")
+            refused.append(f"{relation.place}: {error}")
     change = gathered.into(Change())
     added = len(change.relations)
     return change, Outcome(added=added, known=len(batch) - added - len(refused), refused=tuple(refused))
 
 
-def _links(importing: Importing, batch: Sequence[Link], tx: Snapshot) -> tuple[Change, Outcome]:
-    """Those whose both ends are here; the others were of what could not be used, and are not told of twice."""
-    ends = {each: tx.nodes.get(importing.scope, each) for link in batch for each in (link.source, link.target)}
+def _links(context: ImportContext, batch: Sequence[ImportedLink], tx: Snapshot) -> tuple[Change, Outcome]:
+    """Add links whose ends both exist; the others belong to records that were refused already."""
+    ends = {each: tx.nodes.get(context.scope, each) for link in batch for each in (link.source, link.target)}
     edges: dict[tuple[str, str, str], Edge] = {}
     for link in batch:
         source, target = ends[link.source], ends[link.target]
@@ -310,14 +363,15 @@ def _links(importing: Importing, batch: Sequence[Link], tx: Snapshot) -> tuple[C
 
 
 def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
-    """Those whose ids are not taken: what was imported before stays as it is, whatever became of it since. An id that
-    is another's gives way to one made from it, and nobody is told.
+    """Return the nodes whose ids are not taken: what was imported before stays as it is, whatever happened to it since.
+
+    An id that belongs to another owner is silently replaced by one made from it.
     """
     taken = tx.nodes.known_ids([node.id for node in nodes])
     found = []
     for node in nodes:
         if node.id in taken and taken[node.id][0] != tx.space(node.owner, node.chat):
-            node = replace(node, id=Reader(owner=node.owner, chat=node.chat).id_of("taken", node.id))
+            node = replace(node, id=Destination(owner=node.owner, chat=node.chat).id_of("taken", node.id))
             taken |= tx.nodes.known_ids([node.id])
         if node.id not in taken:
             found.append(node)
@@ -326,5 +380,5 @@ def _fresh(tx: Snapshot, nodes: Sequence[Node]) -> list[Node]:
 
 def _outcome(batch: Sequence[Node], fresh: Sequence[Node], change: Change) -> Outcome:
     silent = len(fresh) - len(change.add)
-    refused = (f"{silent} were said off the record",) if silent else ()
+    refused = (f"{silent} were off the record",) if silent else ()
     return Outcome(added=len(change.add), known=len(batch) - len(fresh), refused=refused)

@@ -1,25 +1,30 @@
-"""What every importer makes of its file: people, messages, facts, relations and links, each with its place."""
+"""What an importer reads from a file: people, messages, facts, relations and links, each with its place in the file."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import blake2b
-from typing import Any
+from importlib.resources import files
+from typing import Any, get_args
 
 from ricordo.errors import InvalidError
 from ricordo.model import Category, ClosedReason, EdgeType, EntityType, Fact, Json, Message
+
+Row = Mapping[str, Any]
 
 _MILLISECONDS_FROM = 1e11
 """A Unix time above this is in milliseconds: as seconds it would lie beyond the year 5138."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Somebody or something with a name. `relation` is what it is to the owner."""
+class ImportedPerson:
+    """A person or thing with a name. `relation` is what it is to the owner."""
 
     name: str
     place: str
@@ -29,8 +34,8 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One turn of a conversation. Its message has an id that is made from its source."""
+class ImportedMessage:
+    """One turn of a conversation. The id of its message is derived from its source."""
 
     message: Message
     place: str
@@ -38,11 +43,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """One piece of knowledge. Its fact has an id that is made from its source.
+class ImportedFact:
+    """One piece of knowledge. The id of its fact is derived from its source.
 
-    `at` is when it was observed; `ended` when it stopped holding in the world; `closed` why the other memory
-    had put it away, if it had; `in_chat` whether it is the present chat's and not a person's.
+    Attributes:
+        at: when it was observed.
+        ended: when it stopped being true in the world.
+        closed: why the other memory had closed it, if it had.
+        in_chat: whether it belongs to the current chat and not to a person.
     """
 
     fact: Fact
@@ -56,8 +64,8 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tie:
-    """What somebody is to somebody, by name: `target` is the `predicate` of `source`."""
+class ImportedRelation:
+    """A relation between two entities, by name: `target` is the `predicate` of `source`."""
 
     source: str
     predicate: str
@@ -66,8 +74,8 @@ class Tie:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """That one memory rests on another (`derived_from`) or took its place (`supersedes`), by id."""
+class ImportedLink:
+    """An edge between two memories, by id: `source` rests on `target` (`derived_from`) or `supersedes` it."""
 
     source: str
     target: str
@@ -76,51 +84,61 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """All that a file holds, in the order it is stored, and why some of it cannot be used."""
+class Records:
+    """All that a file contains, in the order it is stored, and why parts of it cannot be used."""
 
     format: str
-    people: tuple[Person, ...] = ()
-    messages: tuple[Said, ...] = ()
-    facts: tuple[Known, ...] = ()
-    ties: tuple[Tie, ...] = ()
-    links: tuple[Link, ...] = ()
+    people: tuple[ImportedPerson, ...] = ()
+    messages: tuple[ImportedMessage, ...] = ()
+    facts: tuple[ImportedFact, ...] = ()
+    relations: tuple[ImportedRelation, ...] = ()
+    links: tuple[ImportedLink, ...] = ()
     refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """For whom a file is read: ids of two owners never meet."""
+class Destination:
+    """The owner and chat that a file is imported for. Ids of two owners never meet."""
 
     owner: str
     chat: str
 
     def id_of(self, format: str, *source: object) -> str:
-        """The id of something by what its source says of it: the same again gets the same."""
-        told = json.dumps([f"{self.owner}/{self.chat}", format, *source], default=str)
-        return f"import-{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+        """Return the id of a record; the same source gives the same id."""
+        key = json.dumps([f"{self.owner}/{self.chat}", format, *source], default=str)
+        return f"import-{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 
-def mine(reader: Reader, owners: Collection[str]) -> str | None:
-    """Whose memories of a file are the reader's: None stands for all, where they are of one person.
+def read_each(rows: Iterable[tuple[str, Row]], read: Callable[[str, Row], None], refused: list[str]) -> None:
+    """Read each row; rows that cannot be used are added to `refused`, with their place and the reason."""
+    for place, row in rows:
+        try:
+            read(place, row)
+        except (InvalidError, ValueError, TypeError, KeyError, AttributeError) as error:
+            refused.append(f"{place}: {error}")
+
+
+def wanted_owner(destination: Destination, owners: Collection[str]) -> str | None:
+    """Return the owner whose memories of a file are imported; None stands for all, if they belong to one person.
 
     Raises:
-        InvalidError: they are of several people, and none of them is the reader.
+        InvalidError: they belong to several people, and the destination's owner is not one of them.
     """
     if len(owners) <= 1:
         return None
-    if reader.owner in owners:
-        return reader.owner
+    if destination.owner in owners:
+        return destination.owner
     several = ", ".join(sorted(owners)[:10])
-    raise InvalidError(f"the file holds memories of several people: {several}", hint="say whose with --owner NAME")
+    raise InvalidError(f"the file holds memories of several people: {several}", hint="choose one with --owner NAME")
 
 
-def moment(given: object, *, name: str) -> datetime | str | None:
-    """A time as files have it: ISO 8601 text, or Unix seconds or milliseconds. Text without an offset is UTC, as
-    SQLite and most exports write it; a bare date is left to the reader's own zone.
+def parse_time(given: object, *, name: str) -> datetime | str | None:
+    """Read a time: ISO 8601 text, or Unix seconds or milliseconds.
+
+    Text without an offset is UTC, as SQLite and most exports write it; a bare date stays text, for the owner's zone.
 
     Raises:
-        InvalidError: it is something else.
+        InvalidError: it is none of these.
     """
     if given is None or given == "":
         return None
@@ -129,7 +147,7 @@ def moment(given: object, *, name: str) -> datetime | str | None:
     if isinstance(given, str):
         return _iso(given, name)
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise InvalidError(f"{name}: {given!r} is no time", hint="ISO 8601 text or a Unix time is read")
+        raise InvalidError(f"{name}: {given!r} is not a time", hint="use ISO 8601 text or a Unix time")
     try:
         return datetime.fromtimestamp(given / 1_000 if abs(given) > _MILLISECONDS_FROM else given, UTC)
     except (OverflowError, OSError, ValueError) as error:
@@ -143,109 +161,69 @@ def _iso(given: str, name: str) -> datetime | str:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidError(f"{name}: {given[:60]!r} is no time", hint="ISO 8601 text is read") from error
+        raise InvalidError(f"{name}: {given[:60]!r} is not a time", hint="use ISO 8601 text") from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def text_of(row: Mapping[str, Any], *names: str) -> str | None:
-    """The first of some fields that holds text which is not blank."""
+def text_of(row: Row, *names: str) -> str | None:
+    """Return the first of some fields that is text and not blank."""
     return next((row[name] for name in names if isinstance(row.get(name), str) and row[name].strip()), None)
 
 
 def label(given: object) -> str | None:
-    """An id, a name or the like as text; None where there is none."""
+    """Return an id or a name as text; None where it is missing."""
     return None if given is None or given == "" else str(given)
 
 
 def texts_of(given: object) -> tuple[str, ...]:
-    """A list of labels: a JSON list, the text of one, or words separated by commas."""
+    """Return labels from a list, a JSON list as text, or words separated by commas."""
     if isinstance(given, str):
-        text = given.strip()
-        if text.startswith("["):
-            try:
-                given = json.loads(text)
-            except (ValueError, RecursionError):
-                given = None
-        else:
-            given = text.split(",")
+        given = _json(given) if given.strip().startswith("[") else given.strip().split(",")
     if not isinstance(given, list | tuple):
         return ()
     return tuple(dict.fromkeys(str(each).strip() for each in given if each is not None and str(each).strip()))
 
 
 def object_of(given: object) -> Json:
-    """A JSON object, or the text of one; empty where it is neither."""
+    """Return a JSON object, also from its text; empty where it is neither."""
     if isinstance(given, str) and given.strip().startswith("{"):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return {}
+        given = _json(given)
     return given if isinstance(given, Mapping) else {}
 
 
-def number_in(given: object, least: float, most: float, *, otherwise: float) -> float:
-    """A number, brought within bounds; `otherwise` where there is none."""
+def _json(text: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def clamped(given: object, least: float, most: float, *, otherwise: float) -> float:
+    """Return a number limited to a range; `otherwise` where it is not a number."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         return otherwise
     return min(most, max(least, float(given)))
 
 
-_ENTITY_TYPES: Mapping[str, EntityType] = {
-    "person": "person",
-    "people": "person",
-    "human": "person",
-    "user": "person",
-    "contact": "person",
-    "customer": "person",
-    "friend": "person",
-    "family": "person",
-    "character": "person",
-    "project": "project",
-    "product": "project",
-    "repository": "project",
-    "codebase": "project",
-    "org": "organization",
-    "organization": "organization",
-    "organisation": "organization",
-    "company": "organization",
-    "team": "organization",
-    "institution": "organization",
-    "employer": "organization",
-    "school": "organization",
-    "place": "place",
-    "location": "place",
-    "city": "place",
-    "country": "place",
-    "tool": "tool",
-    "software": "tool",
-    "library": "tool",
-    "framework": "tool",
-    "technology": "tool",
-    "service": "tool",
-    "programming_language": "tool",
-}
+@cache
+def vocabulary() -> Mapping[str, Mapping[str, Any]]:
+    """Return the tables of `data/words.toml`."""
+    return tomllib.loads((files(__package__) / "data/words.toml").read_text(encoding="utf-8"))
 
 
 def entity_type(given: object) -> EntityType:
-    """The kind of thing another memory's word means; a concept where it is none of ours."""
-    return _ENTITY_TYPES.get(str(given or "person").strip().lower(), "concept")
-
-
-_CATEGORIES: Mapping[str, Category] = {
-    "preference": "preference",
-    "identity": "identity",
-    "relationship": "relationship",
-    "knowledge": "knowledge",
-    "context": "context",
-    "event": "event",
-    "task": "task",
-    "observation": "observation",
-    "reflection": "reflection",
-    "summary": "summary",
-    "preferences": "preference",
-}
+    """Return the type of entity that another memory's word means; "concept" if it is unknown."""
+    word = str(given or "person").strip().lower()
+    for type_ in get_args(EntityType):
+        if word in vocabulary()["entity_types"].get(type_, ()):
+            found: EntityType = type_
+            return found
+    return "concept"
 
 
 def category_of(given: object) -> Category | None:
-    """The category another memory's word means; None leaves it to be told from the text."""
-    return _CATEGORIES.get(str(given or "").strip().lower())
+    """Return the category that another memory's word means; None leaves it to be inferred from the text."""
+    word = str(given or "").strip().lower()
+    word = "preference" if word == "preferences" else word
+    return next((category for category in get_args(Category) if category == word), None)

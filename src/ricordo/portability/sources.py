@@ -1,6 +1,6 @@
-"""Reading what somebody hands us: files, folders, archives and databases of unknown make, within limits.
+"""Untrusted files, folders, archives and databases, read within limits.
 
-Nothing is unpacked to disk, no link is followed out of a folder, and no header is believed about a size.
+Nothing is unpacked to disk, no link is followed out of a folder, and no size in a header is trusted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_LINE_BYTES = 50_000_000
 MAX_FILES = 10_000
 MAX_MEMBER_BYTES = 1_000_000_000
 _MOST_SQUEEZED = 1_000
-"""Text shrinks to a twentieth; what unpacks to a thousand times its size was made to do harm."""
+"""Text compresses about 20 times; a file that unpacks to 1,000 times its size is an attack."""
 _SUSPICIOUS_BYTES = 20_000_000
 _PART_BYTES = 1_000_000
 _LOOKED_AT_LINES = 20
@@ -35,14 +35,14 @@ _HEAD_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A text by the name a person knows it by."""
+    """A text and the name that users know it by."""
 
     name: str
     text: str
 
 
-class Material:
-    """What lies at a path, read as far as somebody asks for it."""
+class Source:
+    """A file, folder, archive or database at a path. Its parts are read on demand."""
 
     def __init__(self, path: Path, *, store: Path | None = None) -> None:
         self.path = path
@@ -59,11 +59,11 @@ class Material:
 
     @cached_property
     def tables(self) -> Mapping[str, frozenset[str]]:
-        """The tables of a database with their columns; none where it is no database."""
+        """The tables of a database with their columns; empty if it is not a database."""
         return foreign.tables(self.path) if self.is_database else {}
 
     def table(self, name: str) -> list[tuple[int, Row]]:
-        """The rows of a table, numbered."""
+        """Return the rows of a table, numbered."""
         return list(foreign.rows(self.path, name)) if name in self.tables else []
 
     @cached_property
@@ -72,7 +72,7 @@ class Material:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The files of a folder or an archive, by their paths in it, in order; a file's own name alone."""
+        """The sorted relative paths of the files of a folder or an archive; of a single file, its name."""
         if self.is_folder:
             return tuple(sorted(self._inside))
         if self.is_archive:
@@ -84,10 +84,10 @@ class Material:
         return _walked(self.path, self.notes)
 
     def text(self, name: str | None = None) -> TextFile:
-        """A file of a folder or an archive, or the file itself.
+        """Return a file of a folder or an archive, or the single file.
 
         Raises:
-            InvalidError: it is no UTF-8 text, or too large.
+            InvalidError: it is not UTF-8 text, or too large.
         """
         if self.is_archive:
             name = name or self.names[0]
@@ -97,7 +97,7 @@ class Material:
 
     @cached_property
     def head(self) -> bytes:
-        """The beginning of a single file; nothing of anything else."""
+        """The first bytes of a single text file; empty otherwise."""
         if self.is_folder or self.is_database or self.is_archive:
             return b""
         with self.path.open("rb") as file:
@@ -105,12 +105,12 @@ class Material:
 
     @cached_property
     def own_text(self) -> str:
-        """The text of a single file; "" of anything else."""
+        """The text of a single text file; empty otherwise."""
         return "" if self.is_folder or self.is_database or self.is_archive else self.text().text
 
     @cached_property
     def document(self) -> Any:
-        """The one JSON value a single file holds, or None."""
+        """The JSON value of a single file, or None."""
         return None if self._has_lines else one_document(self.own_text, name=str(self.path))
 
     @cached_property
@@ -118,20 +118,20 @@ class Material:
         return has_json_lines(self.own_text)
 
     @cached_property
-    def lines(self) -> Lines:
-        """The JSON objects of a single file, one a line; the one object of a file that is one."""
+    def lines(self) -> JsonLines:
+        """The JSON objects of a single file, one per line, or its one object."""
         if self._has_lines:
             return json_lines(self.own_text)
         if isinstance(self.document, dict):
-            return Lines(rows=((1, self.document),), refused=())
-        return Lines(rows=(), refused=())
+            return JsonLines(rows=((1, self.document),), refused=())
+        return JsonLines(rows=(), refused=())
 
     def first_row(self) -> Row:
-        """The first JSON object, by which a format is told."""
+        """Return the first JSON object, by which a format is recognized."""
         return self.lines.rows[0][1] if self.lines.rows else {}
 
     def json_file(self, *wanted: Callable[[str], bool]) -> list[tuple[str, Any]]:
-        """(name, value) of the JSON files of a folder or an archive whose names fit; the file's own value."""
+        """Return (name, value) of the JSON files whose names fit, or of the single file."""
         if not (self.is_folder or self.is_archive):
             return [] if self.document is None else [(self.path.name, self.document)]
         found = []
@@ -143,8 +143,8 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
-    """JSON objects with the numbers of their lines, and why other lines are none."""
+class JsonLines:
+    """JSON objects with their line numbers, and why other lines are refused."""
 
     rows: Sequence[tuple[int, dict[str, Any]]]
     refused: tuple[str, ...]
@@ -156,10 +156,10 @@ def _checked_place(path: Path, store: Path | None) -> os.stat_result:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidError(f"{path} cannot be read: {reason}", hint="check the path and its permissions") from error
-    if path.name.endswith(("-wal", "-shm", "-journal")):  # closing one that is in use would drop SQLite's locks on it
-        raise InvalidError(f"{path} is part of a database", hint="name the database itself")
+    if path.name.endswith(("-wal", "-shm", "-journal")):  # closing one in use would drop SQLite's locks on it
+        raise InvalidError(f"{path} is part of a database", hint="give the path of the database itself")
     if store is not None and store.exists() and os.path.samestat(status, store.stat()):
-        raise InvalidError(f"{path} is this memory's own store", hint="name the file to bring in")
+        raise InvalidError(f"{path} is this memory's own store", hint="give the path of another file")
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise InvalidError(f"{path} is neither a file nor a folder", hint="write it to a file and import that")
     if stat.S_ISDIR(status.st_mode) and (path / "index.db").exists() and (path / "commits.jsonl").exists():
@@ -177,7 +177,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
-    """The files of a folder, by their paths in it. Links that lead out of it are left out, and said to be."""
+    """Return the files of a folder by relative path. Links that lead out of it are skipped and noted."""
     root = folder.resolve()
     found: dict[str, Path] = {}
     for place, folders, files in os.walk(folder):
@@ -199,12 +199,12 @@ def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
 
 
 def _members(path: Path, notes: list[str]) -> list[str]:
-    """The files of an archive; those whose names lead out of it are left out, and said to be."""
+    """Return the files of an archive. Names that lead out of it are skipped and noted."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InvalidError(f"{path} is no whole ZIP archive: {error}", hint="download it again") from error
+        raise InvalidError(f"{path} is not a complete ZIP archive: {error}", hint="download it again") from error
     if len(members) > MAX_FILES:
         raise InvalidError(f"{path} holds more than {MAX_FILES:,} files", hint="unpack what you need")
     names = []
@@ -218,7 +218,7 @@ def _members(path: Path, notes: list[str]) -> list[str]:
 
 
 def _unpacked(path: Path, name: str) -> bytes:
-    """A member's bytes, counted while they come: what its header says of its size is not believed."""
+    """Unpack a member, counting its bytes: the size in its header is not trusted."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -232,49 +232,49 @@ def _unpacked(path: Path, name: str) -> bytes:
         hint = "unpack it yourself, without a password, and import what is in it"
         raise InvalidError(f"{path}: {name} cannot be unpacked: {error}", hint=hint) from error
     if size > most:
-        raise InvalidError(f"{path}: {name} unpacks to far too much", hint="unpack it yourself, and look at it")
+        raise InvalidError(f"{path}: {name} unpacks to far too much", hint="unpack it yourself, and inspect it")
     return b"".join(parts)
 
 
 def decoded(content: bytes, *, name: str) -> str:
-    """UTF-8 text, with or without a byte order mark.
+    """Decode UTF-8 text, with or without a byte order mark.
 
     Raises:
-        InvalidError: it is in another encoding, or no text at all; the message names the line.
+        InvalidError: it has another encoding or is not text; the message names the line.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidError(f"{name} line 1: it is UTF-16, not UTF-8", hint="iconv -f UTF-16 -t UTF-8 FILE > NEW")
     if (zero := content.find(b"\0")) >= 0:
         line = content.count(b"\n", 0, zero) + 1
-        raise InvalidError(f"{name} line {line}: it is no text", hint="give a text file, or one of the formats known")
+        raise InvalidError(f"{name} line {line}: it is not text", hint="give a text file in a known format")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidError(
             f"{name} line {line}: byte 0x{content[error.start]:02x} is not UTF-8",
-            hint="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW, or whatever encoding it has",
+            hint="iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW, or another source encoding",
         ) from error
 
 
 def one_document(text: str, *, name: str) -> Any:
-    """The JSON value a text is, or None where it is none.
+    """Return the JSON value of a text, or None if it is not JSON.
 
     Raises:
-        InvalidError: it begins like JSON, and is nested too deeply to be read.
+        InvalidError: it is JSON that is nested too deeply.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise InvalidError(f"{name}: nested too deeply", hint="no export looks like that") from error
+        raise InvalidError(f"{name}: nested too deeply", hint="no export is nested like that") from error
     except ValueError:
         return None
 
 
 def has_json_lines(text: str) -> bool:
-    """Whether one of the first lines is a JSON object of its own, and it is not all there is."""
+    """Return whether one of the first lines is a JSON object, and not the whole text."""
     looked = 0
     for line in _split(text):
         if not line.strip():
@@ -288,7 +288,7 @@ def has_json_lines(text: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """At line feeds alone: JSON text may hold the other separators that `splitlines` knows."""
+    """Split at line feeds only: JSON text may contain the other separators of `splitlines`."""
     return text.split("\n")
 
 
@@ -299,8 +299,8 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def json_lines(text: str) -> Lines:
-    """The JSON objects of a text, one a line."""
+def json_lines(text: str) -> JsonLines:
+    """Return the JSON objects of a text, one per line."""
     rows: list[tuple[int, dict[str, Any]]] = []
     refused: list[str] = []
     for number, line in enumerate(_split(text), start=1):
@@ -320,4 +320,4 @@ def json_lines(text: str) -> Lines:
                 rows.append((number, row))
             else:
                 refused.append(f"line {number}: not a JSON object")
-    return Lines(rows=tuple(rows), refused=tuple(refused))
+    return JsonLines(rows=tuple(rows), refused=tuple(refused))

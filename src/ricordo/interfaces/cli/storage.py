@@ -40,7 +40,7 @@ from ricordo.model import (
     Restored,
     Stats,
 )
-from ricordo.portability.format_names import IMPORTED
+from ricordo.portability import IMPORTED
 
 PANEL = "Maintain"
 _MAX_ITEMS = 20

@@ -7,7 +7,7 @@ from typing import Any
 
 from ricordo.interfaces.catalog import CATALOG, Capability, routes
 from ricordo.interfaces.schema import Schema, input_schema, output_schema
-from ricordo.portability.formats import FORMATS
+from ricordo.portability.importers import FORMATS
 
 _ERRORS = {
     "400": "The request is not JSON.",

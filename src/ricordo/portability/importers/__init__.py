@@ -1,0 +1,77 @@
+"""Every format that can be imported, by name, and how its content is recognized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ricordo.errors import InvalidError
+from ricordo.portability import IMPORTED
+from ricordo.portability.importers import complete, conversations, langgraph_store, markdown, mcp_graph, mem0, memories
+from ricordo.portability.records import Destination, Records
+from ricordo.portability.sources import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format: `about` describes it to the user, `fits` recognizes its content."""
+
+    name: str
+    about: str
+    fits: Callable[[Source], bool]
+    read: Callable[[Source, Destination], Records]
+
+
+FORMATS = tuple(
+    Format(name=name, about=about, fits=fits, read=read)
+    for name, about, fits, read in (
+        (complete.NAME, "Ricordo's complete export", complete.fits, complete.read),
+        ("chatgpt", "ChatGPT's export", conversations.is_chatgpt, conversations.read_chatgpt),
+        ("claude", "Claude's export", conversations.is_claude, conversations.read_claude),
+        (memories.JSONL, "memories.jsonl, archive.jsonl and people.jsonl", memories.is_jsonl, memories.read_jsonl),
+        (memories.SQLITE, "a SQLite table of memories", memories.is_sqlite, memories.read_sqlite),
+        (mcp_graph.NAME, "the MCP reference server's knowledge graph", mcp_graph.fits, mcp_graph.read),
+        (mem0.NAME, "mem0's memories and history", mem0.fits, mem0.read),
+        (langgraph_store.NAME, "a LangGraph store", langgraph_store.fits, langgraph_store.read),
+        ("locomo", "the LoCoMo set", conversations.is_locomo, conversations.read_locomo),
+        (
+            "chat",
+            "JSON lines of role or speaker, text, time and session",
+            conversations.is_chat,
+            conversations.read_chat,
+        ),
+        (markdown.NAME, "markdown notes such as MEMORY.md", markdown.fits, markdown.read),
+    )
+)
+"""The most specific formats come first."""
+
+
+def format_of(source: Source, name: str | None) -> Format:
+    """Return the format of a name, or, without a name, the one that fits the content.
+
+    Raises:
+        InvalidError: no format has this name, or none fits.
+    """
+    if name is None:
+        found = next((each for each in FORMATS if each.fits(source)), None)
+        if found is None:
+            hint = f"choose one with --format: {', '.join(IMPORTED)}"
+            raise InvalidError(f"{source.path} is of no known format", hint=hint)
+        return found
+    found = next((each for each in FORMATS if each.name == name), None)
+    if found is None:
+        raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")
+    return found
+
+
+def parse(source: Source, format: Format, destination: Destination) -> Records:
+    """Read a source in a format.
+
+    Raises:
+        InvalidError: it cannot be read, or contains nothing to remember.
+    """
+    records = format.read(source, destination)
+    records = replace(records, refused=(*source.notes, *records.refused))
+    if not (records.messages or records.facts or records.people or records.refused):
+        raise InvalidError(f"{source.path} contains no messages and no facts", hint=f"it was read as {format.about}")
+    return records

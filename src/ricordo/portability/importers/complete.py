@@ -1,6 +1,6 @@
-"""A complete export of Ricordo comes back: into an empty store exactly as it was, into another as memories of its own.
+"""Import of a complete export: an empty store is restored exactly, any other store gets its memories.
 
-Source: `complete_export`, which writes it.
+Source: `ricordo.portability.exporters`, which writes it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from typing import IO, Any
 from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import InvalidError
 from ricordo.model import Fact, ImportReport, Message, Node, Origin, Scope
-from ricordo.portability.exporters import complete
-from ricordo.portability.records import Known, Link, Parsed, Person, Reader, Said, Tie
-from ricordo.portability.sources import MAX_LINE_BYTES, Material
+from ricordo.portability import exporters
+from ricordo.portability.records import (
+    Destination,
+    ImportedFact,
+    ImportedLink,
+    ImportedMessage,
+    ImportedPerson,
+    ImportedRelation,
+    Records,
+)
+from ricordo.portability.sources import MAX_LINE_BYTES, Source
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.storage.database.schema import migrations
@@ -28,19 +36,19 @@ from ricordo.storage.jsonl.layout import FILES, STORE
 from ricordo.storage.values import Everything
 from ricordo.trust import capped
 
-NAME = complete.NAME
+NAME = exporters.COMPLETE
 
 _START = b'{"ricordo": "export"'
 _NAMES = {name.removesuffix(".jsonl"): name for name in FILES}
 
 
-class NotAsItWasError(Exception):
-    """A file that cannot come back exactly; its memories still can."""
+class _NotRestorableError(Exception):
+    """The store cannot be restored exactly; the memories can still be imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacked:
-    """The lines of an export in a folder of their own, and whose they are."""
+    """The lines of an export in a temporary folder, and their scope."""
 
     folder: Path
     scope: Scope
@@ -49,24 +57,24 @@ class Unpacked:
     lines: int
 
 
-def fits(material: Material) -> bool:
-    """Whether it begins as an export does."""
-    return material.head.startswith(_START)
+def fits(source: Source) -> bool:
+    """Return whether it begins like an export."""
+    return source.head.startswith(_START)
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Unpacked]:
-    """The lines of an export, sorted into their files, in a private folder that goes again.
+    """Sort the lines of an export into their files, in a private temporary folder.
 
     Raises:
-        InvalidError: it is cut off, of a later version, or damaged.
+        InvalidError: it is truncated, of a later version, or damaged.
     """
     folder = Path(tempfile.mkdtemp(prefix="ricordo-import-"))
     try:
         with path.open("rb") as file:
             head = _object(file.readline(MAX_LINE_BYTES), path, 1)
             schema = int(head.get("schema") or 0)
-            if head.get("version") != complete.VERSION or schema > migrations()[-1].version:
+            if head.get("version") != exporters.VERSION or schema > migrations()[-1].version:
                 raise InvalidError(f"{path} is of a later version", hint="upgrade with pip install -U ricordo")
             (folder / "files").mkdir(mode=0o700)
             lines = _sort(file, folder / "files", path)
@@ -79,7 +87,7 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
 
 
 def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
-    """Each line into the file it names. Returns how many there are."""
+    """Write each line into the file it names and return their number."""
     with ExitStack() as stack:
         files = {name: stack.enter_context((folder / name).open("wb")) for name in FILES}
         number = 1
@@ -96,7 +104,7 @@ def _sort(file: IO[bytes], folder: Path, path: Path) -> int:
                     break
                 name = str(row.pop("in", "")).encode("utf-8", "replace")
                 text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-                line = text.encode("utf-8", "surrogatepass") + b"\n"  # half of a pair is refused by who reads it
+                line = text.encode("utf-8", "surrogatepass") + b"\n"  # lone surrogates are refused by the reader
             wanted = _NAMES.get(name.decode("utf-8", "replace"))
             if wanted is None or not line.endswith(b"\n"):
                 raise InvalidError(f"{path} line {number}: it is damaged", hint="copy the file again, or export again")
@@ -114,28 +122,30 @@ def _object(raw: bytes, path: Path, number: int) -> dict[str, Any]:
     return row
 
 
-def read(material: Material, reader: Reader) -> Parsed:
-    """What an export holds as memories of their own."""
-    with unpacked(material.path) as export:
-        return parsed(export, reader)
+def read(source: Source, destination: Destination) -> Records:
+    """Read the memories of an export."""
+    with unpacked(source.path) as export:
+        return records_of(export, destination)
 
 
 Derive = Callable[[Callable[[Snapshot], ImportReport]], Awaitable[ImportReport]]
 """Writes rows as they are, in one transaction."""
 
 
-async def put_back(
+async def restore(
     export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None, derive: Derive
 ) -> ImportReport | None:
-    """Fill an empty store of the same owner exactly as it was, in one step, or not at all: None where that cannot be,
-    since the store holds something, the export is another's, or somebody altered a line of it.
+    """Restore an export exactly, in one step, into an empty store of the same owner.
+
+    Returns:
+        None, with the store unchanged, if the store is not empty, the export is another owner's, or it was edited.
     """
     is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat) and scope.trust == "user"
     if not is_theirs or export.schema != migrations()[-1].version:
         return None
     try:
         return await derive(lambda tx: _filled(tx, export, scope=scope, rules=rules, progress=progress))
-    except NotAsItWasError:
+    except _NotRestorableError:
         return None
 
 
@@ -143,19 +153,19 @@ def _filled(
     tx: Snapshot, export: Unpacked, *, scope: Scope, rules: TextRules, progress: Progress | None
 ) -> ImportReport:
     """Raises:
-    NotAsItWasError: it would not be as it was; what was written is taken back with it.
+    _NotRestorableError: the store would differ from the export; the transaction is rolled back.
     """
     if not is_empty(tx):
-        raise NotAsItWasError
+        raise _NotRestorableError
     files = export.folder / "files"
     if has_models(tx):
         _leave_models_out(files / STORE)
     built = load_lines(tx, files, is_whole=export.is_whole, progress=progress)
     if built.by_hand or built.uncommitted or built.unused.places or not holds_only(tx, scope):
-        raise NotAsItWasError
+        raise _NotRestorableError
     held = tx.export.everything(scope)
     if any(storable(node.content, name="content", rules=rules) != node.content for node in held.nodes):
-        raise NotAsItWasError
+        raise _NotRestorableError
     messages = sum(node.type == "episodic" for node in held.nodes)
     return ImportReport(
         format=NAME,
@@ -170,13 +180,13 @@ def _filled(
 
 
 def _leave_models_out(path: Path) -> None:
-    """A store that has an embedding model keeps it; the vectors of the same one are taken over by its name."""
+    """Drop the export's models: the store keeps its own, and takes vectors of the same model by its name."""
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(line for line in lines if not line or json.loads(line).get("kind") != "model"))
 
 
-def parsed(export: Unpacked, reader: Reader) -> Parsed:
-    """What an export holds as memories for a store that holds others; its history stays behind."""
+def records_of(export: Unpacked, destination: Destination) -> Records:
+    """Return the memories of an export, for a store with others; history is not imported."""
     with opened_lines(export.folder / "files", export.folder / "lines.db") as (tx, built):
         held = tx.export.everything(export.scope)
     names = {entity.id: entity.name for entity in held.entities}
@@ -184,37 +194,39 @@ def parsed(export: Unpacked, reader: Reader) -> Parsed:
     facts, messages, refused = [], [], list(built.unused.places)
     for node in held.nodes:
         place = f"memory {node.id}"
-        if node.chat and node.chat != reader.chat:
-            refused.append(f"{place}: it is of the chat {node.chat}")
+        if node.chat and node.chat != destination.chat:
+            refused.append(f"{place}: it belongs to the chat {node.chat}")
         elif node.type != "episodic":
             facts.append(_known(node, place))
         elif node.is_live:
             messages.append(_said(node, place))
         else:
-            refused.append(f"{place}: a message that was {node.closed_reason} stays behind")
-    return Parsed(
+            refused.append(f"{place}: a message that was {node.closed_reason} is not imported")
+    return Records(
         format=NAME,
         people=tuple(
-            Person(name=each.name, type=each.type, aliases=each.aliases, relation=own.get(each.id), place=each.name)
+            ImportedPerson(
+                name=each.name, type=each.type, aliases=each.aliases, relation=own.get(each.id), place=each.name
+            )
             for each in held.entities
         ),
         messages=tuple(messages),
         facts=tuple(facts),
-        ties=_ties(held, names),
-        links=tuple(Link(source=a, target=b, type=kind, place=f"memory {a}") for a, kind, b in held.edges),
+        relations=_relations(held, names),
+        links=tuple(ImportedLink(source=a, target=b, type=kind, place=f"memory {a}") for a, kind, b in held.edges),
         refused=tuple(refused),
     )
 
 
-def _ties(held: Everything, names: Mapping[str, str]) -> tuple[Tie, ...]:
+def _relations(held: Everything, names: Mapping[str, str]) -> tuple[ImportedRelation, ...]:
     return tuple(
-        Tie(source=names[source], predicate=predicate, target=names[target], place=names[source])
+        ImportedRelation(source=names[source], predicate=predicate, target=names[target], place=names[source])
         for source, predicate, target in held.relations
         if source is not None
     )
 
 
-def _said(node: Node, place: str) -> Said:
+def _said(node: Node, place: str) -> ImportedMessage:
     message = Message(
         text=node.content,
         role=node.role or "user",
@@ -225,15 +237,15 @@ def _said(node: Node, place: str) -> Said:
         origin=_origin(node),
         attributes=node.attributes,
     )
-    return Said(message=message, tags=node.tags, place=place)
+    return ImportedMessage(message=message, tags=node.tags, place=place)
 
 
 def _origin(node: Node) -> Origin:
-    """Beside other memories a file's word for where something came from counts for no more than any import."""
+    """Cap a file's claim about an origin at the trust of an import."""
     return capped(node.origin, node.role, caller="import")
 
 
-def _known(node: Node, place: str) -> Known:
+def _known(node: Node, place: str) -> ImportedFact:
     fact = Fact(
         content=node.content,
         type=node.type,
@@ -248,7 +260,7 @@ def _known(node: Node, place: str) -> Known:
         origin=_origin(node),
         id=node.id,
     )
-    return Known(
+    return ImportedFact(
         fact=fact,
         at=node.event_time,
         closed=node.closed_reason,

@@ -1,24 +1,43 @@
-"""Conversations from files: JSON lines of role or speaker, text, time and session; and the form of the LoCoMo set.
+"""Exported conversations: JSON lines of any origin, the LoCoMo set, ChatGPT's export and Claude's.
 
-Every message gets an id made from what it says, who said it, when and where, so importing a file again adds nothing.
+ChatGPT and Claude export `conversations.json`; it is read alone, in its folder, or in the ZIP file as downloaded.
+
+Source for ChatGPT: help.openai.com, "How do I export my ChatGPT history", and its file's form as documented at
+difegam.github.io/chatgpt-to-markdown ("Data Models"): a list of conversations, each a tree `mapping` of nodes with
+`parent` and `message`; `current_node` is the leaf of the branch that is shown. Large accounts get
+`conversations-000.json` and so on.
+
+Source for Claude: support.anthropic.com, "How can I export my Claude data", and its file's form: a list of
+conversations with `uuid`, `name`, `created_at` and `chat_messages`, each with `uuid`, `sender` (human or assistant),
+`text`, `created_at` and, in later exports, `content`: blocks of `type` text, thinking, tool_use or tool_result.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import Parsed, Reader, Said, label, moment
-from ricordo.portability.sources import Material
+from ricordo.portability.records import (
+    Destination,
+    ImportedMessage,
+    Records,
+    Row,
+    clamped,
+    label,
+    object_of,
+    parse_time,
+    read_each,
+)
+from ricordo.portability.sources import Source
 
-ROLES: Mapping[str, Role] = {
+_ROLES: Mapping[str, Role] = {
     "user": "user",
     "human": "user",
     "assistant": "assistant",
@@ -29,104 +48,254 @@ ROLES: Mapping[str, Role] = {
     "function": "tool",
 }
 
+# JSON lines
 
-def is_locomo(material: Material) -> bool:
-    """Whether the first line is a turn or a question of the LoCoMo set."""
-    row = material.first_row()
+_TEXTS = ("text", "content", "message")
+_TIMES = ("time", "at", "timestamp", "date", "created_at")
+
+
+def is_locomo(source: Source) -> bool:
+    """Return whether the first line is a turn or a question of the LoCoMo set."""
+    row = source.first_row()
     return row.get("kind") in ("turn", "query") and "conv" in row
 
 
-def is_chat(material: Material) -> bool:
-    """Whether the first lines hold a text of somebody; the plainest of forms, asked last."""
-    rows = [row for _, row in material.lines.rows[:20]]
-    return any(isinstance(row.get(name), str) for row in rows for name in _TEXT)
+def is_chat(source: Source) -> bool:
+    """Return whether the first lines contain a text; the least specific format, tried late."""
+    rows = [row for _, row in source.lines.rows[:20]]
+    return any(isinstance(row.get(name), str) for row in rows for name in _TEXTS)
 
 
-def read_chat(material: Material, reader: Reader) -> Parsed:
-    """JSON lines of `role` or `speaker`, `text`, `time` and `session`."""
-    return _read(material, reader, _chat, format="chat")
+def read_chat(source: Source, destination: Destination) -> Records:
+    """Read JSON lines of `role` or `speaker`, `text`, `time` and `session`."""
+    return _read_lines(source, destination, _chat, format="chat")
 
 
-def read_locomo(material: Material, reader: Reader) -> Parsed:
-    """The turns of the LoCoMo set; its questions are passed over.
+def read_locomo(source: Source, destination: Destination) -> Records:
+    """Read the turns of the LoCoMo set; its questions are skipped.
 
-    Source: github.com/snap-research/locomo, a turn a line.
+    Source: github.com/snap-research/locomo, one turn per line.
     """
-    return _read(material, reader, _locomo, format="locomo")
+    return _read_lines(source, destination, _locomo, format="locomo")
 
 
-def _read(
-    material: Material, reader: Reader, turns: Callable[[Mapping[str, Any]], Iterator[Message]], *, format: str
-) -> Parsed:
-    refused = list(material.lines.refused)
-    messages: dict[str, Said] = {}
-    ids = Turns(reader)
-    for number, row in material.lines.rows:
-        try:
-            for message in turns(row):
-                identified = ids.identified(message)
-                messages[identified.id or ""] = Said(message=identified, place=f"line {number}")
-        except (InvalidError, ValueError, TypeError, KeyError) as error:
-            refused.append(f"line {number}: {error}")
-    return Parsed(format=format, messages=tuple(messages.values()), refused=tuple(refused))
+def _read_lines(
+    source: Source, destination: Destination, turns: Callable[[Row], Iterator[Message]], *, format: str
+) -> Records:
+    refused = list(source.lines.refused)
+    messages: dict[str, ImportedMessage] = {}
+    counts: Counter[str] = Counter()
+
+    def read(place: str, row: Row) -> None:
+        for message in turns(row):
+            identified = _identified(message, destination, counts)
+            messages[identified.id or ""] = ImportedMessage(message=identified, place=place)
+
+    read_each(((f"line {number}", row) for number, row in source.lines.rows), read, refused)
+    return Records(format=format, messages=tuple(messages.values()), refused=tuple(refused))
 
 
-_TEXT = ("text", "content", "message")
-
-
-def _chat(row: Mapping[str, Any]) -> Iterator[Message]:
-    text = next((row[name] for name in _TEXT if isinstance(row.get(name), str)), None)
+def _chat(row: Row) -> Iterator[Message]:
+    text = next((row[name] for name in _TEXTS if isinstance(row.get(name), str)), None)
     if text is None or not text.strip():
         raise InvalidError("no text", hint="expected a field text, content or message")
     role = str(row.get("role") or "user").lower()
-    if role not in ROLES:
+    if role not in _ROLES:
         raise InvalidError(f"role {role!r} is unknown")
-    time = next(
-        (row[name] for name in ("time", "at", "timestamp", "date", "created_at") if row.get(name) is not None), None
-    )
+    time = next((row[name] for name in _TIMES if row.get(name) is not None), None)
     yield Message(
         text=text,
-        role=ROLES[role],
+        role=_ROLES[role],
         speaker=label(row.get("speaker") or row.get("name")),
         session=label(row.get("session") or row.get("session_id") or row.get("conversation_id")),
-        at=_time(time),
+        # Text is read in the owner's own time zone, a number as a Unix time.
+        at=time if isinstance(time, str) else parse_time(time, name="time"),
         id=label(row.get("id")),
         origin="import",
     )
 
 
-def _time(given: object) -> datetime | str | None:
-    """Text is for the reader's own zone to understand, a number a Unix time."""
-    return given if isinstance(given, str) else moment(given, name="time")
-
-
-def _locomo(row: Mapping[str, Any]) -> Iterator[Message]:
+def _locomo(row: Row) -> Iterator[Message]:
     if row.get("kind") != "turn":
         return
     caption = f" [shows a picture: {row['caption']}]" if row.get("caption") else ""
-    said_at = datetime.strptime(f"{row['date']} +0000", "%I:%M %p on %d %B, %Y %z")
     yield Message(
         text=f"{row.get('text') or ''}{caption}".strip(),
         speaker=label(row["speaker"]),
         session=f"{row['conv']}/{row['session']}",
-        at=said_at,
+        at=datetime.strptime(f"{row['date']} +0000", "%I:%M %p on %d %B, %Y %z"),
         id=f"{row['conv']}/{row['id']}",
         origin="import",
     )
 
 
-class Turns:
-    """Gives messages their ids: a second one exactly alike is told apart by counting."""
+def _identified(message: Message, destination: Destination, counts: Counter[str]) -> Message:
+    """Give a message an id made from its text, speaker, time and session, so that a second import adds nothing.
 
-    def __init__(self, reader: Reader) -> None:
-        self._whose = f"{reader.owner}/{reader.chat}"
-        self._counts: Counter[str] = Counter()
+    Messages that are exactly alike are numbered.
+    """
+    whose = f"{destination.owner}/{destination.chat}"
+    key = [whose, message.id, message.session, message.speaker, message.role, str(message.at), message.text]
+    text = json.dumps(key)
+    count = 0 if message.id is not None else counts[text]
+    counts[text] += 1
+    digest = blake2b(json.dumps([*key, count]).encode(), digest_size=16).hexdigest()
+    return replace(message, id=f"import-{digest}")
 
-    def identified(self, message: Message) -> Message:
-        """The message with an id of its own, made from what it says, who said it, when and where."""
-        told = [self._whose, message.id, message.session, message.speaker, message.role, str(message.at), message.text]
-        plain = json.dumps(told)
-        count = 0 if message.id is not None else self._counts[plain]
-        self._counts[plain] += 1
-        digest = blake2b(json.dumps([*told, count]).encode(), digest_size=16).hexdigest()
-        return replace(message, id=f"import-{digest}")
+
+# ChatGPT and Claude
+
+_FILE = re.compile(r"conversations(-\d+)?\.json\Z")
+_SPOKEN = frozenset(("text", "multimodal_text", "code"))
+_TO_EVERYBODY = frozenset((None, "all"))
+
+
+def _conversations(source: Source) -> Iterator[tuple[str, Row]]:
+    """Yield (place, conversation) of every file of an export; the files of both programs have the same names."""
+    for name, document in source.json_file(lambda name: _FILE.match(name) is not None):
+        listed = document.get("conversations", [document]) if isinstance(document, dict) else document
+        for number, row in enumerate(listed if isinstance(listed, list) else (), start=1):
+            if isinstance(row, dict):
+                yield f"{name} conversation {number}", row
+
+
+def is_chatgpt(source: Source) -> bool:
+    """Return whether a conversation is a tree `mapping`."""
+    return any(isinstance(row.get("mapping"), dict) for _, row in _conversations(source))
+
+
+def read_chatgpt(source: Source, destination: Destination) -> Records:
+    """Read the visible branch of every conversation, without the messages of the system and of tools."""
+    messages: dict[str, ImportedMessage] = {}
+    refused: list[str] = []
+    for place, row in _conversations(source):
+        session = label(row.get("conversation_id") or row.get("id")) or place
+        last = row.get("create_time")
+
+        def read(where: str, node: Row, row: Row = row, session: str = session) -> None:
+            nonlocal last
+            message = _chatgpt_message(node, row, session, last, destination)
+            if message is not None:
+                messages[message.id or ""] = ImportedMessage(message=message, place=where)
+                last = object_of(node.get("message")).get("create_time") or last
+
+        read_each(((f"{place}, message {node.get('id')}", node) for node in _branch(row)), read, refused)
+    return Records(format="chatgpt", messages=tuple(messages.values()), refused=tuple(refused))
+
+
+def _branch(row: Row) -> list[Row]:
+    """Return the nodes from the root to the current leaf, or to the newest one. A cycle of parents is cut."""
+    mapping = object_of(row.get("mapping"))
+    nodes = {str(key): {"id": key, **each} for key, each in mapping.items() if isinstance(each, dict)}
+    place = label(row.get("current_node"))
+    if place not in nodes:
+        leaves = [key for key, node in nodes.items() if not node.get("children")]
+        place = max(leaves, key=lambda key: _created_at(nodes[key]), default=None)
+    branch: dict[str, Row] = {}
+    while place in nodes and place not in branch:
+        branch[place] = nodes[place]
+        place = label(nodes[place].get("parent"))
+    return list(branch.values())[::-1]
+
+
+def _created_at(node: Row) -> float:
+    return clamped(object_of(node.get("message")).get("create_time"), 0.0, 1e12, otherwise=0.0)
+
+
+def _chatgpt_message(node: Row, row: Row, session: str, last: object, destination: Destination) -> Message | None:
+    """Return a turn, or None for a node that is not part of the visible conversation."""
+    said = object_of(node.get("message"))
+    role = _ROLES.get(str(object_of(said.get("author")).get("role")))
+    content = object_of(said.get("content"))
+    is_hidden = said.get("weight") == 0 or object_of(said.get("metadata")).get("is_visually_hidden_from_conversation")
+    if role not in ("user", "assistant") or is_hidden or content.get("content_type") not in _SPOKEN:
+        return None
+    if said.get("recipient") not in _TO_EVERYBODY:
+        return None
+    text = _chatgpt_text(content)
+    if not text:
+        return None
+    identity = label(said.get("id") or node.get("id"))
+    return Message(
+        text=text,
+        role=role,
+        session=session,
+        at=parse_time(said.get("create_time") or last, name="create_time"),
+        id=destination.id_of("chatgpt", session, identity, text),
+        origin="import",
+        attributes={"message_id": identity, "title": str(row.get("title") or "")[:500]},
+    )
+
+
+def _chatgpt_text(content: Row) -> str:
+    """Return its texts and transcripts; a picture becomes a mark."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        return str(content.get("text") or "").strip()
+    said = []
+    for part in parts:
+        if isinstance(part, str):
+            said.append(part)
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            said.append(part["text"])
+        elif isinstance(part, dict) and "image" in str(part.get("content_type")):
+            said.append("[a picture]")
+    return "\n".join(each for each in said if each.strip()).strip()
+
+
+def is_claude(source: Source) -> bool:
+    """Return whether a conversation has `chat_messages`."""
+    return any(isinstance(row.get("chat_messages"), list) for _, row in _conversations(source))
+
+
+def read_claude(source: Source, destination: Destination) -> Records:
+    """Read every conversation, without thinking and tool calls."""
+    messages: dict[str, ImportedMessage] = {}
+    refused: list[str] = []
+    for place, row in _conversations(source):
+        turns = row.get("chat_messages")
+
+        def read(where: str, turn: Row, row: Row = row, place: str = place) -> None:
+            message = _claude_message(turn, row, place, destination)
+            if message is not None:
+                messages[message.id or ""] = ImportedMessage(message=message, place=where)
+
+        numbered = enumerate(turns if isinstance(turns, list) else (), start=1)
+        read_each(((f"{place}, message {number}", turn) for number, turn in numbered), read, refused)
+    return Records(format="claude", messages=tuple(messages.values()), refused=tuple(refused))
+
+
+def _claude_message(turn: Row, row: Row, place: str, destination: Destination) -> Message | None:
+    role = _ROLES.get(str(turn.get("sender")).lower())
+    if role is None:
+        raise InvalidError(f"sender {turn.get('sender')!r} is unknown")
+    text = _claude_text(turn)
+    if not text:
+        return None
+    session = label(row.get("uuid")) or place
+    return Message(
+        text=text,
+        role=role,
+        session=session,
+        at=parse_time(turn.get("created_at") or row.get("created_at"), name="created_at"),
+        id=destination.id_of("claude", session, turn.get("uuid"), text),
+        origin="import",
+        attributes={"message_id": label(turn.get("uuid")), "title": str(row.get("name") or "")[:500]},
+    )
+
+
+def _claude_text(turn: Row) -> str:
+    """Return its text blocks, else its text, and the names of its attachments."""
+    blocks = turn.get("content")
+    texts = [
+        block["text"]
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    text = "\n".join(each for each in texts if each.strip()) or str(turn.get("text") or "")
+    names = [
+        str(each.get("file_name"))
+        for each in (turn.get("attachments") or [])
+        if isinstance(each, dict) and each.get("file_name")
+    ]
+    return "\n".join([text.strip(), *(f"[attached: {name}]" for name in names)]).strip()

@@ -2,7 +2,7 @@
 
 Source: github.com/langchain-ai/langgraph, libs/checkpoint-sqlite (`langgraph/store/sqlite/base.py`) and
 libs/checkpoint (`langgraph/store/base`, `Item`): a row has `prefix` (the namespace, joined by dots) or `namespace` (a
-list), `key`, `value` (JSON), `created_at`, `updated_at` and `expires_at`. The value is anybody's: LangMem keeps a
+list), `key`, `value` (JSON), `created_at`, `updated_at` and `expires_at`. The value has any form: LangMem keeps a
 memory as `{"kind", "content"}`, where content is a text or an object with one.
 """
 
@@ -10,26 +10,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Fact
-from ricordo.portability.records import Known, Parsed, Reader, category_of, moment, object_of, text_of
-from ricordo.portability.sources import Material
+from ricordo.portability.records import (
+    Destination,
+    ImportedFact,
+    Records,
+    Row,
+    category_of,
+    object_of,
+    parse_time,
+    read_each,
+    text_of,
+)
+from ricordo.portability.sources import Source
 
 NAME = "langgraph"
 
 _TEXTS = ("content", "memory", "text", "fact", "data", "value", "summary", "description")
 _COLUMNS = frozenset(("prefix", "key", "value"))
 
-Row = Mapping[str, Any]
 
-
-def fits(material: Material) -> bool:
-    """Whether it is such a database, or JSON rows of one."""
-    if material.is_database:
-        return material.tables.get("store", frozenset()) >= _COLUMNS
-    rows = _listed(material.document)[:20] or [row for _, row in material.lines.rows[:20]]
+def fits(source: Source) -> bool:
+    """Return whether it is such a database, or JSON rows of one."""
+    if source.is_database:
+        return source.tables.get("store", frozenset()) >= _COLUMNS
+    rows = _listed(source.document)[:20] or [row for _, row in source.lines.rows[:20]]
     return any("value" in row and "key" in row and ("namespace" in row or "prefix" in row) for row in rows)
 
 
@@ -39,46 +46,47 @@ def _listed(document: object) -> list[Row]:
     return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
 
 
-def read(material: Material, reader: Reader) -> Parsed:
-    """Each item becomes a fact; its namespace is its tag."""
-    facts: dict[str, Known] = {}
-    rows, refused = _rows(material)
-    for place, row in rows:
-        try:
-            known = _item(row, place, reader)
-            facts[known.fact.id or ""] = known
-        except (InvalidError, ValueError, TypeError) as error:
-            refused.append(f"{place}: {error}")
-    return Parsed(format=NAME, facts=tuple(facts.values()), refused=tuple(refused))
+def read(source: Source, destination: Destination) -> Records:
+    """Read each item as a fact, tagged with its namespace."""
+    facts: dict[str, ImportedFact] = {}
+    rows, refused = _rows(source)
+
+    def read_item(place: str, row: Row) -> None:
+        item = _item(row, place, destination)
+        facts[item.fact.id or ""] = item
+
+    read_each(rows, read_item, refused)
+    return Records(format=NAME, facts=tuple(facts.values()), refused=tuple(refused))
 
 
-def _rows(material: Material) -> tuple[list[tuple[str, Row]], list[str]]:
-    if material.is_database:
-        return [(f"store row {number}", row) for number, row in material.table("store")], []
-    if listed := _listed(material.document):
+def _rows(source: Source) -> tuple[list[tuple[str, Row]], list[str]]:
+    if source.is_database:
+        return [(f"store row {number}", row) for number, row in source.table("store")], []
+    if listed := _listed(source.document):
         return [(f"item {number}", row) for number, row in enumerate(listed, start=1)], []
-    return [(f"line {number}", row) for number, row in material.lines.rows], list(material.lines.refused)
+    return [(f"line {number}", row) for number, row in source.lines.rows], list(source.lines.refused)
 
 
-def _item(row: Row, place: str, reader: Reader) -> Known:
+def _item(row: Row, place: str, destination: Destination) -> ImportedFact:
     namespace = _namespace(row)
-    value = row.get("value")
-    value = _parsed(value)
+    value = _json_value(row.get("value"))
     content = value if isinstance(value, str) else _text(object_of(value))
     if content is None or not content.strip():
         raise InvalidError("its value holds no text", hint=f"looked for {', '.join(_TEXTS)}")
-    told = object_of(value)
-    rest = {key: each for key, each in told.items() if each != content and key not in ("category", "type")}
+    fields = object_of(value)
+    rest = {key: each for key, each in fields.items() if each != content and key not in ("category", "type")}
     fact = Fact(
         content=content,
-        category=category_of(told.get("category") or told.get("type")),
+        category=category_of(fields.get("category") or fields.get("type")),
         tags=(namespace,) if namespace else (),
         attributes={**rest, "source_id": str(row.get("key")), "namespace": namespace},
-        expires=moment(row.get("expires_at"), name="expires_at"),
+        expires=parse_time(row.get("expires_at"), name="expires_at"),
         origin="import",
-        id=reader.id_of(NAME, namespace, row.get("key"), content),
+        id=destination.id_of(NAME, namespace, row.get("key"), content),
     )
-    return Known(fact=fact, at=moment(row.get("updated_at") or row.get("created_at"), name="created_at"), place=place)
+    return ImportedFact(
+        fact=fact, at=parse_time(row.get("updated_at") or row.get("created_at"), name="created_at"), place=place
+    )
 
 
 def _namespace(row: Row) -> str:
@@ -87,7 +95,7 @@ def _namespace(row: Row) -> str:
 
 
 def _text(value: Row) -> str | None:
-    """What a value says: its text, that of the object in it, or the whole of it where it is small and flat."""
+    """Return a value's text: a text field, that of an inner object, or all of it if it is flat."""
     found = text_of(value, *_TEXTS)
     if found is not None:
         return found
@@ -99,7 +107,7 @@ def _text(value: Row) -> str | None:
 
 
 def _whole(value: Row) -> str | None:
-    """As JSON, where any of it is in words."""
+    """Return it as JSON, if it contains any words."""
     text = json.dumps(value, ensure_ascii=False)
     return text if _holds_words(value) else None
 
@@ -112,8 +120,8 @@ def _holds_words(value: object) -> bool:
     return isinstance(value, list) and any(_holds_words(each) for each in value)
 
 
-def _parsed(value: object) -> object:
-    """A database holds it as JSON text."""
+def _json_value(value: object) -> object:
+    """Decode a value: databases keep it as JSON text."""
     if not isinstance(value, str):
         return value
     try:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo import InvalidError, Memory
-from ricordo.portability.format_names import EXPORTED
+from ricordo.portability import EXPORTED
 from ricordo.portability.markdown_text import Item, bullet, entry_of, outline
 from tests.portability.conftest import opened
 

@@ -1,0 +1,397 @@
+"""Memories that other programs keep in files of their own: as JSON lines, or in a SQLite table `memories`.
+
+JSON lines: `memories.jsonl`, `archive.jsonl` and `people.jsonl`, version 1, alone or in a folder. Their embeddings are
+another model's and are computed again. Source: the specification "Memory" of the agent ash, seed 004 of this project:
+sections "Memory Entry", "Person Entry", "Storage Architecture" and "Scoping".
+
+SQLite: `memories` with a `kind` of memory, or with a reinforcement `score`. `memory_links` (how often two memories were
+recalled together) is not read: it says how memories were found, not what they say. Source: "ADR 005: Simplified Memory
+System" (`memories` by kind, and `entities`) and the "Memory Architecture" of koshi (`memories`, `memories_archive`),
+seeds 002 and 003 of this project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from ricordo.errors import InvalidError
+from ricordo.model import Category, ClosedReason, EdgeType, Fact, Message
+from ricordo.portability.records import (
+    Destination,
+    ImportedFact,
+    ImportedLink,
+    ImportedMessage,
+    ImportedPerson,
+    Records,
+    Row,
+    category_of,
+    clamped,
+    entity_type,
+    label,
+    object_of,
+    parse_time,
+    read_each,
+    text_of,
+    texts_of,
+    wanted_owner,
+)
+from ricordo.portability.sources import JsonLines, Source, json_lines
+
+JSONL = "memories-jsonl"
+SQLITE = "memories-sqlite"
+
+# JSON lines
+
+_FILES = ("people.jsonl", "memories.jsonl", "archive.jsonl")
+_CLOSED_REASONS: Mapping[str, ClosedReason] = {
+    "superseded": "superseded",
+    "expired": "expired",
+    "ephemeral_decay": "decayed",
+    "forgotten": "forgotten",
+}
+
+
+def is_jsonl(source: Source) -> bool:
+    """Return whether it is such a file, or a folder with one."""
+    if source.is_folder:
+        return any(PurePosixPath(name).name == "memories.jsonl" for name in source.names)
+    row = source.first_row()
+    return ("memory_type" in row and "content" in row) or {"name", "relation", "aliases", "owner_user_id"} <= row.keys()
+
+
+def read_jsonl(source: Source, destination: Destination) -> Records:
+    """Read all files of a folder together: memories name people by the ids of another file."""
+    rows, refused = _rows(source)
+    owners = {row["owner_user_id"] for _, row in rows if isinstance(row.get("owner_user_id"), str)}
+    owner = wanted_owner(destination, owners)
+    reading = _JsonlReading(destination=destination, owner=owner, refused=refused)
+    reading.read((each for each in rows if _is_person(each[1])), reading.person)
+    reading.read((each for each in rows if not _is_person(each[1])), reading.memory)
+    return reading.records()
+
+
+def _is_person(row: Row) -> bool:
+    return "content" not in row and "name" in row
+
+
+def _rows(source: Source) -> tuple[list[tuple[str, Row]], list[str]]:
+    """Return each line with its place. If an id is in both files, the line of the archive is the later one."""
+    files = [("", source.lines)] if not source.is_folder else list(_files(source))
+    rows: list[tuple[str, Row]] = [(f"{name}line {number}", row) for name, lines in files for number, row in lines.rows]
+    refused = [f"{name}{each}" for name, lines in files for each in lines.refused]
+    newest = {(str(row.get("id")), "content" in row): place for place, row in rows if row.get("id") is not None}
+    kept = [
+        (place, row)
+        for place, row in rows
+        if row.get("id") is None or newest[str(row["id"]), "content" in row] == place
+    ]
+    return kept, refused
+
+
+def _files(source: Source) -> Iterator[tuple[str, JsonLines]]:
+    for wanted in _FILES:
+        for name in source.names:
+            if PurePosixPath(name).name == wanted:
+                yield f"{name} ", json_lines(source.text(name).text)
+
+
+@dataclass(slots=True, kw_only=True)
+class _JsonlReading:
+    """Gathers people, then memories."""
+
+    destination: Destination
+    owner: str | None
+    refused: list[str]
+    people: list[ImportedPerson] = field(default_factory=list)
+    facts: list[ImportedFact] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    successors: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def read(self, rows: Iterable[tuple[str, Row]], one: Callable[[str, Row], None]) -> None:
+        def checked(place: str, row: Row) -> None:
+            if row.get("version", 1) != 1:
+                raise InvalidError(f"version {row['version']!r} is unknown", hint="version 1 is supported")
+            owner = row.get("owner_user_id")
+            if self.owner is not None and owner is not None and owner != self.owner:
+                raise InvalidError(f"it is {owner}'s")
+            one(place, row)
+
+        read_each(rows, checked, self.refused)
+
+    def person(self, place: str, row: Row) -> None:
+        name = text_of(row, "name")
+        if name is None:
+            raise InvalidError("no name")
+        if row.get("id") is not None:
+            self.names[str(row["id"])] = name
+        relation = text_of(row, "relation")
+        self.people.append(
+            ImportedPerson(name=name, aliases=texts_of(row.get("aliases")), relation=relation, place=place)
+        )
+
+    def memory(self, place: str, row: Row) -> None:
+        content = text_of(row, "content")
+        if content is None:
+            raise InvalidError("no content")
+        in_chat = self._is_chats(row)
+        known = ImportedFact(
+            fact=self._fact(row, content),
+            at=parse_time(row.get("observed_at") or row.get("created_at"), name="created_at"),
+            closed=_jsonl_closed(row),
+            ended=parse_time(row.get("superseded_at"), name="superseded_at"),
+            in_chat=in_chat,
+            place=place,
+        )
+        self.facts.append(known)
+        if row.get("id") is not None:
+            self.ids[str(row["id"])] = known.fact.id or ""
+        if row.get("superseded_by_id"):
+            self.successors.append((str(row["superseded_by_id"]), known.fact.id or "", place))
+
+    def _is_chats(self, row: Row) -> bool:
+        """Return whether a memory belongs to the current chat; memories of other chats are refused."""
+        chat = label(row.get("chat_id"))
+        if chat is None or row.get("owner_user_id") is not None:
+            return False
+        if chat != self.destination.chat:
+            raise InvalidError(f"it is of the chat {chat}", hint=f"--chat {chat} imports it")
+        return True
+
+    def _fact(self, row: Row, content: str) -> Fact:
+        about = [self.names[str(each)] for each in row.get("subject_person_ids") or () if str(each) in self.names]
+        kept = {
+            "source": label(row.get("source")),
+            "source_id": label(row.get("id")),
+            "message_id": label(row.get("source_message_id")),
+            "extraction_confidence": row.get("extraction_confidence"),
+        }
+        return Fact(
+            content=content,
+            category=category_of(row.get("memory_type")),
+            about=tuple(dict.fromkeys(about)),
+            attributes={
+                **object_of(row.get("metadata")),
+                **{key: each for key, each in kept.items() if each is not None},
+            },
+            expires=parse_time(row.get("expires_at"), name="expires_at"),
+            confidence=clamped(row.get("extraction_confidence"), 0.0, 1.0, otherwise=1.0),
+            session=label(row.get("source_session_id")),
+            origin="import",
+            id=self.destination.id_of(JSONL, row.get("id"), content),
+        )
+
+    def records(self) -> Records:
+        links = [
+            ImportedLink(source=self.ids[by], target=old, type="supersedes", place=place)
+            for by, old, place in self.successors
+            if by in self.ids
+        ]
+        return Records(
+            format=JSONL,
+            people=tuple(self.people),
+            facts=tuple(self.facts),
+            links=tuple(links),
+            refused=tuple(self.refused),
+        )
+
+
+def _jsonl_closed(row: Row) -> ClosedReason | None:
+    """Return why the other memory had closed it, if it had."""
+    if row.get("superseded_at") or row.get("superseded_by_id"):
+        return "superseded"
+    if row.get("archived_at") or row.get("archive_reason"):
+        return _CLOSED_REASONS.get(str(row.get("archive_reason")), "pruned")
+    return None
+
+
+# SQLite
+
+_KINDS: Mapping[str, Category | None] = {
+    "fact": None,
+    "preference": "preference",
+    "reflection": "reflection",
+    "summary": "summary",
+}
+_MOST_SCORE = 10.0
+
+
+def is_sqlite(source: Source) -> bool:
+    """Return whether it is a database with such a table."""
+    columns = source.tables.get("memories", frozenset())
+    return {"id", "content"} <= columns and bool(columns & {"kind", "score"})
+
+
+def read_sqlite(source: Source, destination: Destination) -> Records:
+    """Read live and archived memories, the entities they name, and their sources.
+
+    Raises:
+        InvalidError: there is no such table.
+    """
+    if not is_sqlite(source):
+        raise InvalidError(f"{source.path} has no table `memories` with a kind or a score")
+    reading = _SqliteReading(destination=destination)
+    by_kind = "kind" in source.tables["memories"]
+    memory = reading.by_kind if by_kind else reading.by_score
+    for table, read in (
+        ("entities", reading.entity),
+        ("memories", memory),
+        ("memories_archive", memory),
+        ("memory_entities", reading.mention),
+    ):
+        is_archived = table == "memories_archive"
+        rows = [(f"{table} row {number}", {**row, "archived": is_archived}) for number, row in source.table(table)]
+        read_each(rows, read, reading.refused)
+    return reading.records()
+
+
+@dataclass(slots=True, kw_only=True)
+class _SqliteReading:
+    """Gathers entities, then memories, then their links."""
+
+    destination: Destination
+    refused: list[str] = field(default_factory=list)
+    people: list[ImportedPerson] = field(default_factory=list)
+    messages: dict[str, ImportedMessage] = field(default_factory=dict)
+    facts: dict[str, ImportedFact] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    pairs: list[tuple[str, str, EdgeType, str]] = field(default_factory=list)
+
+    def entity(self, place: str, row: Row) -> None:
+        name = text_of(row, "canonical_name", "name")
+        if name is None:
+            raise InvalidError("no name")
+        self.names[str(row.get("id"))] = name
+        aliases = texts_of(row.get("aliases"))
+        self.people.append(ImportedPerson(name=name, type=entity_type(row.get("type")), aliases=aliases, place=place))
+
+    def by_kind(self, place: str, row: Row) -> None:
+        content, kind = _content(row), str(row.get("kind") or "fact")
+        identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
+        at = parse_time(row.get("event_time") or row.get("created_at"), name="event_time")
+        attributes = {**object_of(row.get("attributes")), "source_id": label(row.get("id"))}
+        self._rests_on(row, attributes, identity, place)
+        if kind == "episode":
+            self._said(place, row, content, identity, at, attributes)
+            return
+        if kind not in _KINDS:
+            raise InvalidError(f"kind {kind!r} is unknown")
+        ended = parse_time(row.get("valid_until"), name="valid_until")
+        fact = Fact(
+            content=content,
+            category=_KINDS[kind],
+            tags=texts_of(row.get("tags")),
+            attributes=attributes,
+            about=self._about(row),
+            confidence=clamped(row.get("confidence"), 0.0, 1.0, otherwise=1.0),
+            origin="import",
+            id=identity,
+        )
+        self.facts[identity] = ImportedFact(
+            fact=fact,
+            at=at,
+            ended=ended,
+            closed=_sqlite_closed(row, is_over=ended is not None),
+            place=place,
+            decay_rate=clamped(row.get("decay_rate"), 0.0, 10.0, otherwise=0.1),
+        )
+
+    def _rests_on(self, row: Row, attributes: Mapping[str, Any], identity: str, place: str) -> None:
+        for each in texts_of(row.get("source_ids")):
+            self.pairs.append((identity, each, "derived_from", place))
+        if label(attributes.get("supersedes")) is not None:
+            self.pairs.append((identity, str(attributes["supersedes"]), "supersedes", place))
+
+    def _said(
+        self,
+        place: str,
+        row: Row,
+        content: str,
+        identity: str,
+        at: datetime | str | None,
+        attributes: Mapping[str, Any],
+    ) -> None:
+        role = str(attributes.get("role") or "user")
+        self.messages[identity] = ImportedMessage(
+            message=Message(
+                text=content,
+                role="assistant" if role in ("assistant", "agent") else "user",
+                at=at,
+                id=identity,
+                session=label(attributes.get("session_id")),
+                origin="import",
+                attributes=attributes,
+            ),
+            place=place,
+        )
+
+    def _about(self, row: Row) -> tuple[str, ...]:
+        wanted = texts_of(row.get("entity_ids"))
+        return tuple(dict.fromkeys(self.names[each] for each in wanted if each in self.names))
+
+    def mention(self, place: str, row: Row) -> None:
+        """Read a row of the junction table, which may have more entities than the memory's own list."""
+        identity, name = self.ids.get(str(row.get("memory_id"))), self.names.get(str(row.get("entity_id")))
+        known = None if identity is None else self.facts.get(identity)
+        if known is None or name is None or name in known.fact.about:
+            return
+        fact = replace(known.fact, about=(*known.fact.about, name))
+        self.facts[known.fact.id or ""] = replace(known, fact=fact)
+
+    def by_score(self, place: str, row: Row) -> None:
+        content = _content(row)
+        identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
+        kept = {key: row[key] for key in ("narrative_id", "task_id", "source") if row.get(key) is not None}
+        fact = Fact(
+            content=content,
+            tags=texts_of(row.get("tags")),
+            attributes={**kept, "source_id": label(row.get("id"))},
+            session=label(row.get("session_id")),
+            origin="import",
+            id=identity,
+        )
+        self.facts[identity] = ImportedFact(
+            fact=fact,
+            at=parse_time(row.get("created_at"), name="created_at"),
+            place=place,
+            closed=_sqlite_closed(row),
+            score=clamped(row.get("score"), -_MOST_SCORE, _MOST_SCORE, otherwise=0.0),
+        )
+
+    def records(self) -> Records:
+        """Return everything. A superseded memory, which had only lost confidence, is closed."""
+        for _, target, kind, _ in self.pairs:
+            old = self.facts.get(self.ids.get(target, "")) if kind == "supersedes" else None
+            if old is not None and old.closed is None:
+                self.facts[old.fact.id or ""] = replace(old, closed="superseded")
+        links = [
+            ImportedLink(source=source, target=self.ids[target], type=kind, place=place)
+            for source, target, kind, place in self.pairs
+            if target in self.ids
+        ]
+        return Records(
+            format=SQLITE,
+            people=tuple(self.people),
+            messages=tuple(self.messages.values()),
+            facts=tuple(self.facts.values()),
+            links=tuple(links),
+            refused=tuple(self.refused),
+        )
+
+
+def _content(row: Row) -> str:
+    content = text_of(row, "content")
+    if content is None:
+        raise InvalidError("no content")
+    return content
+
+
+def _sqlite_closed(row: Row, *, is_over: bool = False) -> ClosedReason | None:
+    if is_over:
+        return "superseded" if object_of(row.get("attributes")).get("superseded_by") else "expired"
+    return "pruned" if row["archived"] else None
