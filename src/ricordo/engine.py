@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import SystemClock
-from ricordo.consolidation.debounce import Conversation, Exchanges
-from ricordo.encoding.linker import links
+from ricordo.consolidation.debounce import Conversation, Debouncer
+from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules
-from ricordo.encoding.worker import Backlog
+from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
@@ -36,7 +36,8 @@ from ricordo.storage.registry import open_store
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 
 if TYPE_CHECKING:
-    from ricordo.consolidation.context import House
+    from ricordo.consolidation.context import ConsolidationContext
+    from ricordo.consolidation.operations import Operations
     from ricordo.retrieval.exemplars import Exemplars
 
 T = TypeVar("T")
@@ -81,12 +82,12 @@ class Engine:
         self._floors = Floors(
             store, embedder_of=self._embedder_by_key, is_settled=lambda: self.backlog.fresh == 0, beside=self._beside
         )
-        self.exchanges = Exchanges(
+        self.exchanges = Debouncer(
             self._extract,
             wait_s=settings.extraction_wait_s,
             unread=self._latest_said if settings.extraction_enabled else None,
         )
-        self.backlog = Backlog(store, embedder=embedder, model=model, batch=settings.embedding_batch)
+        self.backlog = BackgroundWorker(store, embedder=embedder, model=model, batch=settings.embedding_batch)
 
     @classmethod
     async def open(
@@ -185,15 +186,29 @@ class Engine:
         self._usage.note(keys, now=self.now())
         self._prefetch.answered(scope)
 
-    def house(self, scope: Scope, *, model: str | LanguageModel | None = None) -> House:
-        """All that consolidating needs, with the memory's language model or another.
+    def consolidation_context(self, scope: Scope, *, model: str | LanguageModel | None = None) -> ConsolidationContext:
+        """Return all that consolidation needs, with the memory's language model or another.
 
         Raises:
             InvalidError: there is no such model.
         """
-        from ricordo.wiring import house_of
+        from ricordo.wiring import consolidation_context
 
-        return house_of(self, scope, model=_language_of(model, self.settings))
+        return consolidation_context(
+            scope,
+            store=self.store,
+            settings=self.settings,
+            model=_language_of(model, self.settings) or self.language,
+            now=self.now,
+            zone=self.zone,
+            asking=self.asking,
+        )
+
+    def write_operations(self, scope: Scope, *, name: str) -> Operations:
+        """Return the operations of the write path for an agent of that name, as one run."""
+        from ricordo.wiring import write_operations
+
+        return write_operations(self.consolidation_context(scope), name=name)
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors, turns and the questions of known intent beside other work."""
@@ -248,7 +263,9 @@ class Engine:
         """Make knowledge of the conversations in which nothing more is being said."""
         from ricordo.consolidation import run as running
 
-        run = await running.consolidate(self.house(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS)
+        run = await running.consolidate(
+            self.consolidation_context(scope), None, dry_run=False, finished_before=self.now() - _QUIET_MS
+        )
         self.backlog.note(len(run.items))
         return run
 
@@ -266,7 +283,7 @@ class Engine:
         from ricordo.consolidation.extraction import extract_one
 
         owner, chat = place
-        run = await extract_one(self.house(Scope(owner=owner, chat=chat or None)), place, session)
+        run = await extract_one(self.consolidation_context(Scope(owner=owner, chat=chat or None)), place, session)
         self.backlog.note(len(run.items))
         return run
 
@@ -284,7 +301,8 @@ class Engine:
         """Draw conclusions of a kind from what is known to a scope."""
         from ricordo.wiring import conclude
 
-        return await conclude(self, kind, scope, dry_run)
+        context = self.consolidation_context(scope)
+        return await conclude(context, kind, dry_run=dry_run, note=self.backlog.note)
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
         """Questions of known intent and the model they are embedded with: embedded once, when the first search asks,

@@ -12,12 +12,18 @@ from types import TracebackType
 from typing import TypeVar, get_args
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.consolidation import evolution, quarantine, reviews, run_history
+from ricordo.consolidation import evolution, reviews
 from ricordo.consolidation import resolve as arrivals
-from ricordo.encoding import entities, episodes, facts, sessions
+from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding import merge as merging
-from ricordo.encoding.attributes import checked_attributes, checked_tags
-from ricordo.encoding.validation import TextRules, check_choice, check_encodable, storable
+from ricordo.encoding.validation import (
+    TextRules,
+    check_choice,
+    check_encodable,
+    checked_attributes,
+    checked_tags,
+    storable,
+)
 from ricordo.engine import Engine
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
@@ -259,7 +265,7 @@ class Memory:
         now = engine.now()
         rules = engine.rules if rules is None else rules
         return [
-            episodes.episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
+            episodes.new_episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
             for message in messages
         ]
 
@@ -270,15 +276,15 @@ class Memory:
             NotFoundError: there is no such session.
         """
         at = from_ms(self._opened.now())
-        await self._write("end session", lambda tx: (sessions.end(tx, self._scope, session, at=at), None))
+        await self._write("end session", lambda tx: (episodes.end_session(tx, self._scope, session, at=at), None))
 
     async def off_record(self, session: str | None = None) -> None:
         """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
-        await self._opened.store.derive(lambda tx: sessions.go_off_record(tx, self._scope, session))
+        await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session))
 
     async def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
-        await self._opened.store.derive(lambda tx: sessions.go_on_record(tx, self._scope, session))
+        await self._opened.store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session))
 
     async def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
@@ -358,21 +364,21 @@ class Memory:
         engine = self._opened
         now = engine.now()
         nodes = [
-            facts.knowledge(
+            facts.new_fact(
                 fact, scope=self._scope, now=now, instant=engine.instant, expiry=engine.expiry, rules=engine.rules
             )
             for fact in facts_
         ]
         claimed = frozenset(fact.id for fact in facts_ if fact.id is not None)
         waits = engine.settings.untrusted_knowledge == "hold"
-        held = {node.id: why for node in nodes if (why := quarantine.reasons_to_hold(node, holds_untrusted=waits))}
-        nodes = [quarantine.held(node, at=from_ms(now)) if node.id in held else node for node in nodes]
+        held = {node.id: why for node in nodes if (why := reviews.reasons_to_hold(node, holds_untrusted=waits))}
+        nodes = [reviews.quarantined(node, at=from_ms(now)) if node.id in held else node for node in nodes]
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
             learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
             arrived = arrivals.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
             if held:
-                arrived = quarantine.listed(tx, arrived, nodes, held, claimed=claimed, now=now)
+                arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
 
         kept = await self._write("remember", decide)
@@ -395,7 +401,7 @@ class Memory:
         text, at = self._text(content), from_ms(self._opened.now())
         check_choice(origin, facts.ORIGINS, name="origin")
         said = capped(origin, "user", caller=self._scope.trust)
-        quarantine.check_words(text, tier=trust_of(said, "user"))
+        reviews.check_words(text, tier=trust_of(said, "user"))
         fresh = new_id(self._opened.now())
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
@@ -418,7 +424,7 @@ class Memory:
             ConflictError: it is closed.
         """
         text = None if content is None else self._text(content)
-        quarantine.check_words(text or "", tier=self._scope.trust)
+        reviews.check_words(text or "", tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags)
         values = None if attributes is None else checked_attributes(attributes)
         return await self._noted(
@@ -474,7 +480,7 @@ class Memory:
         reviews.check_kind(kind)
 
         def ask_store(tx: Snapshot) -> Sequence[Review]:
-            stuck = run_history.stuck(tx, self._scope) if kind in (None, "session") else []
+            stuck = reviews.failed_conversations(tx, self._scope) if kind in (None, "session") else []
             return [*stuck, *tx.reviews.listed(self._scope, most=most, kind=kind)][:most]
 
         return await self._opened.store.read(ask_store)
@@ -499,18 +505,18 @@ class Memory:
         wanted = item.id if isinstance(item, Review) else item
 
         def decide(tx: Snapshot) -> tuple[Change, Review]:
-            if isinstance(wanted, str) and wanted.startswith(run_history.SESSION):
-                return run_history.try_again(tx, self._scope, wanted, chosen)
-            review = reviews.found(tx, self._scope, wanted)
+            if isinstance(wanted, str) and wanted.startswith(reviews.SESSION):
+                return reviews.try_again(tx, self._scope, wanted, chosen)
+            review = reviews.find_review(tx, self._scope, wanted)
             if review.kind != "quarantine":
                 return reviews.resolve(review, chosen, at=from_ms(now))
-            return quarantine.decide(
+            return reviews.decide(
                 tx,
                 review,
                 chosen,
                 caller=self._scope.trust,
                 now=now,
-                learn=lambda tx, node: facts.whom(tx, node, now=now),
+                learn=lambda tx, node: facts.subjects_change(tx, node, now=now),
             )
 
         return await self._noted("resolve", decide)
@@ -576,7 +582,7 @@ class Memory:
             asked,
             scope=self._scope,
             now=engine.now(),
-            sought=entities.sought,
+            sought=entities.find_entity,
             dry_run=dry_run,
             progress=progress,
         )
@@ -599,7 +605,7 @@ class Memory:
         now = self._opened.now()
         entity = entities.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
         added = await self._write(
-            "add entity", lambda tx: entities.introduce(tx, entity, relation=relation, scope=self._scope, now=now)
+            "add entity", lambda tx: entities.add_entity(tx, entity, relation=relation, scope=self._scope, now=now)
         )
         self._opened.backlog.note(1)
         return added
@@ -633,7 +639,7 @@ class Memory:
         now, scope = engine.now(), self._scope
         await self._write(
             "relate",
-            lambda tx: entities.relate(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
+            lambda tx: entities.add_relation(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
         )
         engine.backlog.note(1)
 
@@ -666,7 +672,7 @@ class Memory:
         engine = self._opened
         now = engine.now()
         parted = await self._write("split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now))
-        await engine.store.derive(lambda tx: merging.hand_over(tx, parted))
+        await engine.store.derive(lambda tx: merging.move_mentions(tx, parted))
         engine.backlog.note(1)
         return parted.kept, parted.other
 
@@ -863,7 +869,7 @@ class Memory:
 
         check_may_alter(self._scope.trust)
         await self._opened.exchanges.leave(self._scope, session)
-        run = await running.consolidate(self._opened.house(self._scope), session, dry_run=dry_run)
+        run = await running.consolidate(self._opened.consolidation_context(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 
@@ -883,7 +889,7 @@ class Memory:
         from ricordo.consolidation import extraction
 
         check_may_alter(self._scope.trust)
-        run = await extraction.extract(self._opened.house(self._scope), session, dry_run=dry_run)
+        run = await extraction.extract(self._opened.consolidation_context(self._scope), session, dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 
@@ -899,8 +905,8 @@ class Memory:
         """
         from ricordo.consolidation import run as running
 
-        house = self._opened.house(self._scope, model=model)
-        return await running.replay(house, await self.run(run))
+        context = self._opened.consolidation_context(self._scope, model=model)
+        return await running.replay(context, await self.run(run))
 
     async def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
         """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
@@ -920,7 +926,7 @@ class Memory:
 
         check_may_alter(self._scope.trust)
         wanted = run.id if isinstance(run, Run) else run
-        done = await running.accept(self._opened.house(self._scope), wanted, items)
+        done = await running.accept(self._opened.consolidation_context(self._scope), wanted, items)
         self._opened.backlog.note(len(done.items))
         return done
 
@@ -935,7 +941,7 @@ class Memory:
         from ricordo.consolidation import run as running
 
         check_may_alter(self._scope.trust)
-        return await running.summarise(self._opened.house(self._scope), session)
+        return await running.summarise(self._opened.consolidation_context(self._scope), session)
 
     async def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
@@ -952,13 +958,15 @@ class Memory:
             UnavailableError: no model is configured.
             DeniedError: the caller speaks for a tool or a page.
         """
-        from ricordo.consolidation import reflection
+        from ricordo.consolidation import conclusions
 
         check_may_alter(self._scope.trust)
         engine = self._opened
         start = engine.instant(after, "after")
         end = engine.now() + 1 if before is None else engine.instant(before, "before")
-        run = await reflection.reflect(engine.house(self._scope), after=start, before=end, dry_run=dry_run)
+        run = await conclusions.reflect(
+            engine.consolidation_context(self._scope), after=start, before=end, dry_run=dry_run
+        )
         engine.backlog.note(len(run.items))
         return run
 
@@ -970,7 +978,7 @@ class Memory:
         from ricordo.consolidation import enrichment
 
         check_may_alter(self._scope.trust)
-        run = await enrichment.enrich(self._opened.house(self._scope), dry_run=dry_run)
+        run = await enrichment.enrich(self._opened.consolidation_context(self._scope), dry_run=dry_run)
         self._opened.backlog.note(len(run.items))
         return run
 
@@ -979,10 +987,10 @@ class Memory:
         explicitly. A run looks at 50 pairs at most; the next run continues. `maintain` does this every night.
         Arguments and errors are those of `reflect`.
         """
-        from ricordo.consolidation import causal
+        from ricordo.consolidation import conclusions
 
         check_may_alter(self._scope.trust)
-        return await causal.infer_causes(self._opened.house(self._scope), dry_run=dry_run)
+        return await conclusions.infer_causes(self._opened.consolidation_context(self._scope), dry_run=dry_run)
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Return runs, latest first, without the texts of their items; `run` returns those.
@@ -999,7 +1007,7 @@ class Memory:
         Raises:
             NotFoundError: there is no run of that id, or it was undone.
         """
-        return await self._opened.store.read(lambda tx: run_history.found(tx, self._scope, id))
+        return await self._opened.store.read(lambda tx: reviews.find_run(tx, self._scope, id))
 
     # time and figures
 
@@ -1316,7 +1324,7 @@ class Memory:
         return storable(content, name="content", rules=self._opened.rules)
 
     def _living(self, tx: Snapshot, id: str) -> Node:
-        return evolution.living(tx, self._scope, tx.nodes.known(self._scope, id))
+        return evolution.require_live(tx, self._scope, tx.nodes.known(self._scope, id))
 
     async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
         """Write what may need a new vector."""

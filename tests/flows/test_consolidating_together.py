@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.consolidation import lease
+from ricordo.consolidation import context
 from ricordo.language import ScriptedModel
 from tests.crash.forking import run_forked
 from tests.flows.conftest import HandClock, Place
@@ -71,7 +71,7 @@ async def test_two_processes_pay_for_a_session_once(another, place):
     meanwhile = await second.consolidate()
     assert whats(meanwhile) == ["left", "added"] and meanwhile.sessions == ("s2",)
     (left,) = [item for item in meanwhile.items if item.what == "left"]
-    assert left.text == "s1" and "somebody else" in left.reason
+    assert left.text == "s1" and "another process" in left.reason
     assert whats(await second.consolidate("s1")) == ["left"]
     slow.let_go.set()
     done = await going
@@ -82,7 +82,7 @@ async def test_two_processes_pay_for_a_session_once(another, place):
 
 
 async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
-    monkeypatch.setattr(lease, "LEASE_MS", 600)
+    monkeypatch.setattr(context, "LEASE_MS", 600)
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
     first, second = await another(slow), await another(ScriptedModel([]))
     await first.add("Anna lives in Rome.", session="s1")

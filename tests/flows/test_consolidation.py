@@ -129,12 +129,12 @@ async def test_items_without_evidence_or_confidence_or_with_secrets_are_refused(
     assert await contents(memory) == {"Anna lives in Rome"}
     reasons = refusals(run)
     assert reasons["Anna lives in Rome and has no evidence"] == "has no evidence"
-    assert reasons["Anna lives in Oslo"] == "names evidence that was not handed out"
-    assert reasons["Anna lives in Rome, it seems"] == "is not sure enough"
-    assert reasons["Bananas grow quickly"] == "says nothing of what its evidence says"
+    assert reasons["Anna lives in Oslo"] == "cites evidence that it was not shown"
+    assert reasons["Anna lives in Rome, it seems"] == "is not certain enough"
+    assert reasons["Bananas grow quickly"] == "shares no word with its evidence"
     assert reasons["Anna's password for Rome is hunter2-Xk9!qLm"] == "holds a credential"
     assert reasons["Boris"] == "is not named in the conversation"
-    assert reasons["Rome"] == "has no evidence that was handed out"
+    assert reasons["Rome"] == "cites no evidence that it was shown"
     stored = await memory.run(run.id)
     assert all(not item.text for item in stored.items if item.what == "refused"), "what was refused is not kept"
     assert (await memory.stats()).edges.get("causal", 0) == 0
@@ -433,7 +433,7 @@ async def test_a_forgotten_fact_is_learnt_only_if_said_again(opened, clock):
     clock.ms += 1_000
     run = await memory.consolidate("s1")
     assert not await contents(memory), "the model was not shown it, and what it says all the same rests on nothing"
-    assert [item.reason for item in run.items] == ["nothing that the model says rests on the conversation"]
+    assert [item.reason for item in run.items] == ["nothing in the model's answer rests on the conversation"]
     shown = memory.model.prompts[-1][1].text
     assert "Rome" not in shown and "The bridge is closed." in shown
     await memory.add("Anna lives in Rome, I tell you.", session="s2")
@@ -467,7 +467,7 @@ async def test_tokens_are_counted_priced_and_limited_by_day(opened, clock):
 
 
 def test_the_schema_matches_the_prompt():
-    from ricordo.consolidation.proposal import Proposal
+    from ricordo.consolidation.judge import Proposal
     from ricordo.models.language import schema_of
 
     assert "evidence" in json.dumps(schema_of(Proposal))
@@ -549,5 +549,5 @@ async def test_recalled_text_is_never_consolidated(opened):
     await memory.add(str(block), session="s1")
     run = await memory.consolidate("s1")
     assert "Sarah likes tea" not in memory.model.prompts[0][-1].text
-    assert refusals(run) == {"Sarah likes tea": "says nothing of what its evidence says"}
+    assert refusals(run) == {"Sarah likes tea": "shares no word with its evidence"}
     assert (await memory.stats()).sessions_waiting == 0

@@ -117,7 +117,7 @@ async def test_assistant_actions_temporary_facts_and_credentials_are_left_out(op
     assert await contents(memory) == {"Anna lives in Rome"}
     assert set(refusals(run).values()) == {
         "rests on the assistant's own words",
-        "holds for the moment only",
+        "holds only for the moment",
         "holds a credential",
     }
 

@@ -118,7 +118,7 @@ async def test_an_agent_cannot_reach_other_owners_and_gets_error_messages(memory
     }.items():
         assert "error" in await call(tools, name, **arguments), name
     refused = await call(tools, "save_nodes_batch", session="s1", nodes=[fact("Sarah sings", "b1")])
-    assert refused["refused"][0]["reason"] == "names evidence that was not handed out"
+    assert refused["refused"][0]["reason"] == "cites evidence that it was not shown"
     assert (
         "refused" in await call(tools, "update_entity_summary", entity="Sarah", summary="Sings.", evidence=["b1"])
         or True

@@ -6,8 +6,15 @@ from pathlib import Path
 
 from tests.storage.making import said
 
-from ricordo.consolidation.pages import pages
-from ricordo.consolidation.prompts import causation, enrichment, extraction, instructions, reflection, verification
+from ricordo.consolidation.prompts import (
+    causation,
+    enrichment,
+    extraction,
+    instructions,
+    pages,
+    reflection,
+    verification,
+)
 from ricordo.retrieval.context import EstimatedTokens
 
 GOLDEN = Path(__file__).parent / "prompts.txt"

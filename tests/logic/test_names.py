@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.encoding.relations import plain_subjects, stated_relations
-from ricordo.encoding.speakers import is_owners_word
+from ricordo.encoding.relations import is_owners_word, plain_subjects, stated_relations
 from ricordo.text import same_name_key
 from ricordo.text.kinship import predicate_of, relation_named, relations_in
 from ricordo.text.names import likeness, look_up_keys, nominatives, runs_in, sound_keys

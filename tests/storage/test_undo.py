@@ -12,7 +12,7 @@ from tests.storage.making import raw, rows
 from tests.storage.test_past import SEEDS
 
 from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope
-from ricordo.encoding.linker import links
+from ricordo.encoding.mentions import links
 from ricordo.model import Reason
 from ricordo.storage import Snapshot
 from ricordo.storage.database.truth_tables import truth_of

@@ -1,1 +1,1 @@
-"""Knowledge that evolves: what a new fact does to older ones, and what people decide about them."""
+"""Consolidation: turn conversations into knowledge, and change knowledge as new facts and decisions arrive."""

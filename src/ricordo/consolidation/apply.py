@@ -1,11 +1,10 @@
-"""What was judged becomes one change: facts with their evidence, whom they are about, what they repeat or replace.
+"""Turn accepted items into one change: facts with their evidence and subjects, and what they repeat or replace.
 
-It runs inside the write transaction, on what is there then: what a model was shown may have changed since.
+This runs inside the write transaction and checks the present state: it may have changed since a model was shown it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,10 +12,9 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.judge import Accepted, Judged
-from ricordo.consolidation.proposal import Relationship
-from ricordo.consolidation.quarantine import held, listed, reasons_to_hold
-from ricordo.consolidation.resolve import Arrived, arrive, comes_after, may_replace, repeated
+from ricordo.consolidation.judge import Accepted, Judged, Relationship
+from ricordo.consolidation.resolve import Arrived, arrive, is_withheld, may_replace, repeated, review_of_two
+from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.ids import new_id
 from ricordo.model import (
     Assertion,
@@ -33,28 +31,24 @@ from ricordo.model import (
     Trust,
 )
 from ricordo.storage import Snapshot
-from ricordo.text import statement_line
 from ricordo.text.statement import compare
 from ricordo.trust import capped, least_of, trust_of
 
-Acquaint = Callable[..., Change]
-"""`encoding.acquaint.acquaint`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
-
-IsWithheld = Callable[[Snapshot, Node, Sequence[Node]], bool]
-"""Whether a fact was forgotten or erased, and its evidence says nothing anew: (snapshot, fact, evidence)."""
+AddEntities = Callable[..., Change]
+"""`encoding.entities.add_entities`: (snapshot, change, introductions, assertions, scope=, now=) -> Change."""
 
 SLOT = "slot"
 SURE = "extraction_confidence"
-"""Attributes of a derived memory: what it gives the value of, and how sure the model was."""
+"""Attributes of a derived memory: the slot whose value it gives, and how certain the model was."""
 
-_LEAST_CONFIDENCE, _FADING = 0.3, 0.5
+_REPLACED_CONFIDENCE, _REPLACED_DECAY_RATE = 0.3, 0.5
 CAUSAL_CONFIDENCE = 0.7
-"""How sure a causal edge is: less than what anybody stated."""
+"""The confidence of a causal edge: below that of a stated fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a model says an accepted fact (its place among them) is to a memory it was shown."""
+    """How, according to a model, an accepted fact (by its index) relates to a memory it was shown."""
 
     fact: int
     old: Node
@@ -64,10 +58,13 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a conversation is to leave behind, before it is held against the store as it is at that moment.
+    """What to learn from a conversation, before it is compared with the present state of the store.
 
-    `episodes` are the messages that were shown; `place` is (owner, chat). `waits_on` where a model is still to read it
-    as a whole, `is_verbatim` where its facts are the very words of whoever said them.
+    Attributes:
+        place: (owner, chat).
+        episodes: the messages that were shown.
+        waits_on: whether a model has yet to read the conversation as a whole.
+        is_verbatim: whether the facts are the speakers' own words.
     """
 
     place: tuple[str, str]
@@ -80,28 +77,32 @@ class Draft:
 
     @property
     def scope(self) -> Scope:
-        """That of the conversation: nobody outside it is known to it."""
+        """The scope of the conversation, which knows only its own people."""
         owner, chat = self.place
         return Scope(owner=owner, chat=chat or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What learning goes by: settings, and what other rooms do, handed in as functions."""
+class LearningRules:
+    """Settings for learning, and the work of other packages as functions.
+
+    Attributes:
+        min_conflict: how certain a model must be to close a fact, from 0 to 1.
+        holds_untrusted: whether everything that tools and pages say is quarantined.
+    """
 
     min_conflict: float
     holds_untrusted: bool
-    acquaint: Acquaint
-    is_withheld: IsWithheld
+    add_entities: AddEntities
 
 
 @dataclass(slots=True)
 class _Learning:
-    """One draft as it is learnt."""
+    """The state of learning one draft."""
 
     snapshot: Snapshot
     draft: Draft
-    terms: Terms
+    rules: LearningRules
     now: int
     at: datetime
     items: list[RunItem] = field(default_factory=list)
@@ -114,11 +115,11 @@ class _Learning:
         self.links.setdefault((edge.source, edge.type, edge.target), edge)
 
 
-def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int) -> tuple[Change, Run]:
-    """The change that keeps a draft, and the run with what it does. Empty where another run has been there first.
+def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, now: int) -> tuple[Change, Run]:
+    """Return the change that keeps a draft, and the run with what it does. Empty if another run was first.
 
     Args:
-        run: as it is so far; the items of this conversation come to it.
+        run: as it is so far; the items of this conversation are added to it.
         now: Unix milliseconds, UTC.
     """
     waiting = snapshot.runs.waiting_episodes(draft.scope, draft.place, draft.session)
@@ -127,10 +128,10 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
     sound = [node_id for node_id, node in shown.items() if _is_same(node, unchanged.get(node_id))]
     if not sound:
         return Change(), run
-    learning = _Learning(snapshot=snapshot, draft=draft, terms=terms, now=now, at=from_ms(now))
+    learning = _Learning(snapshot=snapshot, draft=draft, rules=rules, now=now, at=from_ms(now))
     change = _change(learning, frozenset(sound))
     is_whole = len(sound) == len(waiting)
-    if draft.waits_on and all(item.what == "refused" for item in learning.items):  # next time, the same
+    if draft.waits_on and all(item.what == "refused" for item in learning.items):
         return Change(), replace(run, items=(*run.items, *learning.items))
     if not draft.waits_on:
         change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
@@ -139,15 +140,16 @@ def learn(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int)
     return replace(change, runs=(done,)), done
 
 
-def learn_again(snapshot: Snapshot, draft: Draft, terms: Terms, *, run: Run, now: int) -> tuple[Change, Run]:
-    """The change that keeps more of messages that have become knowledge already, and the run with what it does. What
-    they gave to an earlier run is left out.
+def learn_again(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, now: int) -> tuple[Change, Run]:
+    """Return the change that keeps more of messages that are consolidated already, and the run with what it does.
+
+    What an earlier run learnt from them is left out.
 
     Args:
-        draft: of which all messages still say what was shown.
+        draft: all its messages still say what was shown.
         now: Unix milliseconds, UTC.
     """
-    learning = _Learning(snapshot=snapshot, draft=draft, terms=terms, now=now, at=from_ms(now))
+    learning = _Learning(snapshot=snapshot, draft=draft, rules=rules, now=now, at=from_ms(now))
     change = _change(learning, frozenset(node.id for node in draft.episodes))
     return change, replace(run, items=(*run.items, *learning.items))
 
@@ -157,7 +159,7 @@ def _is_same(shown: Node, now: Node | None) -> bool:
 
 
 def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
-    """The session, consolidated; with messages that came meanwhile it waits on."""
+    """Return the consolidated session; it keeps waiting if messages arrived in the meantime."""
     draft = learning.draft
     known = None if draft.session is None else learning.snapshot.sessions.get(draft.scope, draft.session)
     if known is None:
@@ -171,7 +173,7 @@ def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
 
 
 def _change(learning: _Learning, sound: Collection[str]) -> Change:
-    """Facts, people, relations and causes that rest on messages which still say what was shown."""
+    """Return facts, entities, relations and causes that rest on messages which still say what was shown."""
     draft, snapshot = learning.draft, learning.snapshot
     for refused in draft.judged.refused:
         learning.items.append(RunItem(what="refused", text=refused.text, reason=refused.reason))
@@ -182,10 +184,10 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     }
     nodes = {node_id: _node(node_id, fact, draft, at=learning.at) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
-    waits = learning.terms.holds_untrusted
+    waits = learning.rules.holds_untrusted
     held_for = {node.id: why for node in kept if (why := reasons_to_hold(node, holds_untrusted=waits))}
-    given = [held(node, at=learning.at) if node.id in held_for else node for node in kept]
-    change = learning.terms.acquaint(
+    given = [quarantined(node, at=learning.at) if node.id in held_for else node for node in kept]
+    change = learning.rules.add_entities(
         snapshot,
         Change(add=tuple(given)),
         _sound(draft.judged.entities, sound),
@@ -197,12 +199,12 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     change, same = _without_same(learning, change, facts)
     arrived = arrive(snapshot, change, scope=draft.scope, now=learning.now, claimed=())
     if held_for:
-        arrived = listed(snapshot, arrived, given, held_for, claimed=(), now=learning.now)
+        arrived = with_quarantine_reviews(snapshot, arrived, given, held_for, claimed=(), now=learning.now)
     arrived = _as_derived(arrived, facts)
     learning.put |= {node.id: node for node in arrived.change.put}
     _replace_contradicted(learning, arrived, facts)
     arrived = _without_settled(learning, arrived)
-    _tell(learning, arrived, facts, same)
+    _link_and_record(learning, arrived, facts, same)
     for cause, effect in draft.judged.causes:
         if {cause.id, effect.id} <= set(sound):
             _cause(learning, cause, effect)
@@ -215,14 +217,14 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
 
 
 Facts = Mapping[str, tuple[int, Accepted]]
-"""Accepted facts by the ids of the nodes they become, each with its place in the draft."""
+"""Accepted facts by the ids of the nodes they become, each with its index in the draft."""
 
-Told = TypeVar("Told", Introduction, Assertion)
+Claim = TypeVar("Claim", Introduction, Assertion)
 
 
-def _sound(told: Sequence[Told], sound: Collection[str]) -> list[Told]:
-    """What rests on messages that still say what was shown."""
-    return [each for each in told if set(each.evidence) <= set(sound)]
+def _sound(claims: Sequence[Claim], sound: Collection[str]) -> list[Claim]:
+    """Return the claims that rest on messages which still say what was shown."""
+    return [each for each in claims if set(each.evidence) <= set(sound)]
 
 
 def _rests_on(fact: Accepted, sound: Collection[str], learning: _Learning) -> bool:
@@ -233,37 +235,30 @@ def _rests_on(fact: Accepted, sound: Collection[str], learning: _Learning) -> bo
 
 
 def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
-    """Whether an earlier run has this fact from these very messages: they are no repetition of themselves.
+    """Return whether an earlier run learnt this fact from the same messages, which is no repetition.
 
-    A conversation that waits on is read again and again, and each time says nothing of what it gave before.
+    A waiting conversation is read again and again; what was learnt from it before is then left out silently.
     """
     draft = learning.draft
-    values = {
-        "content": fact.content,
-        "line": statement_line(fact.content),
-        "space": learning.snapshot.space(*draft.place),
-        "evidence": json.dumps([node.id for node in fact.evidence]),
-        "least": 1 if draft.waits_on else len(fact.evidence),
-    }
-    found = learning.snapshot.rows("learnt_already", values)
+    evidence = tuple(node.id for node in fact.evidence)
+    least = 1 if draft.waits_on else len(evidence)
+    found = learning.snapshot.evidence.learnt_from(*draft.place, fact.content, evidence=evidence, least=least)
     if found and not draft.waits_on:
-        node_id, is_live = found[0]
-        evidence = tuple(node.id for node in fact.evidence)
-        told = RunItem(what="repeated", id=node_id, text=fact.content, reason="was learnt before", evidence=evidence)
+        repeat = RunItem(what="repeated", id=found.id, text=fact.content, reason="was learnt before", evidence=evidence)
         ended = RunItem(what="refused", text=fact.content, reason="was learnt before, and has ended since")
-        learning.items.append(told if is_live else ended)
-    return bool(found)
+        learning.items.append(repeat if found.is_live else ended)
+    return found is not None
 
 
 def _is_withheld(learning: _Learning, node: Node, fact: Accepted) -> bool:
-    if not learning.terms.is_withheld(learning.snapshot, node, fact.evidence):
+    if not is_withheld(learning.snapshot, node, fact.evidence):
         return False
     learning.items.append(RunItem(what="refused", text=node.content, reason="was forgotten"))
     return True
 
 
 def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
-    """A derived memory stands where its evidence stands: in that session, at that time, by that speaker."""
+    """Return a derived memory with the session, time and speaker of its evidence."""
     last = max(fact.evidence, key=lambda node: (node.event_time, node.key))
     speakers = {node.speaker for node in fact.evidence}
     owner, chat = draft.place
@@ -277,7 +272,7 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
         role=last.role,
         speaker=last.speaker if len(speakers) == 1 else None,
         session=last.session,
-        # What a rule kept are the very words of whoever said them; what a model made of them is the model's.
+        # A rule keeps the speaker's own words; a model's wording is the model's.
         origin=last.origin if draft.is_verbatim else capped("extraction", "user", caller=tier_of(fact.evidence)),
         about=fact.about,
         attributes={SURE: fact.sure, **({SLOT: fact.slot} if fact.slot else {})},
@@ -289,12 +284,12 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
 
 
 def tier_of(evidence: Sequence[Node]) -> Trust:
-    """That of the least trusted message: what a source may not do, its derivatives may not do either. Pure."""
+    """Return the tier of the least trusted message: what derives from a source may do no more than the source."""
     return least_of(trust_of(node.origin, node.role) for node in evidence)
 
 
 def _as_derived(arrived: Arrived, facts: Facts) -> Arrived:
-    """What a rule let a derived fact replace fades as what a model contradicted; the edge names the evidence."""
+    """Let a fact that a rule replaced fade like one that a model contradicted, and name the evidence on its edge."""
     change = arrived.change
     put = tuple(_faded(node) if node.closed_reason == "superseded" else node for node in change.put)
     link = tuple(
@@ -307,24 +302,32 @@ def _as_derived(arrived: Arrived, facts: Facts) -> Arrived:
 
 
 def _faded(node: Node) -> Node:
-    """No longer believed: it stays in the archive, and weighs little there."""
-    return replace(node, confidence=min(node.confidence, _LEAST_CONFIDENCE), decay_rate=max(node.decay_rate, _FADING))
+    """Return a replaced fact: it stays in the archive and ranks low there."""
+    return replace(
+        node,
+        confidence=min(node.confidence, _REPLACED_CONFIDENCE),
+        decay_rate=max(node.decay_rate, _REPLACED_DECAY_RATE),
+    )
 
 
 def _without_same(learning: _Learning, change: Change, facts: Facts) -> tuple[Change, Mapping[str, str]]:
-    """The change without the facts that a model found to say what a memory says already; those, by their ids.
+    """Return the change without facts that, according to a model, say what a memory says already; and those memories'
+    ids, by the facts' ids.
 
-    Such a memory counts for more instead. That holds only where both are about the same.
+    The score of such a memory rises instead, unless it has all the evidence of the fact. Both must have the same
+    subjects.
     """
+    snapshot = learning.snapshot
     same: dict[str, str] = {}
     for node in change.add:
-        if not node.is_live:  # held back: it has to do with nothing
+        if not node.is_live:  # quarantined: it is compared with nothing
             continue
         for verdict in _verdicts(learning, facts[node.id][0], "same"):
             old = _present(learning, verdict.old)
-            if old is None or set(old.about) != set(node.about) or verdict.confidence < learning.terms.min_conflict:
+            if old is None or set(old.about) != set(node.about) or verdict.confidence < learning.rules.min_conflict:
                 continue
-            if not _rests_on_all(learning, old, facts[node.id][1]):
+            evidence = [each.id for each in facts[node.id][1].evidence]
+            if snapshot.evidence.count(old.key, among=evidence) < len(evidence):
                 learning.put[old.id] = repeated(old, replace(node, attributes={}), at=learning.at)
             same[node.id] = old.id
             break
@@ -333,18 +336,12 @@ def _without_same(learning: _Learning, change: Change, facts: Facts) -> tuple[Ch
     return replace(change, add=kept, subjects=subjects), same
 
 
-def _rests_on_all(learning: _Learning, old: Node, fact: Accepted) -> bool:
-    """Whether a memory has all the evidence of a fact that says the same: then it was not said again."""
-    values = {"node": old.key, "evidence": json.dumps([node.id for node in fact.evidence])}
-    return bool(learning.snapshot.value("rests_on_count", values) >= len(fact.evidence))
-
-
 def _verdicts(learning: _Learning, place: int, says: Relationship) -> list[Compared]:
     return [each for each in learning.draft.compared if each.fact == place and each.says == says]
 
 
 def _present(learning: _Learning, shown: Node) -> Node | None:
-    """A memory as it is now; None where it no longer says what was shown, or does not live."""
+    """Return a memory as it is now; None if it changed its words or was closed since it was shown."""
     if shown.id in learning.put:
         present: Node | None = learning.put[shown.id]
     else:
@@ -353,7 +350,7 @@ def _present(learning: _Learning, shown: Node) -> Node | None:
 
 
 def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -> None:
-    """What a model is sure no longer holds gives way, of the same subject and slot; else somebody is asked."""
+    """Close facts of the same subject and slot that a model is certain no longer hold; otherwise ask the user."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, node in added.items():
         for verdict in _verdicts(learning, facts[node_id][0], "contradicts") if node.is_live else ():
@@ -361,14 +358,14 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
             if old is None or set(old.about) != set(node.about):
                 continue
             learning.settled.add(frozenset((node_id, old.id)))
-            if verdict.confidence >= learning.terms.min_conflict and _fills_the_slot(node, old):
+            if verdict.confidence >= learning.rules.min_conflict and _fills_the_slot(node, old):
                 _replace(learning, node, old, facts[node_id][1])
             else:
-                learning.reviews.append(_question(learning, node, old))
+                learning.reviews.append(review_of_two("conflict", node, old, now=learning.now))
 
 
 def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
-    """Nobody is asked twice about a pair: what a model says of it goes before what a rule makes of its words."""
+    """Drop a rule's reviews of pairs that a model judged, so that the user is not asked twice about a pair."""
     change = arrived.change
     reviews = tuple(
         each
@@ -379,7 +376,7 @@ def _without_settled(learning: _Learning, arrived: Arrived) -> Arrived:
 
 
 def _fills_the_slot(new: Node, old: Node) -> bool:
-    """Whether both give the value of one slot, and the newer may close the older. Pure."""
+    """Return whether both give the value of one slot, and the newer may close the older."""
     named = new.attributes.get(SLOT)
     is_one_slot = compare(old.content, new.content) in ("replaced", "conflict") or (
         bool(named) and named == old.attributes.get(SLOT)
@@ -393,30 +390,13 @@ def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
     learning.items.append(RunItem(what="replaced", id=old.id, other=new.id, text=old.content))
 
 
-def _question(learning: _Learning, new: Node, old: Node) -> Review:
-    return _doubt(new, old, now=learning.now)
-
-
-def _doubt(new: Node, old: Node, *, now: int) -> Review:
-    newer, older = (new, old) if comes_after(new, old) else (old, new)
-    return Review(
-        id=new_id(now),
-        kind="conflict",
-        newer=newer,
-        older=older,
-        created_at=from_ms(now),
-        owner=new.owner,
-        chat=new.chat,
-    )
-
-
-def replacing(
+def resolve_contradiction(
     new: Node, old: Node, *, sure: float, least: float, now: int, evidence: Sequence[str]
 ) -> tuple[Change, RunItem | None]:
-    """What becomes of a memory that another, kept already, is said to contradict; None where they do not compare. Pure.
+    """Return what happens to a memory that a stored one is said to contradict; None if they cannot be compared.
 
     Args:
-        sure: how sure whoever says so is, from 0 to 1; below `least` somebody is asked.
+        sure: how certain the caller is of the contradiction, from 0 to 1; below `least` the user is asked.
         now: Unix milliseconds, UTC.
     """
     if not (new.is_live and old.is_live) or new.id == old.id or set(new.about) != set(old.about):
@@ -425,11 +405,11 @@ def replacing(
         change = Change(put=(_faded(superseded(old, by=new, at=from_ms(now))),), link=(supersedes(new, old, evidence),))
         return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)
     doubt = RunItem(what="in doubt", id=new.id, text=new.content, other=old.id)
-    return Change(reviews=(_doubt(new, old, now=now),)), doubt
+    return Change(reviews=(review_of_two("conflict", new, old, now=now),)), doubt
 
 
-def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str, str]) -> None:
-    """Tie each fact, or what stands for it, to its evidence, and note what became of it."""
+def _link_and_record(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str, str]) -> None:
+    """Link each fact, or the memory that stands for it, to its evidence, and record what became of it."""
     added = {node.id: node for node in arrived.change.add}
     for node_id, (_, fact) in facts.items():
         kept = same.get(node_id) or (arrived.kept[node_id].id if node_id in arrived.kept else None)
@@ -451,23 +431,22 @@ def _tell(learning: _Learning, arrived: Arrived, facts: Facts, same: Mapping[str
 
 
 def _cause(learning: _Learning, cause: Node, effect: Node) -> None:
-    """One message led to the other; so did what was learnt from the one alone to what was learnt from the other."""
+    """Link two messages of which one led to the other, and the first facts that rest on them."""
     pairs = [(cause.id, effect.id), *_learnt_from(learning, cause, effect)]
     for source, target in pairs:
-        edge = Edge(
-            source=source,
-            target=target,
-            type="causal",
-            predicate="led to",
-            confidence=CAUSAL_CONFIDENCE,
-            evidence=(cause.id, effect.id),
-        )
-        learning.link(edge)
+        learning.link(causal_edge(source, target, evidence=(cause.id, effect.id)))
     learning.items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
 
 
+def causal_edge(source: str, target: str, *, evidence: tuple[str, str]) -> Edge:
+    """Return the edge from a cause to its effect; `evidence` are the messages of which either says so."""
+    return Edge(
+        source=source, target=target, type="causal", predicate="led to", confidence=CAUSAL_CONFIDENCE, evidence=evidence
+    )
+
+
 def _learnt_from(learning: _Learning, cause: Node, effect: Node) -> list[tuple[str, str]]:
-    """The first facts that rest on each of two messages, as they are kept."""
+    """Return the first facts that rest on each of two messages, as they are kept."""
     kept = {each.target: each.source for each in reversed(learning.links.values()) if each.type == "derived_from"}
     pair = kept.get(cause.id), kept.get(effect.id)
     return [(pair[0], pair[1])] if pair[0] and pair[1] and pair[0] != pair[1] else []

@@ -1,74 +1,97 @@
-"""What the works that conclude something from memories have in common: one process at a time, within the budget, kept
-whole or not at all, and how a conclusion becomes a memory.
+"""Conclusions from memories: reflections, and what led to what. `enrichment` has a third kind, summaries of entities.
+
+Each kind runs in one process at a time, within the budget, and is kept whole or not at all. A reflection is a memory of
+the category `reflection`: as uncertain as all conclusions, linked to what it rests on, and gone when that is forgotten.
+A causal edge is drawn between two messages of people that follow one another in a conversation, if either says so in
+words; pairs in which neither does are shown to no model.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.apply import SURE, tier_of
-from ricordo.consolidation.context import House, Spent, spending, why_failed
-from ricordo.consolidation.judge import CONCLUDED
-from ricordo.consolidation.lease import leased
-from ricordo.consolidation.suppression import as_shown
+from ricordo.consolidation.apply import SURE, causal_edge, tier_of
+from ricordo.consolidation.context import (
+    ConsolidationContext,
+    Spent,
+    as_shown,
+    ask_model,
+    failure_reason,
+    new_run,
+    prompt_room,
+    require_model,
+    with_cost,
+    within_budget,
+)
+from ricordo.consolidation.judge import (
+    CONCLUDED,
+    Causes,
+    ProposedReflection,
+    Reflections,
+    Refused,
+    clean_handle,
+    handed,
+    rejection,
+    says_why,
+)
+from ricordo.consolidation.prompts import causation, one_line, own_words, reflection, speaker_label
+from ricordo.consolidation.resolve import is_much_the_same, is_withheld
 from ricordo.errors import RicordoError
-from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem
+from ricordo.ids import new_id
+from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
 from ricordo.ports import TokenCounter
 from ricordo.storage import Snapshot
+from ricordo.text import name_terms
 from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
 
 T = TypeVar("T")
 
-MOST_CHARS = 500
-"""How long a conclusion may be."""
+MAX_CHARS = 500
+"""The most characters in a conclusion."""
 
 Decide = Callable[[Snapshot], tuple[Change, Run]]
-"""What of a model's answer still holds in the moment of writing: the change, and the run with what it does."""
+"""Returns what of a model's answer still holds at the moment of writing: the change, and the run with what it does."""
 
 Work = Callable[[Spent], Awaitable[Decide]]
 """Asks a model, outside any transaction, and returns what is to be decided."""
 
-
-async def concluded(house: House, run: Run, work: Work) -> Run:
-    """Do a work of a kind alone, and keep what comes of it as one commit under the id of its run. What fails leaves
-    nothing behind; a dry run neither.
-    """
-    try:
-        if run.state == "dry":
-            async with spending(house) as spent:
-                decide = await work(spent)
-            found = await house.store.read(lambda tx: decide(tx)[1])
-        else:
-            space = await house.store.read(lambda tx: tx.space(*house.place))
-            async with leased(house.store, f"{run.kind} {space}") as is_ours:
-                found = await _kept(house, run, work) if is_ours else _left(run)
-    except RicordoError as error:
-        reason = why_failed(error)
-        found = replace(run, state="failed", reason=reason, items=(RunItem(what="failed", reason=reason),))
-    return replace(found, ended_at=from_ms(house.now()))
-
-
-async def _kept(house: House, run: Run, work: Work) -> Run:
-    async with spending(house) as spent:
-        decide = await work(spent)
-    reason = house.reason(_VERBS[run.kind], run.id)
-    return await house.store.write(decide, scope=house.scope, reason=reason, at=from_ms(house.now()))
-
-
 _VERBS = {"reflection": "reflect", "enrichment": "enrich", "causes": "infer causes"}
 
 
-def _left(run: Run) -> Run:
-    return replace(run, items=(RunItem(what="left", reason="somebody else is at it just now"),))
+async def run_alone(context: ConsolidationContext, run: Run, work: Work) -> Run:
+    """Do work of a kind in one process at a time, and keep its result as one commit under the id of its run.
+
+    A failure and a dry run leave nothing behind.
+    """
+    try:
+        if run.state == "dry":
+            async with within_budget(context) as spent:
+                decide = await work(spent)
+            found = await context.store.read(lambda tx: decide(tx)[1])
+        else:
+            space = await context.store.read(lambda tx: tx.space(*context.place))
+            async with context.lease(f"{run.kind} {space}") as is_ours:
+                busy = RunItem(what="left", reason="another process is already doing this")
+                found = await _run_and_keep(context, run, work) if is_ours else replace(run, items=(busy,))
+    except RicordoError as error:
+        reason = failure_reason(error)
+        found = replace(run, state="failed", reason=reason, items=(RunItem(what="failed", reason=reason),))
+    return replace(found, ended_at=from_ms(context.now()))
+
+
+async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work) -> Run:
+    async with within_budget(context) as spent:
+        decide = await work(spent)
+    reason = context.reason(_VERBS[run.kind], run.id)
+    return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
 
 
 def conclusion(
-    house: House,
+    context: ConsolidationContext,
     text: str,
     evidence: Sequence[Node],
     *,
@@ -78,9 +101,9 @@ def conclusion(
     sure: float,
     about: tuple[str, ...] = (),
 ) -> Node:
-    """What a model concluded from memories, as a memory: trusted no more than the least of them, and unsure."""
-    owner, chat = house.place
-    at, tier = from_ms(house.now()), tier_of(evidence)
+    """Return a conclusion as a memory: uncertain, and no more trusted than the least trusted of its evidence."""
+    owner, chat = context.place
+    at, tier = from_ms(context.now()), tier_of(evidence)
     last: datetime = max(node.event_time for node in evidence)
     return Node(
         id=node_id,
@@ -100,46 +123,47 @@ def conclusion(
     )
 
 
-def resting(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -> tuple[Edge, ...]:
-    """The edges from a conclusion to what it rests on."""
+def evidence_edges(node: Node, evidence: Iterable[Node], *, sure: float = 1.0) -> tuple[Edge, ...]:
+    """Return the edges from a conclusion to its evidence."""
     return tuple(
         Edge(source=node.id, target=each.id, type="derived_from", confidence=min(1.0, sure)) for each in evidence
     )
 
 
-def is_vouched_for(node: Node) -> bool:
-    """Whether conclusions may be drawn from a memory: what tools and pages say is nobody's knowledge yet. Pure."""
+def may_conclude_from(node: Node) -> bool:
+    """Return whether conclusions may rest on a memory: not on what tools and pages say."""
     return not awaits_a_word(trust_of(node.origin, node.role))
 
 
-def as_they_were(snapshot: Snapshot, house: House, shown: Iterable[Node]) -> dict[str, Node]:
-    """Those of some memories that still live, and that a model would be shown in the same words, by their ids."""
+def unchanged(snapshot: Snapshot, context: ConsolidationContext, shown: Iterable[Node]) -> dict[str, Node]:
+    """Return, by id, those memories that are live and that a model would be shown in the same words again."""
     before = {node.id: node for node in shown}
-    found = (snapshot.nodes.get(house.scope, each) for each in before)
+    found = (snapshot.nodes.get(context.scope, each) for each in before)
     present = [node for node in found if node is not None and node.is_live]
     return {node.id: node for node in as_shown(snapshot, present) if node.content == before[node.id].content}
 
 
-def with_items(house: House, run: Run, items: Iterable[RunItem]) -> Run:
-    """The run with what it did, and its end."""
-    return replace(run, items=tuple(items), ended_at=from_ms(house.now()))
+def with_items(context: ConsolidationContext, run: Run, items: Iterable[RunItem]) -> Run:
+    """Return the run with what it did, and its end."""
+    return replace(run, items=tuple(items), ended_at=from_ms(context.now()))
 
 
-def looked_at(snapshot: Snapshot, house: House, kind: str) -> list[tuple[int | None, list[int]]]:
-    """How far the latest run of a kind has come: (key of the last it looked at, keys of what it was shown)."""
-    space = snapshot.space(*house.place)
-    items = snapshot.value("run_items_last", {"space": space, "kind": kind})
-    return [(node, evidence) for what, _, node, _, evidence in json.loads(items or "[]") if what == "looked"]
+def last_looked(
+    snapshot: Snapshot, context: ConsolidationContext, kind: RunKind
+) -> list[tuple[int | None, tuple[int, ...]]]:
+    """Return how far the latest run of a kind came: (key of the last node it looked at, keys of what it was shown)."""
+    items = snapshot.runs.items_of_last(*context.place, kind)
+    return [(node, evidence) for what, node, evidence in items if what == "looked"]
 
 
 def batches(
     items: Sequence[T], text: Callable[[T], str], *, room: int, most: int, tokens: TokenCounter
 ) -> Iterator[list[T]]:
-    """Consecutive items, as many together as fit into a prompt; each fits alone, however long.
+    """Yield consecutive items, as many together as fit into a prompt; a single item always fits.
 
     Args:
-        room: in tokens, of one batch.
-        most: how many items a batch has at most.
+        room: tokens of a batch.
+        most: the most items in a batch.
     """
     held: list[T] = []
     taken = 0
@@ -152,3 +176,281 @@ def batches(
         taken += cost
     if held:
         yield held
+
+
+# reflections
+
+_REFLECTION_PROMPT = "reflect.1"
+_MIN_EVIDENCE = 2  # a reflection on a single memory is that memory in other words
+_MAX_MEMORIES = 200
+_MAX_REFLECTIONS = 5
+_MEMORY_CHARS = 300
+_MAX_ABOUT = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reflection:
+    """A reflection that may be kept, how certain the model is of it, and what it rests on."""
+
+    text: str
+    about: tuple[str, ...]
+    sure: float
+    evidence: tuple[Node, ...]
+
+
+async def reflect(context: ConsolidationContext, *, after: int, before: int, dry_run: bool = False) -> Run:
+    """Have a model reflect on what was learnt in a span of time, unless the last run saw all of it.
+
+    Args:
+        after, before: Unix milliseconds; `before` is exclusive.
+
+    Raises:
+        UnavailableError: no language model is chosen.
+    """
+    model = require_model(context)
+    run = new_run(context, "reflection", prompt=_REFLECTION_PROMPT, dry_run=dry_run)
+    learnt, seen = await context.store.read(lambda tx: _learnt_between(tx, context, after=after, before=before))
+    shown = _latest_that_fit(context, learnt, room=prompt_room(model, context.tokens, _REFLECTION_PROMPT))
+    if len(shown) < _MIN_EVIDENCE or {node.key for node in shown} <= seen:
+        return run
+
+    async def work(spent: Spent) -> Decide:
+        out = {f"m{number}": node for number, node in enumerate(shown, start=1)}
+        lines = [(handle, node.event_time.date().isoformat(), _memory_line(node)) for handle, node in out.items()]
+        span = f"from {from_ms(after).date()} to {from_ms(before - 1).date()}"
+        answer = await ask_model(model, reflection(lines, span=span), Reflections, spent)
+        judged = [_judge_reflection(context, each, out) for each in answer.reflections[:_MAX_REFLECTIONS]]
+        paid = with_cost(run, spent, context.limits)
+        return lambda tx: _reflection_change(tx, context, paid, shown, judged)
+
+    return await run_alone(context, run, work)
+
+
+def _learnt_between(
+    snapshot: Snapshot, context: ConsolidationContext, *, after: int, before: int
+) -> tuple[list[Node], set[int]]:
+    """Return what was learnt, in order of time, and the keys of what the latest reflection was shown."""
+    keys = snapshot.runs.learnt_between(
+        *context.place, after=after, before=before, now=context.now(), most=_MAX_MEMORIES
+    )
+    seen = {key for _, shown in last_looked(snapshot, context, "reflection") for key in shown}
+    found = snapshot.nodes.by_key(context.scope, keys)
+    kept = [found[key] for key in keys if key in found and may_conclude_from(found[key])]
+    return list(as_shown(snapshot, kept)), seen
+
+
+def _latest_that_fit(context: ConsolidationContext, nodes: Sequence[Node], *, room: int) -> list[Node]:
+    """Return the latest nodes that fit into a prompt, in order."""
+    fitting: list[Node] = []
+    for node in reversed(nodes):
+        room -= context.tokens.count(_memory_line(node)) + 12
+        if room < 0:
+            break
+        fitting.append(node)
+    return fitting[::-1]
+
+
+def _memory_line(node: Node) -> str:
+    return one_line(node.content)[:_MEMORY_CHARS]
+
+
+def _judge_reflection(
+    context: ConsolidationContext, given: ProposedReflection, out: dict[str, Node]
+) -> _Reflection | Refused:
+    """Return a reflection that may be kept, or why it may not."""
+    text = " ".join(given.text.split())
+    evidence = handed(given.evidence, out)
+    reason = rejection(text, evidence, context.rules, sure=given.confidence, least=_MIN_EVIDENCE, max_chars=MAX_CHARS)
+    if reason or evidence is None:
+        return Refused(text=text[:MAX_CHARS], reason=reason)
+    used = {term for node in evidence for term in name_terms(" ".join((node.content, *node.about)))}
+    names = (" ".join(name.split()) for name in given.about[:_MAX_ABOUT])
+    about = tuple(dict.fromkeys(name for name in names if name and used.issuperset(name_terms(name))))
+    return _Reflection(text=text, about=about, sure=given.confidence, evidence=evidence)
+
+
+def _reflection_change(
+    snapshot: Snapshot,
+    context: ConsolidationContext,
+    run: Run,
+    shown: Sequence[Node],
+    judged: Sequence[_Reflection | Refused],
+) -> tuple[Change, Run]:
+    """Keep the reflections whose evidence still says what was shown, and that no earlier one says already."""
+    there = unchanged(snapshot, context, shown)
+    items = [
+        RunItem(what="refused", text=each.text, reason=each.reason) for each in judged if isinstance(each, Refused)
+    ]
+    added: dict[str, tuple[Node, _Reflection]] = {}
+    for each in judged:
+        if isinstance(each, Refused):
+            continue
+        evidence = tuple(node.id for node in each.evidence)
+        node = conclusion(
+            context,
+            each.text,
+            each.evidence,
+            node_id=new_id(context.now()),
+            type="opinion",
+            category="reflection",
+            sure=each.sure,
+            about=each.about,
+        )
+        if not set(evidence) <= there.keys():
+            items.append(RunItem(what="refused", text=each.text, reason="its evidence has changed"))
+        elif is_withheld(snapshot, node, each.evidence):
+            items.append(RunItem(what="refused", text=each.text, reason="was forgotten"))
+        elif (same := _said_before(snapshot, context, each)) is not None:
+            items.append(RunItem(what="repeated", id=same.id, text=each.text, evidence=evidence))
+        else:
+            added[node.id] = node, each
+            items.append(RunItem(what="added", id=node.id, text=each.text, evidence=evidence))
+    seen = RunItem(what="looked", reason=f"{len(there)} memories", evidence=tuple(there))
+    done = with_items(context, run, [*items, seen])
+    nodes = tuple(node for node, _ in added.values())
+    change = context.learning.add_entities(snapshot, Change(add=nodes), (), (), scope=context.scope, now=context.now())
+    links = tuple(edge for node, each in added.values() for edge in evidence_edges(node, each.evidence, sure=each.sure))
+    return replace(change, link=links, runs=(done,)), done
+
+
+def _said_before(snapshot: Snapshot, context: ConsolidationContext, given: _Reflection) -> Node | None:
+    """Return an earlier reflection that rests on some of the same memories and says much the same."""
+    keys = snapshot.evidence.reflections_on([node.key for node in given.evidence])
+    found = snapshot.nodes.by_key(context.scope, keys)
+    return next((node for node in found.values() if is_much_the_same(node.content, given.text)), None)
+
+
+# causes
+
+_CAUSES_PROMPT = "causes.1"
+_MAX_PAIRS = 50
+_PAIRS_IN_PROMPT = 25
+_MESSAGES_AT_ONCE = 1_000
+_MESSAGE_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    first: Node
+    then: Node
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """Both messages as a model is shown them."""
+        return _message_line(self.first), _message_line(self.then)
+
+
+def _message_line(node: Node) -> str:
+    return f"{speaker_label(node)}: {one_line(own_words(node))}"[:_MESSAGE_CHARS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausePairs:
+    """The pairs that a run is to look at, and the key of the last message that was searched for them."""
+
+    pairs: tuple[_Pair, ...] = ()
+    through: int = 0
+
+
+async def infer_causes(context: ConsolidationContext, *, dry_run: bool = False) -> Run:
+    """Draw causal edges between messages that follow one another, and between what was learnt from them.
+
+    Raises:
+        UnavailableError: no language model is chosen.
+    """
+    require_model(context)
+    run = new_run(context, "causes", prompt=_CAUSES_PROMPT, dry_run=dry_run)
+    look = await cause_pairs(context)
+    if not look.pairs:
+        return run
+
+    async def work(spent: Spent) -> Decide:
+        found = await _ask_causes(context, look.pairs, spent)
+        paid = with_cost(run, spent, context.limits)
+        return lambda tx: _causes_change(tx, context, paid, look, found)
+
+    return await run_alone(context, run, work)
+
+
+async def cause_pairs(context: ConsolidationContext) -> CausePairs:
+    """Return the next pairs in which a message says why, from where the run before ended."""
+    through = await context.store.read(lambda tx: _searched_through(tx, context))
+    pairs: list[_Pair] = []
+    while len(pairs) < _MAX_PAIRS:
+        part = await context.store.read(lambda tx, after=through: _next_pairs(tx, context, after))  # type: ignore[misc]
+        if part is None:
+            break
+        fits = part.pairs[: _MAX_PAIRS - len(pairs)]
+        pairs += fits
+        through = part.through if len(fits) == len(part.pairs) else fits[-1].then.key
+    return CausePairs(pairs=tuple(pairs), through=through)
+
+
+def _searched_through(snapshot: Snapshot, context: ConsolidationContext) -> int:
+    return max((node for node, _ in last_looked(snapshot, context, "causes") if node is not None), default=0)
+
+
+def _next_pairs(snapshot: Snapshot, context: ConsolidationContext, after: int) -> CausePairs | None:
+    """Return the pairs among the next messages; None if there are no more messages."""
+    found = snapshot.runs.consecutive_messages(*context.place, after=after, most=_MESSAGES_AT_ONCE)
+    if found is None:
+        return None
+    nodes = snapshot.nodes.by_key(context.scope, {key for pair in found.pairs for key in pair})
+    shown = {node.key: node for node in as_shown(snapshot, list(nodes.values())) if may_conclude_from(node)}
+    pairs = (_Pair(first=shown[one], then=shown[two]) for one, two in found.pairs if one in shown and two in shown)
+    return CausePairs(pairs=tuple(each for each in pairs if _is_worth_asking(snapshot, each)), through=found.through)
+
+
+def _is_worth_asking(snapshot: Snapshot, pair: _Pair) -> bool:
+    is_said = any(says_why(line) for line in pair.lines)
+    return is_said and not snapshot.graph.is_causal_between(pair.first.key, pair.then.key)
+
+
+async def _ask_causes(context: ConsolidationContext, pairs: Sequence[_Pair], spent: Spent) -> list[tuple[Node, Node]]:
+    """Return the pairs (cause, effect) in which, according to a model, a message says so."""
+    model, causes = require_model(context), list[tuple[Node, Node]]()
+    room, tokens = prompt_room(model, context.tokens, _CAUSES_PROMPT), context.tokens
+    for part in batches(pairs, lambda pair: "\n".join(pair.lines), room=room, most=_PAIRS_IN_PROMPT, tokens=tokens):
+        handles = {f"p{number}": pair for number, pair in enumerate(part, start=1)}
+        shown = [(handle, *pair.lines) for handle, pair in handles.items()]
+        answer = await ask_model(model, causation(shown), Causes, spent)
+        for each in answer.causes:
+            pair = handles.get(clean_handle(each.pair))
+            if pair is None or not context.rules.min_confidence <= each.confidence <= 1:
+                continue
+            if each.cause in ("first", "then"):
+                causes.append((pair.first, pair.then) if each.cause == "first" else (pair.then, pair.first))
+    return list({frozenset((cause.id, effect.id)): (cause, effect) for cause, effect in causes}.values())
+
+
+def _causes_change(
+    snapshot: Snapshot, context: ConsolidationContext, run: Run, look: CausePairs, found: Sequence[tuple[Node, Node]]
+) -> tuple[Change, Run]:
+    """Keep the edges between messages that still say what was shown, and record how far the run came."""
+    if _searched_through(snapshot, context) >= look.through:  # another run was there in the meantime
+        return Change(), run
+    there = unchanged(snapshot, context, {node.id: node for pair in found for node in pair}.values())
+    links: dict[tuple[str, str], Edge] = {}
+    items: list[RunItem] = []
+    for cause, effect in found:
+        if not {cause.id, effect.id} <= there.keys() or snapshot.graph.is_causal_between(cause.key, effect.key):
+            continue
+        for source, target in ((cause.id, effect.id), *_learnt_from(snapshot, context, cause, effect)):
+            links.setdefault((source, target), causal_edge(source, target, evidence=(cause.id, effect.id)))
+        items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
+    last = snapshot.nodes.by_key(context.scope, [look.through]).get(look.through)
+    last_id = look.pairs[-1].then.id if last is None else last.id
+    done = with_items(context, run, [*items, RunItem(what="looked", id=last_id, reason=f"{len(look.pairs)} pairs")])
+    return Change(link=tuple(links.values()), runs=(done,)), done
+
+
+def _learnt_from(snapshot: Snapshot, context: ConsolidationContext, cause: Node, effect: Node) -> list[tuple[str, str]]:
+    """Return the first memories that rest on each of two messages, if both have one: the cause holds for them too."""
+    first = [_first_resting(snapshot, context, node) for node in (cause, effect)]
+    return [(first[0], first[1])] if first[0] and first[1] and first[0] != first[1] else []
+
+
+def _first_resting(snapshot: Snapshot, context: ConsolidationContext, node: Node) -> str | None:
+    nodes = snapshot.nodes.by_key(context.scope, snapshot.evidence.resting_on([node.id], most=5))
+    kept = (each for each in nodes.values() if each.category not in ("reflection", "summary"))
+    return next((each.id for each in kept), None)

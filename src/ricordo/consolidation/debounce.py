@@ -1,7 +1,7 @@
-"""Conversations as they go on: some time after the last word of one, what is new in it is read, in the background.
+"""Background reading of conversations: some time after the last message of one, its new messages are read.
 
-Nobody waits for it but `settle`. What a crash or closing cuts off is read by whoever opens the store next, or when the
-conversation is consolidated: nothing rests on what is noted here.
+Only `settle` waits for it. What a crash or closing interrupts is read when the store is opened next, or when the
+conversation is consolidated: nothing depends on the state kept here.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ from ricordo.model import Run, Scope
 _log = logging.getLogger(__name__)
 
 Conversation = tuple[tuple[str, str], str | None]
-"""(owner, chat) and the session; None for what is said outside any."""
+"""((owner, chat), session); the session is None for messages outside any."""
 
 Extract = Callable[[tuple[str, str], str | None], Awaitable[Run]]
 
 Unread = Callable[[], Awaitable[Iterable[Conversation]]]
 
-# A conversation that never pauses is read after so many times the wait.
+# A conversation that never pauses is read after this many times the wait.
 _PATIENCE = 10
-# What failed so often in a row is left to whoever consolidates it.
-_MOST_TRIES = 3
+# A conversation that fails this often in a row is left for consolidation.
+_MAX_TRIES = 3
 
 
-class Exchanges:
-    """Waits for a pause in each conversation, then has it read; one at a time."""
+class Debouncer:
+    """Waits for a pause in each conversation, then has it read, one at a time."""
 
     def __init__(self, extract: Extract, *, wait_s: float, unread: Unread | None) -> None:
-        """`unread` tells what may have been said before and not been read; None where nothing is to be read at all."""
+        """
+        Args:
+            extract: reads one conversation.
+            wait_s: how long a pause is.
+            unread: returns conversations that may have unread messages from before; None reads nothing at all.
+        """
         self._extract = extract
         self._wait_s = wait_s
         self._loop = asyncio.get_running_loop()
@@ -51,10 +56,10 @@ class Exchanges:
             self._task = self._loop.create_task(self._run(unread), name="ricordo-exchanges")
 
     def note(self, scope: Scope, sessions: Iterable[str | None]) -> None:
-        """Something was said. Callable from any thread; it only notes that."""
+        """Note that messages were added. Callable from any thread."""
         place = ("", scope.chat) if scope.chat else (scope.owner, "")
         said = [(place, session) for session in dict.fromkeys(sessions)]
-        with contextlib.suppress(RuntimeError):  # the loop is closed: whoever consolidates reads it
+        with contextlib.suppress(RuntimeError):  # the loop is closed: consolidation reads it
             self._loop.call_soon_threadsafe(self._expect, said)
 
     def _expect(self, said: Iterable[Conversation]) -> None:
@@ -66,12 +71,12 @@ class Exchanges:
         self._wake.set()
 
     async def settle(self, timeout_s: float | None) -> None:
-        """Wait for no pause: read what is due now, and wait until that is done.
+        """Read everything that is due now, without waiting for a pause, and wait until that is done.
 
         Raises:
-            UnavailableError: it is not done in time; it goes on.
+            UnavailableError: not done in time; reading goes on.
         """
-        await asyncio.sleep(0)  # behind what was just noted
+        await asyncio.sleep(0)  # after what was just noted
         if self._idle.is_set():
             return
         self._hurries = True
@@ -84,7 +89,7 @@ class Exchanges:
             self._hurries = False
 
     async def leave(self, scope: Scope, session: str | None) -> None:
-        """Leave a conversation (all of a scope when None) to whoever is about to consolidate it."""
+        """Stop reading a conversation (None: all of a scope), because it is about to be consolidated."""
         place = ("", scope.chat) if scope.chat else (scope.owner, "")
         for each in [each for each in self._due if each[0] == place and session in (None, each[1])]:
             del self._due[each]
@@ -95,7 +100,7 @@ class Exchanges:
         self._wake.set()
 
     async def close(self) -> None:
-        """Stop at once: whatever is being read is read another time."""
+        """Stop at once: an interrupted conversation is read another time."""
         if self._task is not None:
             self._due.clear()
             self._task.cancel()
@@ -107,7 +112,7 @@ class Exchanges:
         try:
             self._expect(await unread())
         except RicordoError as error:
-            _log.warning("what was left unread waits: %s", error)
+            _log.warning("unread conversations could not be listed: %s", error)
         while True:
             self._wake.clear()
             due = min(self._due, key=lambda each: self._due[each][0], default=None)
@@ -121,7 +126,7 @@ class Exchanges:
                     await asyncio.wait_for(self._wake.wait(), left)
                 continue
             del self._due[due]
-            if self._tries.get(due, 0) < _MOST_TRIES:
+            if self._tries.get(due, 0) < _MAX_TRIES:
                 await self._read(due)
 
     async def _read(self, conversation: Conversation) -> None:
@@ -134,11 +139,11 @@ class Exchanges:
             if failed:
                 _log.warning("a conversation was not read: %s", run.reason)
         except asyncio.CancelledError:
-            if not reading.cancelled():  # it is this task that is to stop
+            if not reading.cancelled():  # this task is to stop
                 reading.cancel()
                 await asyncio.wait([reading])
                 raise
-        except Exception:  # noqa: BLE001 - a dead task would read nothing any more
+        except Exception:  # noqa: BLE001 - a dead task would read nothing from then on
             _log.exception("a conversation could not be read; it waits")
         finally:
             self._reading = None

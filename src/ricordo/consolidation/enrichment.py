@@ -1,7 +1,7 @@
-"""Who somebody is, in a sentence or two: for those who are named often enough and have no summary yet.
+"""Summaries of entities: a sentence or two on each that is mentioned often enough and has no summary yet.
 
-A summary is a memory of its own, of the category `summary`: it is embedded and found like any other, leads to what it
-rests on, and goes when that is forgotten. The entity shows it. What a person wrote of somebody is left as it is.
+A summary is a memory of the category `summary`: it is embedded and found like any other, linked to what it rests on,
+and gone when that is forgotten. The entity shows it. A summary that a person wrote is left as it is.
 """
 
 from __future__ import annotations
@@ -12,56 +12,63 @@ from math import exp
 
 from ricordo.clock import from_ms
 from ricordo.consolidation.conclusions import (
-    MOST_CHARS,
+    MAX_CHARS,
     Decide,
-    as_they_were,
     batches,
-    concluded,
     conclusion,
-    is_vouched_for,
-    looked_at,
-    resting,
+    evidence_edges,
+    last_looked,
+    may_conclude_from,
+    run_alone,
+    unchanged,
     with_items,
 )
-from ricordo.consolidation.context import House, Spent, asked, model_of, new_run, paid, room_of
+from ricordo.consolidation.context import (
+    ConsolidationContext,
+    Spent,
+    as_shown,
+    ask_model,
+    new_run,
+    prompt_room,
+    require_model,
+    with_cost,
+)
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.judge import CONCLUDED, Refused, clean_handle, fault, handed
-from ricordo.consolidation.pages import own_words, who
-from ricordo.consolidation.prompts import enrichment, one_line
-from ricordo.consolidation.proposal import ProposedSummary, Summaries
-from ricordo.consolidation.suppression import as_shown
+from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, clean_handle, handed, rejection
+from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
+from ricordo.consolidation.resolve import is_withheld
 from ricordo.ids import new_id
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
 
-LEAST_MENTIONS = 3
-"""Who is named in fewer memories needs no summary."""
+MIN_MENTIONS = 3
+"""An entity that is named in fewer memories needs no summary."""
 
-MOST_ENTITIES = 20
-"""How many a run sums up; the next goes on."""
+MAX_ENTITIES = 20
+"""The most entities of one run; the next run goes on."""
 
 _PROMPT = "enrich.1"
 _CANDIDATES = 200
-_EACH = 5
+_ENTITIES_IN_PROMPT = 5
 _FACTS, _MENTIONS, _LINES = 40, 20, 16
 _LINE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """Somebody, and what a model is shown of what is known of them."""
+class EntityMemories:
+    """An entity, and the memories of it that a model is shown."""
 
     entity: Entity
     memories: tuple[Node, ...]
 
     @property
     def text(self) -> str:
-        """All of it, to be counted."""
-        return "\n".join((self.entity.name, *(line_of(node) for node in self.memories)))
+        """All of it, for counting tokens."""
+        return "\n".join((self.entity.name, *(_line(node) for node in self.memories)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summed:
+class EntitySummary:
     """A summary that may be kept, and what it rests on."""
 
     entity: Entity
@@ -69,133 +76,135 @@ class Summed:
     evidence: tuple[Node, ...]
 
 
-async def enrich(house: House, *, dry_run: bool = False) -> Run:
-    """Sum up who is named in at least three memories and has no summary.
+async def enrich(context: ConsolidationContext, *, dry_run: bool = False) -> Run:
+    """Summarise entities that are named in at least three memories and have no summary.
 
     Raises:
         UnavailableError: no language model is chosen.
     """
-    model_of(house)
-    run = new_run(house, "enrichment", prompt=_PROMPT, dry_run=dry_run)
-    known = await to_enrich(house)
+    require_model(context)
+    run = new_run(context, "enrichment", prompt=_PROMPT, dry_run=dry_run)
+    known = await to_enrich(context)
     if not known:
         return run
 
     async def work(spent: Spent) -> Decide:
-        found, refused = await _found(house, known, spent)
-        dear = paid(run, spent, house.limits)
-        return lambda tx: _change(tx, house, dear, known, found, refused)
+        found, refused = await _ask_summaries(context, known, spent)
+        paid = with_cost(run, spent, context.limits)
+        return lambda tx: _change(tx, context, paid, known, found, refused)
 
-    return await concluded(house, run, work)
-
-
-async def to_enrich(house: House) -> list[Known]:
-    """Whom a run would sum up, those who are named most often first."""
-    return await house.store.read(lambda tx: _to_enrich(tx, house))
+    return await run_alone(context, run, work)
 
 
-def _to_enrich(snapshot: Snapshot, house: House) -> list[Known]:
-    space = snapshot.space(*house.place)
-    rows = snapshot.rows("entities_to_enrich", {"space": space, "least": LEAST_MENTIONS, "most": _CANDIDATES})
-    keys = [key for (key,) in rows]
-    found = {entity.key: entity for entity in snapshot.entities.by_key(house.scope, keys)}
-    seen = _seen(snapshot, house)
-    known: list[Known] = []
+async def to_enrich(context: ConsolidationContext) -> list[EntityMemories]:
+    """Return the entities that a run would summarise, the most often named first."""
+    return await context.store.read(lambda tx: _to_enrich(tx, context))
+
+
+def _to_enrich(snapshot: Snapshot, context: ConsolidationContext) -> list[EntityMemories]:
+    keys = snapshot.entities.to_summarise(*context.place, least=MIN_MENTIONS, most=_CANDIDATES)
+    found = {entity.key: entity for entity in snapshot.entities.by_key(context.scope, keys)}
+    seen = _seen(snapshot, context)
+    known: list[EntityMemories] = []
     for entity in (found[key] for key in keys if key in found):
-        memories = memories_of(snapshot, house, entity)
-        if len(known) < MOST_ENTITIES and not {node.key for node in memories} <= seen:
-            known.append(Known(entity=entity, memories=memories))
+        memories = _memories_of(snapshot, context, entity)
+        if len(known) < MAX_ENTITIES and not {node.key for node in memories} <= seen:
+            known.append(EntityMemories(entity=entity, memories=memories))
     return known
 
 
-def _seen(snapshot: Snapshot, house: House) -> set[int]:
-    """What earlier runs were shown and made no summary of."""
-    return {key for _, shown in looked_at(snapshot, house, "enrichment") for key in shown}
+def _seen(snapshot: Snapshot, context: ConsolidationContext) -> set[int]:
+    """Return the keys of what earlier runs were shown without making a summary of it."""
+    return {key for _, shown in last_looked(snapshot, context, "enrichment") for key in shown}
 
 
-def memories_of(snapshot: Snapshot, house: House, entity: Entity) -> tuple[Node, ...]:
-    """The best of what is known of somebody, what merely names them after it, in the order of time."""
-    now = house.now()
+def _memories_of(snapshot: Snapshot, context: ConsolidationContext, entity: Entity) -> tuple[Node, ...]:
+    """Return the best facts about an entity, then memories that merely name it, in order of time."""
+    now = context.now()
     about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS)
     named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS)
     best = sorted(about, key=lambda each: each.confidence * exp(0.2 * each.score), reverse=True)
-    nodes = snapshot.nodes.by_key(house.scope, [each.key for each in (*best, *named)])
+    nodes = snapshot.nodes.by_key(context.scope, [each.key for each in (*best, *named)])
     chosen = [nodes[each.key] for each in (*best, *named) if each.key in nodes and may_rest_on(nodes[each.key])]
     shown = as_shown(snapshot, chosen)[:_LINES]
     return tuple(sorted(shown, key=lambda node: (node.event_time, node.key)))
 
 
 def may_rest_on(node: Node) -> bool:
-    """Whether a summary may rest on a memory: not on conclusions, nor on what an assistant or a tool said. Pure."""
+    """Return whether a summary may rest on a memory: not on conclusions, nor on what an assistant or a tool said."""
     is_conclusion = node.category in ("summary", "reflection")
     is_answer = node.type == "episodic" and node.role in ("assistant", "system", "tool")
-    return not is_conclusion and not is_answer and is_vouched_for(node)
+    return not is_conclusion and not is_answer and may_conclude_from(node)
 
 
-def line_of(node: Node) -> str:
-    """A memory as a model is shown it: of a message, who said it."""
-    said = f"{who(node)}: " if node.type == "episodic" else ""
+def _line(node: Node) -> str:
+    """Return a memory as a model is shown it; a message with its speaker."""
+    said = f"{speaker_label(node)}: " if node.type == "episodic" else ""
     return f"{said}{one_line(own_words(node))}"[:_LINE_CHARS]
 
 
-async def _found(house: House, known: Sequence[Known], spent: Spent) -> tuple[list[Summed], list[Refused]]:
-    model, found, refused = model_of(house), list[Summed](), list[Refused]()
-    room = room_of(model, house.tokens, _PROMPT)
-    for part in batches(known, lambda each: each.text, room=room, most=_EACH, tokens=house.tokens):
-        them, lines = _handles(part)
+async def _ask_summaries(
+    context: ConsolidationContext, known: Sequence[EntityMemories], spent: Spent
+) -> tuple[list[EntitySummary], list[Refused]]:
+    model, found, refused = require_model(context), list[EntitySummary](), list[Refused]()
+    room = prompt_room(model, context.tokens, _PROMPT)
+    for part in batches(known, lambda each: each.text, room=room, most=_ENTITIES_IN_PROMPT, tokens=context.tokens):
+        entities, lines = _handles(part)
         shown = [
-            (handle, _named(each.entity), [(line, line_of(node)) for line, node in lines[handle].items()])
-            for handle, each in them.items()
+            (handle, _label(each.entity), [(line, _line(node)) for line, node in lines[handle].items()])
+            for handle, each in entities.items()
         ]
-        said = await asked(model, enrichment(shown), Summaries, spent)
-        for each in said.summaries:
+        answer = await ask_model(model, enrichment(shown), Summaries, spent)
+        for each in answer.summaries:
             handle = clean_handle(each.entity)
-            if handle in them:
-                summed = judged(house, each, them[handle].entity, lines[handle])
-                (found if isinstance(summed, Summed) else refused).append(summed)  # type: ignore[arg-type]  # one of two
+            if handle in entities:
+                summary = judge_summary(context, each, entities[handle].entity, lines[handle])
+                (found if isinstance(summary, EntitySummary) else refused).append(summary)  # type: ignore[arg-type]  # one of two
     return list({each.entity.id: each for each in found}.values()), refused
 
 
-def _handles(part: Sequence[Known]) -> tuple[dict[str, Known], dict[str, dict[str, Node]]]:
-    """Short names for everybody, and for everything that is known of each."""
-    them = {f"p{number}": each for number, each in enumerate(part, start=1)}
+def _handles(part: Sequence[EntityMemories]) -> tuple[dict[str, EntityMemories], dict[str, dict[str, Node]]]:
+    """Return handles for entities, and for the memories of each."""
+    entities = {f"p{number}": each for number, each in enumerate(part, start=1)}
     lines: dict[str, dict[str, Node]] = {}
     count = 0
-    for handle, each in them.items():
+    for handle, each in entities.items():
         lines[handle] = {f"m{count + place}": node for place, node in enumerate(each.memories, start=1)}
         count += len(each.memories)
-    return them, lines
+    return entities, lines
 
 
-def _named(entity: Entity) -> str:
+def _label(entity: Entity) -> str:
     what = ", ".join(part for part in (entity.type, entity.relation) if part)
     return f"{entity.name} ({what})"
 
 
-def judged(house: House, given: ProposedSummary, entity: Entity, lines: Mapping[str, Node]) -> Summed | Refused:
-    """A summary that may be kept, or why it may not."""
+def judge_summary(
+    context: ConsolidationContext, given: ProposedSummary, entity: Entity, lines: Mapping[str, Node]
+) -> EntitySummary | Refused:
+    """Return a summary that may be kept, or why it may not."""
     text = " ".join(given.text.split())
     evidence = handed(given.evidence, lines)
-    reason = fault(text, evidence, house.rules, most_chars=MOST_CHARS)
+    reason = rejection(text, evidence, context.rules, max_chars=MAX_CHARS)
     if reason or evidence is None:
-        return Refused(text=text[:MOST_CHARS], reason=reason)
-    return Summed(entity=entity, text=text, evidence=evidence)
+        return Refused(text=text[:MAX_CHARS], reason=reason)
+    return EntitySummary(entity=entity, text=text, evidence=evidence)
 
 
 def _change(
     snapshot: Snapshot,
-    house: House,
+    context: ConsolidationContext,
     run: Run,
-    known: Sequence[Known],
-    found: Sequence[Summed],
+    known: Sequence[EntityMemories],
+    found: Sequence[EntitySummary],
     refused: Sequence[Refused],
 ) -> tuple[Change, Run]:
     items = [RunItem(what="refused", text=each.text, reason=each.reason) for each in refused]
     change = Change()
     for each in found:
-        part = summary_change(snapshot, house, each)
+        part = summary_change(snapshot, context, each)
         if part is None:
-            items.append(RunItem(what="refused", text=each.text, reason="something has changed meanwhile"))
+            items.append(RunItem(what="refused", text=each.text, reason="something has changed since"))
             continue
         change = replace(
             change,
@@ -207,48 +216,45 @@ def _change(
         )
         evidence = tuple(node.id for node in each.evidence)
         items.append(RunItem(what="added", id=part.add[0].id, text=each.text, evidence=evidence))
-    summed = {each.entity.id for each in found}
-    left = [node.key for each in known if each.entity.id not in summed for node in each.memories]
-    seen = snapshot.nodes.by_key(house.scope, sorted({*left, *_seen(snapshot, house)}))
+    summarised = {each.entity.id for each in found}
+    left = [node.key for each in known if each.entity.id not in summarised for node in each.memories]
+    seen = snapshot.nodes.by_key(context.scope, sorted({*left, *_seen(snapshot, context)}))
     ids = tuple(node.id for node in seen.values() if node.is_live)
-    done = with_items(house, run, [*items, RunItem(what="looked", reason=f"{len(known)} names", evidence=ids)])
+    done = with_items(context, run, [*items, RunItem(what="looked", reason=f"{len(known)} names", evidence=ids)])
     return replace(change, runs=(done,)), done
 
 
-def summary_change(snapshot: Snapshot, house: House, summed: Summed) -> Change | None:
-    """What gives somebody a summary; None where they have one by now, or what it rests on has changed."""
-    entity = snapshot.entities.by_id(house.scope, summed.entity.id)
-    there = as_they_were(snapshot, house, summed.evidence)
-    if entity is None or entity.id != summed.entity.id or entity.summary != summed.entity.summary:
+def summary_change(snapshot: Snapshot, context: ConsolidationContext, summary: EntitySummary) -> Change | None:
+    """Return the change that gives an entity a summary; None if it has another by now, or the evidence has changed."""
+    entity = snapshot.entities.by_id(context.scope, summary.entity.id)
+    there = unchanged(snapshot, context, summary.evidence)
+    if entity is None or entity.id != summary.entity.id or entity.summary != summary.entity.summary:
         return None
-    if len(there) < len(summed.evidence):
+    if len(there) < len(summary.evidence):
         return None
     node = conclusion(
-        house,
-        summed.text,
-        summed.evidence,
-        node_id=new_id(house.now()),
+        context,
+        summary.text,
+        summary.evidence,
+        node_id=new_id(context.now()),
         type="semantic",
         category="summary",
         sure=CONCLUDED,
         about=(entity.name,),
     )
-    if house.terms.is_withheld(snapshot, node, summed.evidence):
+    if is_withheld(snapshot, node, summary.evidence):
         return None
-    before = snapshot.nodes.get(house.scope, entity.attributes.get(SUMMARY_MEMORY, ""))
-    is_renewed = before is not None and before.is_live
-    at = from_ms(house.now())
+    at = from_ms(context.now())
+    link, put = evidence_edges(node, summary.evidence), tuple[Node, ...]()
+    before = snapshot.nodes.get(context.scope, entity.attributes.get(SUMMARY_MEMORY, ""))
+    if before is not None and before.is_live:
+        put = (superseded(before, by=node, at=at),)
+        link = (*link, supersedes(node, before, [each.id for each in summary.evidence]))
+    attributes = {**entity.attributes, SUMMARY_MEMORY: node.id}
     return Change(
         add=(node,),
         subjects=((node.id, entity.id),),
-        put=(superseded(before, by=node, at=at),) if before is not None and is_renewed else (),
-        link=(
-            *resting(node, summed.evidence),
-            *((supersedes(node, before, [each.id for each in summed.evidence]),) if before and is_renewed else ()),
-        ),
-        put_entities=(
-            replace(
-                entity, summary=node.content, last_updated=at, attributes={**entity.attributes, SUMMARY_MEMORY: node.id}
-            ),
-        ),
+        put=put,
+        link=link,
+        put_entities=(replace(entity, summary=node.content, last_updated=at, attributes=attributes),),
     )

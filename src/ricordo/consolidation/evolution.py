@@ -1,4 +1,4 @@
-"""What somebody does to a memory on purpose: correct, update, confirm, reinforce, demote. Pure, but for `living`."""
+"""Deliberate changes to a memory: correct, update, confirm, reinforce, demote. Pure, except for `require_live`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
 from ricordo.trust import capped, trust_of
 
-_MOST_SCORE = 10.0
+_MAX_SCORE = 10.0
 
 
-def living(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
-    """The node, if it lives.
+def require_live(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
+    """Return the node if it is live.
 
     Raises:
-        ConflictError: it is closed; the hint names what took its place, or the way back.
+        ConflictError: it is closed; the hint names its present version, or how to bring it back.
     """
     if node.is_live:
         return node
@@ -42,11 +42,11 @@ def correct(
     origin: Origin,
     evidence: Sequence[str],
 ) -> tuple[Change, Node]:
-    """A new version takes a live node's place and all that is known of it but its words.
+    """Replace a live node by a new version with other words and the same properties.
 
     Args:
         subjects: ids of the entities it is about.
-        evidence: ids of memories that show the correction is right; the new version itself where there are none.
+        evidence: ids of memories that show the correction is right; if empty, the new version is its own evidence.
 
     Raises:
         InvalidError: the words are the same.
@@ -73,10 +73,10 @@ def correct(
 
 
 def evidence_for(node: Node, shown: Node) -> Node:
-    """A memory that shows another is right, if all who see that one may see it.
+    """Return `shown` if it may be evidence for `node`: everyone who sees the node must see its evidence.
 
     Raises:
-        InvalidError: it is private, and what it is to show belongs to a group.
+        InvalidError: the evidence is private, and the node belongs to a group.
     """
     if node.chat and shown.owner:
         raise InvalidError(f"evidence: {shown.id} is private", hint="a group's memory rests on what it knows")
@@ -84,7 +84,7 @@ def evidence_for(node: Node, shown: Node) -> Node:
 
 
 def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
-    """The old version, closed. What a newer fact replaced was true until then; what was wrong never was."""
+    """Return the old version, closed. A fact that a newer fact replaced was true until then; a wrong one never was."""
     until = old.valid_until
     if by is not None:
         until = by.valid_from if until is None else min(until, by.valid_from)
@@ -92,15 +92,14 @@ def superseded(old: Node, *, by: Node | None, at: datetime) -> Node:
 
 
 def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
-    """The edge from a version to the one it replaced."""
+    """Return the edge from a version to the one it replaced."""
     return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
 
 
 def update(
     node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None, caller: Trust = "user"
 ) -> tuple[Change, Node]:
-    """Alter a live node in place; its history keeps what it was. Whoever gives it other words answers for them: it is
-    believed no more than they are.
+    """Change a live node in place; its history keeps the former version. New words lower its trust to the caller's.
 
     Raises:
         InvalidError: nothing is given.
@@ -118,27 +117,27 @@ def update(
 
 
 def confirm(node: Node, *, at: datetime) -> tuple[Change, Node]:
-    """Sure from now on, and it never fades; its age counts from now. Confirming it again changes nothing."""
+    """Make a node certain: it never fades, and its age counts from now. Confirming it again changes nothing."""
     if (node.confidence, node.decay_rate) == (1.0, 0.0):
         return Change(), node
     return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at))
 
 
 def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:
-    """It proved useful: it counts for more, its age counts from now, and what proved useful with it is tied to it.
+    """Raise the score of a node that proved useful; its age counts from now.
 
     Args:
-        together: ids of the memories that were reinforced with it (`graph.reinforced_with`).
+        together: ids of memories reinforced with it (`graph.reinforced_with`), which become its associates.
     """
-    change, node = _put(node, replace(node, score=min(_MOST_SCORE, node.score + amount), reinforced_at=at))
+    change, node = _put(node, replace(node, score=min(_MAX_SCORE, node.score + amount), reinforced_at=at))
     return replace(change, associates=tuple((node.id, other) for other in together)), node
 
 
 def demote(node: Node, amount: float) -> tuple[Change, Node]:
-    """It was of no use: it counts for less. It is never closed by that."""
-    return _put(node, replace(node, score=max(-_MOST_SCORE, node.score - amount)))
+    """Lower the score of a node that was of no use. This never closes it."""
+    return _put(node, replace(node, score=max(-_MAX_SCORE, node.score - amount)))
 
 
 def _put(node: Node, altered: Node) -> tuple[Change, Node]:
-    """What is as it was needs no commit."""
+    """Return the change; an unchanged node needs no commit."""
     return (Change(), node) if altered == node else (Change(put=(altered,)), altered)

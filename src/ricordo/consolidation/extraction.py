@@ -1,69 +1,191 @@
-"""What a conversation tells, taken from it as it goes on: new messages are read once, and the conversation waits on.
+"""Learn from messages: ask a model (or apply rules), judge its answer, compare it with similar memories.
 
-Whatever reads it as a whole later finds what was taken here, and does not repeat it. What holds for the moment only is
-left out. Each conversation has one run that grows with it; it notes which messages were read, in the commit that keeps
-what they told, so that a crash loses nothing and reads nothing twice.
+A conversation can be read while it goes on: new messages are read once, and the conversation keeps waiting. Reading it
+as a whole later does not repeat what was learnt here. What holds only for the moment is left out. Each conversation
+has one run that grows with it; the commit that keeps what was learnt also records which messages were read, so that a
+crash loses nothing and reads nothing twice.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.apply import Draft, learn
-from ricordo.consolidation.context import House, Spent, check_budget, name_of, new_run, note_use, paid, why_failed
-from ricordo.consolidation.draft import Talk, drafted, talk
-from ricordo.consolidation.judge import Judged, Refused
-from ricordo.consolidation.lease import leased
-from ricordo.consolidation.prompts import VERSION
-from ricordo.consolidation.suppression import as_shown
+from ricordo.consolidation.apply import Compared, Draft, learn
+from ricordo.consolidation.context import (
+    MAX_PROMPT_TOKENS,
+    ConsolidationContext,
+    Spent,
+    as_shown,
+    ask_model,
+    check_budget,
+    failure_reason,
+    model_name,
+    new_run,
+    note_use,
+    prompt_room,
+    with_cost,
+)
+from ricordo.consolidation.judge import Accepted, Judged, Proposal, Refused, Verdicts, clean_handle, combine, judge
+from ricordo.consolidation.plain_rules import propose
+from ricordo.consolidation.prompts import VERSION, Page, extraction, lines_of, pages, verification
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
+from ricordo.ports import LanguageModel
 from ricordo.storage import Snapshot
-from ricordo.storage import values as values_
+from ricordo.storage.values import Waiting
 
 MOMENTARY = frozenset(("context", "observation"))
-"""Categories of what holds for the moment only: nothing to be kept while the moment lasts."""
+"""Categories of what holds only for the moment, and is not kept while a conversation goes on."""
+
+BUSY = "another process is consolidating it"
 
 _BEFORE = 2
+_PAIRS = 20
+_PAIR_CHARS = 400
+_CANDIDATES = 3
+_RESTING = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fresh:
-    """What is new in a conversation, and the last of what was read of it before."""
+class Transcript:
+    """Messages of one conversation as they are, and as a model is shown them: without forgotten sentences.
 
-    talk: Talk
-    before: tuple[Node, ...]
+    `place` is (owner, chat).
+    """
+
+    place: tuple[str, str]
+    session: str | None
+    episodes: tuple[Node, ...]
+    shown: tuple[Node, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the conversation."""
+        owner, chat = self.place
+        return Scope(owner=owner, chat=chat or None)
 
 
-async def extract(house: House, session: str | None, *, dry_run: bool = False) -> Run:
-    """Take from a conversation, or from all that wait, what was said since it was last read.
+def transcript(snapshot: Snapshot, place: tuple[str, str], session: str | None, episodes: Sequence[Node]) -> Transcript:
+    """Return some messages of a conversation, in the order given."""
+    return Transcript(place=place, session=session, episodes=tuple(episodes), shown=as_shown(snapshot, episodes))
+
+
+def prompt_pages(
+    context: ConsolidationContext, shown: Sequence[Node], *, prompt: str, before: Sequence[Node] = ()
+) -> list[Page]:
+    """Cut messages into pages that fit a prompt of the model.
+
+    Args:
+        before: what was said before the first of them, as context that must not be used as evidence.
+    """
+    model = context.model
+    room = MAX_PROMPT_TOKENS if model is None else prompt_room(model, context.tokens, prompt)
+    found = pages(shown, room=room, tokens=context.tokens)
+    return [replace(found[0], before=lines_of(before)), *found[1:]] if found and before else found
+
+
+async def make_draft(
+    context: ConsolidationContext, said: Transcript, spent: Spent, *, compares: bool = True, before: Sequence[Node] = ()
+) -> Draft:
+    """Return what a model, or the rules, learn from messages: judged, and compared with similar memories.
+
+    Raises:
+        AnswerError: nothing in the answer rests on the messages.
+        RicordoError: the model gave no usable answer.
+    """
+    model = context.model
+    judged = []
+    for page in prompt_pages(context, said.shown, prompt="extract.1", before=before):
+        turns = extraction(page.lines, before=page.before, day=page.day)
+        proposal = propose(page) if model is None else await ask_model(model, turns, Proposal, spent)
+        judged.append(judge(proposal, page, context.rules))
+    found = combine(judged)
+    if found.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
+        raise AnswerError("nothing in the model's answer rests on the conversation")
+    by_rule = model is None
+    draft = Draft(
+        place=said.place,
+        session=said.session,
+        episodes=said.episodes,
+        judged=found,
+        waits_on=by_rule,
+        is_verbatim=by_rule,
+    )
+    if model is None or not compares:
+        return draft
+    return replace(draft, compared=await _compare(context, model, draft, spent))
+
+
+async def _compare(
+    context: ConsolidationContext, model: LanguageModel, draft: Draft, spent: Spent
+) -> tuple[Compared, ...]:
+    """Ask the model how each fact relates to similar memories; without similar memories, ask nothing."""
+    pairs: dict[str, tuple[int, Node]] = {}
+    for index, fact in enumerate(draft.judged.facts):
+        for old in await _similar(context, draft, fact):
+            pairs[f"p{len(pairs) + 1}"] = index, old
+    found: list[Compared] = []
+    for start in range(0, len(pairs), _PAIRS):
+        part = dict(list(pairs.items())[start : start + _PAIRS])
+        shown = [
+            (handle, draft.judged.facts[index].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
+            for handle, (index, old) in part.items()
+        ]
+        answer = await ask_model(model, verification(shown), Verdicts, spent)
+        for verdict in answer.verdicts:
+            pair = part.get(clean_handle(verdict.pair))
+            if pair and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
+                index, old = pair
+                found.append(Compared(fact=index, old=old, says=verdict.is_, confidence=verdict.confidence))  # type: ignore[arg-type]  # just checked
+    return tuple(found)
+
+
+async def _similar(context: ConsolidationContext, draft: Draft, fact: Accepted) -> list[Node]:
+    """Return the few memories that a fact may repeat or contradict."""
+    found = await context.similar(draft.scope, fact.content, fact.type, fact.about)
+    place = draft.place
+    near = [node for node in found if (node.owner, node.chat) == place and node.content != fact.content][:_CANDIDATES]
+    resting = await context.store.read(lambda tx: _learnt_from_same(tx, draft.scope, fact))
+    return list({node.id: node for node in (*near, *resting)}.values())
+
+
+def _learnt_from_same(snapshot: Snapshot, scope: Scope, fact: Accepted) -> list[Node]:
+    """Return what was learnt earlier from a fact's own evidence: it may say the same in other words."""
+    keys = snapshot.evidence.resting_on([node.id for node in fact.evidence], most=_RESTING)
+    found = snapshot.nodes.by_key(scope, keys).values()
+    return [node for node in found if node.type == fact.type and node.content != fact.content]
+
+
+# conversations that go on
+
+
+async def extract(context: ConsolidationContext, session: str | None, *, dry_run: bool = False) -> Run:
+    """Learn what was said since the last reading, in one conversation or in all that wait.
 
     Raises:
         NotFoundError: nothing was said in that session.
     """
-    waiting = await house.store.read(lambda tx: _waiting(tx, house.scope, session))
-    run = new_run(house, "extraction", prompt=VERSION, dry_run=dry_run)
+    waiting = await context.store.read(lambda tx: _waiting(tx, context.scope, session))
+    run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
     for each in waiting:
-        place = each.owner, each.chat
-        part = await extract_one(house, place, each.session, dry_run=dry_run)
-        run = _together(run, part)
+        part = await extract_one(context, (each.owner, each.chat), each.session, dry_run=dry_run)
+        run = _combined(run, part)
         if part.state == "failed" and part.reason and not part.sessions:
-            break  # who is not there for one is not there for the next
-    return replace(run, ended_at=from_ms(house.now()))
+            break  # a provider that is down fails for every conversation
+    return replace(run, ended_at=from_ms(context.now()))
 
 
-def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[values_.Waiting]:
+def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[Waiting]:
     if session is not None and snapshot.sessions.get(scope, session) is None:
         raise NotFoundError(f"session: nothing was said in {session!r}")
     return [each for each in snapshot.runs.waiting(scope) if session in (None, each.session)]
 
 
-def _together(run: Run, part: Run) -> Run:
-    """What the runs of several conversations did, as one; of a single one, its own."""
+def _combined(run: Run, part: Run) -> Run:
+    """Return the runs of several conversations as one; the run of a single one stays as it is."""
     if not run.items:
         return part if part.items else run
     failed = run.state == "failed" and part.state == "failed"
@@ -78,104 +200,86 @@ def _together(run: Run, part: Run) -> Run:
     )
 
 
-async def extract_one(house: House, place: tuple[str, str], session: str | None, *, dry_run: bool = False) -> Run:
-    """Read what is new in one conversation, unless somebody is at it already. What fails leaves it as it was."""
-    run = new_run(house, "extraction", prompt=VERSION, dry_run=dry_run)
+async def extract_one(
+    context: ConsolidationContext, place: tuple[str, str], session: str | None, *, dry_run: bool = False
+) -> Run:
+    """Read what is new in one conversation, unless another process does. A failure leaves it as it was."""
+    run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
     spent = Spent()
     try:
-        if dry_run or house.model is None:
-            return await _read(house, place, session, run, spent, dry_run=dry_run)
-        name = await house.store.read(lambda tx: tx.runs.lease_of(place, session))
-        async with leased(house.store, name) as is_ours:
+        if dry_run or context.model is None:
+            return await _read(context, place, session, run, spent, dry_run=dry_run)
+        name = await context.store.read(lambda tx: tx.runs.lease_of(place, session))
+        async with context.lease(name) as is_ours:
             if is_ours:
-                return await _read(house, place, session, run, spent, dry_run=False)
-        left = RunItem(what="left", text=session or "", reason="somebody else is taking it in just now")
-        return replace(run, items=(left,))
+                return await _read(context, place, session, run, spent, dry_run=False)
+        return replace(run, items=(RunItem(what="left", text=session or "", reason=BUSY),))
     except RicordoError as error:
-        reason = why_failed(error)
+        reason = failure_reason(error)
         known = (session,) if session and isinstance(error, AnswerError) else ()
         failed = RunItem(what="failed", text=session or "", reason=reason)
         return replace(run, state="failed", reason=reason, sessions=known, items=(failed,))
     finally:
-        await note_use(house, spent)
+        await note_use(context, spent)
 
 
 async def _read(
-    house: House, place: tuple[str, str], session: str | None, run: Run, spent: Spent, *, dry_run: bool
+    context: ConsolidationContext, place: tuple[str, str], session: str | None, run: Run, spent: Spent, *, dry_run: bool
 ) -> Run:
-    fresh = await house.store.read(lambda tx: _fresh(tx, house, place, session))
-    if fresh is None:
+    found = await context.store.read(lambda tx: _unread(tx, context, place, session))
+    if found is None:
         return run
-    await check_budget(house)
-    draft = await drafted(house, fresh.talk, spent, before=fresh.before)
-    draft = replace(draft, judged=_lasting(draft.judged, tells=house.model is not None), waits_on=True)
+    said, before = found
+    await check_budget(context)
+    draft = await make_draft(context, said, spent, before=before)
+    draft = replace(draft, judged=_lasting(draft.judged, lists=context.model is not None), waits_on=True)
     if dry_run:
-        return await house.store.read(lambda tx: _learnt(tx, house, draft, run, spent)[1])
-    run_id = await house.store.read(lambda tx: _run_of(tx, house, place, session)) or run.id
-    fresh_run = replace(run, id=run_id)
-    return await house.store.write(
-        lambda tx: _learnt(tx, house, draft, fresh_run, spent),
-        scope=fresh.talk.scope,
-        reason=house.reason("extract", run_id),
-        at=from_ms(house.now()),
+        return await context.store.read(lambda tx: _learn(tx, context, draft, run, spent)[1])
+    model = model_name(context.model)
+    run_id = await context.store.read(lambda tx: tx.runs.extraction_of(place, session, model=model)) or run.id
+    growing = replace(run, id=run_id)
+    return await context.store.write(
+        lambda tx: _learn(tx, context, draft, growing, spent),
+        scope=said.scope,
+        reason=context.reason("extract", run_id),
+        at=from_ms(context.now()),
     )
 
 
-def _fresh(snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None) -> _Fresh | None:
-    """What was said since the last reading; None where no person said anything."""
-    waiting = snapshot.runs.waiting_episodes(house.scope, place, session)
-    read = _already_read(snapshot, house, place, session, waiting)
+def _unread(
+    snapshot: Snapshot, context: ConsolidationContext, place: tuple[str, str], session: str | None
+) -> tuple[Transcript, tuple[Node, ...]] | None:
+    """Return what was said since the last reading, and the last messages before it; None if no person said anything."""
+    waiting = snapshot.runs.waiting_episodes(context.scope, place, session)
+    read = snapshot.runs.read_by(place, session, model=model_name(context.model), among=waiting)
     fresh = [node for node in waiting if node.key not in read]
     if not any(node.role == "user" for node in fresh):
         return None
     first = waiting.index(fresh[0])
-    return _Fresh(
-        talk=talk(snapshot, place, session, fresh), before=as_shown(snapshot, waiting[max(0, first - _BEFORE) : first])
-    )
+    return transcript(snapshot, place, session, fresh), as_shown(snapshot, waiting[max(0, first - _BEFORE) : first])
 
 
-def _already_read(
-    snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None, waiting: Sequence[Node]
-) -> set[int]:
-    """The keys of those messages that this very model was shown."""
-    values = {
-        **_place(snapshot, place, session),
-        "model": name_of(house.model),
-        "keys": json.dumps([node.key for node in waiting]),
-    }
-    return {key for (key,) in snapshot.rows("messages_read", values)}
-
-
-def _run_of(snapshot: Snapshot, house: House, place: tuple[str, str], session: str | None) -> str | None:
-    """The id of the run that grows with a conversation."""
-    values = {**_place(snapshot, place, session), "model": name_of(house.model)}
-    found: str | None = snapshot.value("extraction_of", values)
-    return found
-
-
-def _place(snapshot: Snapshot, place: tuple[str, str], session: str | None) -> dict[str, int | None]:
-    space = snapshot.space(*place)
-    key = None if session is None else snapshot.value("session_by_id", {"space": space, "session": session})
-    return {"space": space, "session": key}
-
-
-def _lasting(judged: Judged, *, tells: bool) -> Judged:
-    """Without what holds for the moment only. The rules find the same each time, and need not tell."""
+def _lasting(judged: Judged, *, lists: bool) -> Judged:
+    """Leave out what holds only for the moment. The rules find the same each time, and need not list refusals."""
     kept = tuple(fact for fact in judged.facts if fact.category not in MOMENTARY)
     gone = [fact for fact in judged.facts if fact.category in MOMENTARY]
-    refused = tuple(Refused(text=fact.content, reason="holds for the moment only") for fact in gone)
-    return replace(judged, facts=kept, summary="", refused=(*judged.refused, *refused) if tells else ())
+    refused = tuple(Refused(text=fact.content, reason="holds only for the moment") for fact in gone)
+    return replace(judged, facts=kept, summary="", refused=(*judged.refused, *refused) if lists else ())
 
 
-def _learnt(snapshot: Snapshot, house: House, draft: Draft, run: Run, spent: Spent) -> tuple[Change, Run]:
-    """What the new messages told, under the run that grows; told is only what is new."""
+def _learn(
+    snapshot: Snapshot, context: ConsolidationContext, draft: Draft, run: Run, spent: Spent
+) -> tuple[Change, Run]:
+    """Learn from new messages under the growing run; return the run with only its new items."""
     before = snapshot.runs.get(draft.scope, run.id)
     base = run if before is None else replace(before, state=run.state)
-    change, done = learn(snapshot, draft, house.terms, run=paid(base, spent, house.limits), now=house.now())
-    if house.model is None:
+    run = with_cost(base, spent, context.limits)
+    change, done = learn(snapshot, draft, context.learning, run=run, now=context.now())
+    if context.model is None:
         return change, replace(done, items=done.items[len(base.items) :])
     there = [node.id for node in draft.episodes if (now := snapshot.nodes.get(draft.scope, node.id)) and now.is_live]
     seen = RunItem(what="looked", reason=f"{len(there)} messages", evidence=tuple(there))
     known = (draft.session,) if draft.session and draft.session not in done.sessions else ()
-    whole = replace(done, sessions=(*done.sessions, *known), items=(*done.items, seen), ended_at=from_ms(house.now()))
+    ended_at = from_ms(context.now())
+    whole = replace(done, sessions=(*done.sessions, *known), items=(*done.items, seen), ended_at=ended_at)
     return replace(change, runs=(whole,)), replace(whole, items=whole.items[len(base.items) :])

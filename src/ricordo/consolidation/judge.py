@@ -1,7 +1,7 @@
-"""What becomes of a model's proposal. Pure: the model proposes, this disposes.
+"""What a model may propose, and what becomes of it: the model proposes, this code decides. Pure.
 
-An item is refused when it rests on nothing that was handed out, says nothing of what its evidence says, is unsure,
-holds a credential, or tells an assistant what to do.
+An item is refused if it rests on nothing that was handed out, has no word in common with its evidence, is uncertain,
+contains a credential, or gives an assistant instructions.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, Literal, get_args
 
-from ricordo.consolidation.pages import Page, own_words
-from ricordo.consolidation.proposal import Proposal, ProposedEntity, ProposedFact, ProposedRelation
+from pydantic import BaseModel, Field
+
+from ricordo.consolidation.prompts import Page, own_words
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text import index_terms, name_terms, question_terms, statement_line
@@ -26,18 +27,18 @@ _TYPES: Mapping[str, NodeType] = {
 }
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category)) - {"reflection", "summary"}
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
-_MOST_CHARS = 1_000
-_MOST_NAME_CHARS = 100
-_MOST_CAUSES = 50
-_MOST_SUMMARY_CHARS = 1_000
+_MAX_CHARS = 1_000
+_MAX_NAME_CHARS = 100
+_MAX_CAUSES = 50
+_MAX_SUMMARY_CHARS = 1_000
 
-_NOT_HANDED_OUT = "names evidence that was not handed out"
+_NOT_HANDED_OUT = "cites evidence that it was not shown"
 _NO_EVIDENCE = "has no evidence"
-_NOT_OF_EVIDENCE = "says nothing of what its evidence says"
+_NOT_OF_EVIDENCE = "shares no word with its evidence"
 _UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, _NOT_OF_EVIDENCE))
 
 CONCLUDED = 0.6
-"""How sure what a model extracted is: said outright, or concluded. What a user states himself is 1."""
+"""Confidence in what a model concluded. Something said outright has `STATED`; the user's own statement has 1."""
 
 
 @cached()
@@ -51,9 +52,119 @@ def _causal(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.questions.causal, r"\b(?:{})\b", flags=re.IGNORECASE)
 
 
+MAX_ITEMS = 200
+"""The most items of a kind in one answer, which is far more than 30 messages can hold; a longer answer is invalid."""
+
+
+def _choice(*words: str) -> Any:
+    """Return a text field whose schema lists the allowed words. Another word costs the item, not the whole answer."""
+    return Field(json_schema_extra={"enum": list(words)})
+
+
+class ProposedFact(BaseModel, extra="ignore"):
+    text: str
+    kind: str = _choice("fact", "preference", "opinion", "procedure")
+    category: str = _choice(
+        "preference", "identity", "relationship", "knowledge", "context", "event", "task", "observation"
+    )
+    about: list[str]
+    slot: str
+    evidence: list[str]
+    said: bool
+    confidence: float
+
+
+class ProposedEntity(BaseModel, extra="ignore"):
+    name: str
+    type: str = _choice("person", "project", "organization", "place", "concept", "tool")
+    aliases: list[str]
+    relation: str
+    evidence: list[str]
+
+
+class ProposedRelation(BaseModel, extra="ignore"):
+    source: str
+    predicate: str
+    target: str
+    evidence: list[str]
+
+
+class ProposedCause(BaseModel, extra="ignore"):
+    cause: str
+    effect: str
+
+
+class Proposal(BaseModel, extra="ignore"):
+    """What a page of a conversation leaves behind."""
+
+    facts: list[ProposedFact] = Field(max_length=MAX_ITEMS)
+    entities: list[ProposedEntity] = Field(default=[], max_length=MAX_ITEMS)
+    relations: list[ProposedRelation] = Field(default=[], max_length=MAX_ITEMS)
+    causes: list[ProposedCause] = Field(default=[], max_length=MAX_ITEMS)
+    summary: str = ""
+
+
+class Summary(BaseModel, extra="ignore"):
+    """A conversation in short."""
+
+    summary: str
+
+
+class Verdict(BaseModel, extra="ignore"):
+    pair: str
+    is_: str = Field(alias="is", json_schema_extra={"enum": ["same", "contradicts", "neither"]})
+    confidence: float
+
+
+class Verdicts(BaseModel, extra="ignore"):
+    """What new statements are to older ones."""
+
+    verdicts: list[Verdict] = Field(max_length=MAX_ITEMS)
+
+
+class SaidCause(BaseModel, extra="ignore"):
+    pair: str
+    cause: str = _choice("first", "then")
+    confidence: float
+
+
+class Causes(BaseModel, extra="ignore"):
+    """Pairs of messages of which one led to the other."""
+
+    causes: list[SaidCause] = Field(max_length=MAX_ITEMS)
+
+
+class ProposedSummary(BaseModel, extra="ignore"):
+    entity: str
+    text: str
+    evidence: list[str]
+
+
+class Summaries(BaseModel, extra="ignore"):
+    """Who or what some people and things are."""
+
+    summaries: list[ProposedSummary] = Field(max_length=MAX_ITEMS)
+
+
+class ProposedReflection(BaseModel, extra="ignore"):
+    text: str
+    about: list[str]
+    evidence: list[str]
+    confidence: float
+
+
+class Reflections(BaseModel, extra="ignore"):
+    """What some memories show together."""
+
+    reflections: list[ProposedReflection] = Field(max_length=MAX_ITEMS)
+
+
+Relationship = Literal["same", "contradicts"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is asked of an item. The functions say whether a text holds a credential, or is an instruction."""
+    """What an item must satisfy. The functions return whether a text contains a credential or is an instruction."""
 
     min_confidence: float
     has_credential: Callable[[str], bool]
@@ -62,7 +173,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A fact that may become a memory. `sure` is how sure the model was of it."""
+    """A fact that may become a memory. `sure` is how certain the model was, from 0 to 1."""
 
     content: str
     type: NodeType
@@ -84,7 +195,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is left of proposals. `causes` are pairs of messages, the cause first."""
+    """What is accepted of proposals. `causes` are pairs of messages, the cause first."""
 
     facts: tuple[Accepted, ...] = ()
     entities: tuple[Introduction, ...] = ()
@@ -95,47 +206,47 @@ class Judged:
 
     @property
     def is_unfounded(self) -> bool:
-        """Whether there are statements, and none rests on what was said: whoever made them has not understood it."""
+        """Whether there are statements and none rests on what was said: the model did not understand it."""
         return not self.facts and any(each.reason in _UNFOUNDED for each in self.refused)
 
 
 def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
-    """Accept or refuse each item of what a model made of one page."""
-    court = _Court(page, rules)
-    facts = [found for each in proposal.facts if (found := court.fact(each))]
-    entities = [somebody for each in proposal.entities if (somebody := court.entity(each))]
-    relations = [tie for each in proposal.relations if (tie := court.relation(each))]
-    causes = [pair for each in proposal.causes if (pair := court.cause(each.cause, each.effect))]
-    summary = " ".join(proposal.summary.split())[:_MOST_SUMMARY_CHARS]
+    """Accept or refuse each item that a model proposes for one page."""
+    items = _PageJudge(page, rules)
+    facts = [fact for each in proposal.facts if (fact := items.fact(each))]
+    entities = [entity for each in proposal.entities if (entity := items.entity(each))]
+    relations = [relation for each in proposal.relations if (relation := items.relation(each))]
+    causes = [pair for each in proposal.causes if (pair := items.cause(each.cause, each.effect))]
+    summary = " ".join(proposal.summary.split())[:_MAX_SUMMARY_CHARS]
     return Judged(
         facts=_without_repeats(facts),
         entities=tuple(entities),
         relations=tuple(relations),
         causes=_pairs(causes),
         summary="" if objection(summary, rules) else summary,
-        refused=tuple(court.refused),
+        refused=tuple(items.refused),
     )
 
 
-def joined(pages: Sequence[Judged]) -> Judged:
-    """What all pages of a conversation leave behind, repeats taken together."""
+def combine(pages: Sequence[Judged]) -> Judged:
+    """Return what all pages of a conversation leave behind, with repeats merged."""
     return Judged(
         facts=_without_repeats(fact for page in pages for fact in page.facts),
         entities=tuple(each for page in pages for each in page.entities),
         relations=tuple(each for page in pages for each in page.relations),
         causes=_pairs(pair for page in pages for pair in page.causes),
-        summary=" ".join(page.summary for page in pages if page.summary)[:_MOST_SUMMARY_CHARS],
+        summary=" ".join(page.summary for page in pages if page.summary)[:_MAX_SUMMARY_CHARS],
         refused=tuple(each for page in pages for each in page.refused),
     )
 
 
 def _pairs(causes: Iterable[tuple[Node, Node]]) -> tuple[tuple[Node, Node], ...]:
-    """Each pair once, and not more than a run may have."""
-    return tuple({(cause.id, effect.id): (cause, effect) for cause, effect in causes}.values())[:_MOST_CAUSES]
+    """Return each pair once, up to the limit of a run."""
+    return tuple({(cause.id, effect.id): (cause, effect) for cause, effect in causes}.values())[:_MAX_CAUSES]
 
 
 def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
-    """Facts that say the same are one, with the evidence of all."""
+    """Merge facts that say the same, with the evidence of all of them."""
     kept: dict[tuple[str, str], Accepted] = {}
     for fact in facts:
         line = fact.type, statement_line(fact.content) or fact.content
@@ -147,8 +258,8 @@ def _without_repeats(facts: Iterable[Accepted]) -> tuple[Accepted, ...]:
     return tuple(kept.values())
 
 
-class _Court:
-    """Judges the items of one page, and keeps what was refused."""
+class _PageJudge:
+    """Judges the items of one page, and lists what was refused."""
 
     def __init__(self, page: Page, rules: Rules) -> None:
         self._page = page
@@ -157,11 +268,11 @@ class _Court:
         self.refused: list[Refused] = []
 
     def fact(self, given: ProposedFact) -> Accepted | None:
-        """The fact, or None and a reason among those refused."""
+        """Return the fact; None if it is refused, with the reason in `refused`."""
         text = " ".join(given.text.split())
         evidence = self._handed(given.evidence)
-        if reason := self._against(text, given, evidence):
-            self.refused.append(Refused(text=text[:_MOST_CHARS], reason=reason))
+        if reason := self._objection(text, given, evidence):
+            self.refused.append(Refused(text=text[:_MAX_CHARS], reason=reason))
             return None
         category = "preference" if given.kind == "preference" else given.category
         return Accepted(
@@ -169,28 +280,28 @@ class _Court:
             type=_TYPES.get(given.kind, "semantic"),
             category=category if category in _CATEGORIES else None,  # type: ignore[arg-type]  # just looked up
             about=self._about(given.about),
-            slot=" ".join(given.slot.casefold().split())[:_MOST_NAME_CHARS],
+            slot=" ".join(given.slot.casefold().split())[:_MAX_NAME_CHARS],
             confidence=STATED if given.said else CONCLUDED,
             sure=given.confidence,
             evidence=evidence or (),
         )
 
-    def _against(self, text: str, given: ProposedFact, evidence: tuple[Node, ...] | None) -> str:
-        """Why a fact is refused, "" where it is not."""
+    def _objection(self, text: str, given: ProposedFact, evidence: tuple[Node, ...] | None) -> str:
+        """Return why a fact is refused; "" if it is not."""
         if evidence and all(node.role in ("assistant", "system") for node in evidence):
             return "rests on the assistant's own words"
-        return fault(text, evidence, self._rules, sure=given.confidence)
+        return rejection(text, evidence, self._rules, sure=given.confidence)
 
     def entity(self, given: ProposedEntity) -> Introduction | None:
-        """Somebody who is named on this page, by the names used there."""
+        """Return a person or thing that this page names, by the names used there; None if it is refused."""
         evidence = self._handed(given.evidence)
         name = self._name(given.name)
         if not evidence or not name:
-            reason = "has no evidence that was handed out" if not evidence else "is not named in the conversation"
-            self.refused.append(Refused(text=" ".join(given.name.split())[:_MOST_NAME_CHARS], reason=reason))
+            reason = "cites no evidence that it was shown" if not evidence else "is not named in the conversation"
+            self.refused.append(Refused(text=" ".join(given.name.split())[:_MAX_NAME_CHARS], reason=reason))
             return None
         aliases = (known for each in given.aliases if (known := self._name(each)))
-        relation = " ".join(given.relation.split())[:_MOST_NAME_CHARS]
+        relation = " ".join(given.relation.split())[:_MAX_NAME_CHARS]
         return Introduction(
             name=name,
             type=given.type if given.type in _ENTITY_TYPES else "concept",  # type: ignore[arg-type]  # just looked up
@@ -200,15 +311,15 @@ class _Court:
         )
 
     def relation(self, given: ProposedRelation) -> Assertion | None:
-        """A relation between two who are named on this page."""
+        """Return a relation between two entities that this page names; None if it is refused."""
         evidence, source, target = self._handed(given.evidence), self._name(given.source), self._name(given.target)
         predicate = " ".join(given.predicate.split())
-        if not (evidence and source and target and predicate) or len(predicate) > _MOST_NAME_CHARS:
+        if not (evidence and source and target and predicate) or len(predicate) > _MAX_NAME_CHARS:
             return None
         return Assertion(source=source, predicate=predicate, target=target, evidence=_ids(evidence))
 
     def cause(self, cause: str, effect: str) -> tuple[Node, Node] | None:
-        """Two messages of which one led to the other, where either says so in words."""
+        """Return two messages of which one led to the other, if either says so in words."""
         pair = self._handed([cause]), self._handed([effect])
         if not pair[0] or not pair[1]:
             return None
@@ -220,11 +331,11 @@ class _Court:
         return handed(handles, self._page.episodes)
 
     def _name(self, given: str) -> str:
-        """A name that is used on this page; "" for another, and for the user."""
+        """Return a name that this page uses; "" for any other name, and for the user."""
         name = " ".join(given.split())
         terms = name_terms(name)
         is_used = bool(terms) and self._names.issuperset(terms)
-        return name if is_used and len(name) <= _MOST_NAME_CHARS and name.casefold() not in _user_words() else ""
+        return name if is_used and len(name) <= _MAX_NAME_CHARS and name.casefold() not in _user_words() else ""
 
     def _about(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for each in names[:10] if (name := self._name(each))))
@@ -235,57 +346,58 @@ def _ids(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def clean_handle(given: str) -> str:
-    """A handle as it was handed out: models put it in brackets, or begin it with a capital."""
+    """Return a handle as it was handed out: models add brackets or a capital letter."""
     return given.strip().strip("[]").lower()
 
 
 def handed(handles: Sequence[str], out: Mapping[str, Node]) -> tuple[Node, ...] | None:
-    """What was handed out under some handles, each once; None where one of them was not."""
+    """Return the nodes that were handed out under some handles, each once; None if any handle is unknown."""
     found = [out.get(clean_handle(each)) for each in handles]
     if any(node is None for node in found):
         return None
     return tuple({node.id: node for node in found if node is not None}.values())
 
 
-def fault(
+def rejection(
     text: str,
     evidence: Sequence[Node] | None,
     rules: Rules,
     *,
     sure: float = 1.0,
     least: int = 1,
-    most_chars: int = _MOST_CHARS,
+    max_chars: int = _MAX_CHARS,
 ) -> str:
-    """Why a statement may not be kept, "" where it may.
+    """Return why a statement may not be kept; "" if it may.
 
     Args:
-        evidence: what it is said to rest on, as `handed` found it.
-        least: on how many memories it must rest.
+        evidence: what it claims to rest on, as `handed` found it.
+        sure: how certain the model is, from 0 to 1.
+        least: how many memories it must rest on.
     """
     if evidence is None:
         return _NOT_HANDED_OUT
     if len(evidence) < least:
         return "rests on a single memory" if evidence else _NO_EVIDENCE
-    if not text or len(text) > most_chars:
-        return "is no short statement"
+    if not text or len(text) > max_chars:
+        return "is not a short statement"
     if not rules.min_confidence <= sure <= 1:
-        return "is not sure enough"
+        return "is not certain enough"
     return objection(text, rules) if has_in_common(text, evidence) else _NOT_OF_EVIDENCE
 
 
 def has_in_common(text: str, evidence: Sequence[Node]) -> bool:
-    """Whether a statement holds at least one telling word of what it is said to rest on."""
+    """Return whether a statement shares at least one significant word with its evidence."""
     said = {term for node in evidence for term in index_terms(f"{node.speaker or ''} {own_words(node)}")}
     return not said.isdisjoint(question_terms(text) or index_terms(text))
 
 
 def objection(text: str, rules: Rules) -> str:
-    """Why a text may not be kept at all, "" where it may."""
+    """Return why a text may not be kept at all; "" if it may."""
     if rules.has_credential(text):
         return "holds a credential"
     return "is an instruction" if rules.is_instruction(text) else ""
 
 
 def says_why(text: str) -> bool:
-    """Whether a text says in words that one thing led to another."""
+    """Return whether a text says in words that one thing led to another."""
     return _causal(languages_of(text)).search(text) is not None

@@ -1,8 +1,8 @@
 """Statements worth keeping that a rule can find: they are so plain that they need no model. Pure.
 
-The patterns are in the language files; a language without them teaches nothing. Conservative, for junk is worse than a
-gap: what waits for a model stays an episode and is found all the same. A sentence is kept whole, as it was said. A
-question, a quotation, a guess or a wish teaches nothing, nor does small talk ("I love it", "I think so").
+The patterns are in the language files; a language without them is ignored. They are conservative, because junk is worse
+than a gap: the rest stays an episode and is found as such. A sentence is kept whole, as it was said. Questions,
+quotations, guesses, wishes and small talk ("I love it", "I think so") are ignored.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ricordo.consolidation.pages import Page, own_words
-from ricordo.consolidation.proposal import MOST_ITEMS, Proposal, ProposedEntity, ProposedFact
+from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
+from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import Category
 from ricordo.text.dates import mentions_time
 from ricordo.text.entity_recognition import plainly_named
@@ -29,7 +29,7 @@ Kind = Literal["fact", "preference", "opinion", "decision", "commitment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """A statement worth keeping: the sentence, without what leads up to it, and what kind of knowledge it is."""
+    """A statement worth keeping: its kind of knowledge, and the sentence without its introduction."""
 
     kind: Kind
     text: str
@@ -46,7 +46,7 @@ def plainly_said(text: str) -> tuple[Plain, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def proposed(page: Page) -> Proposal:
+def propose(page: Page) -> Proposal:
     """Return what the people of a page say plainly, as a model would propose it. It is judged like any proposal."""
     facts: dict[tuple[str, str], ProposedFact] = {}
     for handle, node in page.episodes.items():
@@ -62,12 +62,12 @@ def proposed(page: Page) -> Proposal:
                 confidence=1.0,
             )
             facts.setdefault((node.id, said.text), fact)
-    return Proposal(facts=list(facts.values())[:MOST_ITEMS], entities=_named(page)[:MOST_ITEMS])
+    return Proposal(facts=list(facts.values())[:MAX_ITEMS], entities=_named(page)[:MAX_ITEMS])
 
 
 def _named(page: Page) -> list[ProposedEntity]:
     """Return who and what the people of a page name plainly. Quoted pages and tools make no entities."""
-    told = [
+    texts = [
         (handle, own_words(node))
         for handle, node in page.episodes.items()
         if node.role == "user" and trust_of(node.origin, node.role) == "user"
@@ -78,9 +78,9 @@ def _named(page: Page) -> list[ProposedEntity]:
             type=found.type,
             aliases=[],
             relation="",
-            evidence=[told[place][0] for place in found.texts],
+            evidence=[texts[place][0] for place in found.texts],
         )
-        for found in plainly_named([text for _, text in told])
+        for found in plainly_named([text for _, text in texts])
     ]
 
 

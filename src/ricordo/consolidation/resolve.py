@@ -1,35 +1,39 @@
-"""What facts that arrive do to the facts that are there: repeat, replace, or stand beside them under review."""
+"""What new facts do to existing facts: repeat them, replace them, or stand beside them under review.
+
+A fact that the user forgot stays forgotten: it is not learnt again from messages that are older than that.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
-from ricordo.text import statement_line
+from ricordo.text import question_terms, statement_line
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
 
 _REPEATED = 1.0
-"""What being said once more adds to the score of a fact: less than `reinforce`, which somebody means."""
+"""What a repetition adds to the score of a fact: less than `reinforce`, which the user does on purpose."""
 
-_SURE_ENOUGH = 0.5
-# With more values than this, several at a time are plainly normal for a slot, and nobody needs to be asked.
-_MOST_SEVERAL = 2
+_CERTAIN_ENOUGH = 0.5
+# With more values than this, several at a time are plainly normal for a slot, and the user need not be asked.
+_MAX_SEVERAL = 2
 _NEIGHBOURS = 3
+_MUCH = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """The change that stores what arrived, and each fact as it is kept, by the id it came with.
+    """The change that stores new facts, and each fact as it is kept, by the id it came with.
 
-    What repeats a fact that was there is kept as that one.
+    A fact that repeats an existing one is kept as the existing one.
     """
 
     change: Change
@@ -39,19 +43,19 @@ class Arrived:
 def arrive(
     snapshot: Snapshot, change: Change, *, scope: Scope, now: int, claimed: Collection[str], may_close: bool = True
 ) -> Arrived:
-    """Look at each fact a change adds against those before it, those of the same change included.
+    """Compare each fact that a change adds with the facts before it, including those of the same change.
 
     Args:
         now: Unix milliseconds, UTC; closes what is replaced.
-        claimed: ids the caller gave: such a fact is kept under its id even where it repeats another.
-        may_close: whether a rule may close a fact; else somebody is asked.
+        claimed: ids that the caller gave: such a fact keeps its id even if it repeats another.
+        may_close: whether a rule may close a fact; otherwise the user is asked.
     """
     arriving = _Arriving(snapshot, scope, now, may_close=may_close)
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
         subjects[node_id] = (*subjects.get(node_id, ()), entity_id)
     for node in change.add:
-        if not node.is_live:  # held back: it has to do with nothing
+        if not node.is_live:  # quarantined: it is compared with nothing
             arriving.added[node.id] = node
             continue
         about = tuple(sorted(subjects.get(node.id, ())))
@@ -71,7 +75,7 @@ def arrive(
 
 
 class _Arriving:
-    """The facts of one change as they are taken in, one after the other."""
+    """The facts of one change, taken in one after the other."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope, now: int, *, may_close: bool) -> None:
         self._may_close = may_close
@@ -88,7 +92,7 @@ class _Arriving:
         self.instead: dict[str, str] = {}
 
     def kept(self, given: str) -> Node:
-        """What stands for a fact that arrived, as this change leaves it."""
+        """Return the node that stands for a new fact after this change."""
         node_id = self.instead.get(given, given)
         return self.added.get(node_id) or self.put[node_id]
 
@@ -96,10 +100,7 @@ class _Arriving:
         line = statement_line(node.content)
         found = self._related(node, about, line) if line else []
         if may_merge and (same := next((old for verdict, old in found if verdict == "same"), None)):
-            if _may_override(node, same):
-                self._alter(repeated(same, node, at=self._at))
-            else:
-                self._alter(same)
+            self._alter(repeated(same, node, at=self._at) if _may_override(node, same) else same)
             self.instead[node.id] = same.id
             return
         self._order[node.id] = len(self._order)
@@ -108,11 +109,11 @@ class _Arriving:
         self._settle(node, found)
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
-        """The live facts a new one has to do with, the latest first."""
+        """Return the live facts related to a new one, the latest first."""
         near = self._snapshot.nodes.near_statements(node.owner, node.chat, about, line)
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
-        if len(verdicts) > _MOST_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
-            return []  # as is usual for such a slot: they need not even be read
+        if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
+            return []  # normal for such a slot: they need not even be read
         stored = self._snapshot.nodes.by_key(self._scope, verdicts) if verdicts else {}
         found = [(verdicts[key], self.put.get(old.id, old)) for key, old in stored.items()]
         beside = ((compare(each.content, node.content), each) for each in self._beside(about, line))
@@ -121,11 +122,11 @@ class _Arriving:
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
     def _recency(self, node: Node) -> tuple[datetime, int, int]:
-        """By what the latest of several facts is told: when they hold from, then in what order they came."""
+        """Order facts by when they hold from, then by the order in which they came."""
         return node.valid_from, self._order.get(node.id, -1), node.key
 
     def _beside(self, about: tuple[str, ...], line: str) -> list[Node]:
-        """What this change itself has added about the same subjects next to a line."""
+        """Return the facts about the same subjects next to a line that this change itself has added."""
         lines = self._lines.get(about, [])
         place = bisect_left(lines, (line, ""))
         return [self.added[each] for _, each in lines[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]]
@@ -145,35 +146,32 @@ class _Arriving:
             self._ask("conflict", node, rivals[0])
         elif same := [old for verdict, old in found if verdict == "same"]:
             self._ask("same", node, same[0])
-        elif 0 < len(several := [old for verdict, old in found if verdict == "several"]) <= _MOST_SEVERAL:
+        elif 0 < len(several := [old for verdict, old in found if verdict == "several"]) <= _MAX_SEVERAL:
             self._ask("several", node, several[0])
 
     def _alter(self, node: Node) -> None:
         (self.added if node.id in self.added else self.put)[node.id] = node
 
     def _ask(self, kind: ReviewKind, node: Node, old: Node) -> None:
-        """The one that is to stand first comes first: not always the one that arrived last."""
-        newer, older = (node, old) if comes_after(node, old) else (old, node)
-        review = Review(
-            id=new_id(self._now),
-            kind=kind,
-            newer=newer,
-            older=older,
-            created_at=self._at,
-            owner=node.owner,
-            chat=node.chat,
-        )
-        self.reviews.append(review)
+        self.reviews.append(review_of_two(kind, node, old, now=self._now))
+
+
+def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:
+    """Return a review of two facts. The one that is to stand comes first, which need not be the one that came last."""
+    newer, older = (new, old) if comes_after(new, old) else (old, new)
+    return Review(
+        id=new_id(now), kind=kind, newer=newer, older=older, created_at=from_ms(now), owner=new.owner, chat=new.chat
+    )
 
 
 def _is_rival(old: Node, new: Node, *, now: datetime) -> bool:
-    """Whether an older fact can be repeated or replaced by a new one: of its kind, live, and not past its time."""
+    """Return whether a new fact can repeat or replace an older one: same type, live, and not expired."""
     is_over = old.expires_at is not None and old.expires_at <= now
     return old.type == new.type and old.is_live and not is_over
 
 
 def comes_after(new: Node, old: Node) -> bool:
-    """Whether a fact may stand before an older one: not if it is of an earlier time or a less trusted source. Pure."""
+    """Return whether a fact may stand before an older one: it is not of an earlier time or a less trusted source."""
     return new.valid_from >= old.valid_from and _may_override(new, old)
 
 
@@ -182,13 +180,13 @@ def _may_override(new: Node, old: Node) -> bool:
 
 
 def may_replace(new: Node, old: Node) -> bool:
-    """Whether a fact may close an older one without anybody being asked. Pure."""
-    return comes_after(new, old) and new.confidence >= min(_SURE_ENOUGH, old.confidence)
+    """Return whether a fact may close an older one without asking the user."""
+    return comes_after(new, old) and new.confidence >= min(_CERTAIN_ENOUGH, old.confidence)
 
 
 def repeated(old: Node, new: Node, *, at: datetime) -> Node:
-    """A fact that was said again: it counts for more, and takes what the repetition brings; from somebody who is
-    believed more, it is theirs now. Pure.
+    """Return a fact that was stated again: with a higher score and what the repetition adds. If the repetition comes
+    from a more trusted source, the fact takes that source.
     """
     tiers = trust_of(old.origin, old.role), trust_of(new.origin, new.role)
     whose = old if lower(*tiers) == tiers[1] else new
@@ -204,3 +202,30 @@ def repeated(old: Node, new: Node, *, at: datetime) -> Node:
         origin=whose.origin,
         role=whose.role,
     )
+
+
+def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> bool:
+    """Return whether a fact was forgotten, erased or decided against, and its evidence is older than that.
+
+    The same words count wherever they come from. Other words count only from the same messages, if they say much the
+    same. An erased or replayed fact is recognised by keyed hashes of its words.
+    """
+    space = snapshot.space(fact.owner, fact.chat)
+    if space is None or not evidence:
+        return False
+    said = [to_ms(node.event_time) for node in evidence if node.role == "user" and node.origin == "conversation"]
+    session = evidence[0].session
+    if snapshot.suppression.matches(space, fact.content, session=session, said_at=max(said, default=None)):
+        return True
+    told_at = max(to_ms(node.created_at) for node in evidence)
+    ids = [node.id for node in evidence]
+    return any(
+        told_at <= closed.closed_at and (closed.is_same or is_much_the_same(closed.content, fact.content))
+        for closed in snapshot.evidence.dismissed(fact.owner, fact.chat, fact.type, fact.content, evidence=ids)
+    )
+
+
+def is_much_the_same(one: str, other: str) -> bool:
+    """Return whether two statements share at least half of the significant words of the shorter one."""
+    terms, others = set(question_terms(one)), set(question_terms(other))
+    return bool(terms and others) and len(terms & others) >= _MUCH * min(len(terms), len(others))

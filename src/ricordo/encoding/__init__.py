@@ -1,1 +1,1 @@
-"""A message becomes an episode, and a statement a fact: what is stored, without any model."""
+"""Encoding: turn messages into episodes and statements into facts, without a language model."""

@@ -1,4 +1,7 @@
-"""Names become entities: looked up, made where they are unknown, and related to the owner as is said outright."""
+"""Resolve names to entities: look them up, add unknown ones, and learn relations that are stated outright.
+
+This is the only place that adds entities from what a model found.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,24 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.encoding.relations import plain_subjects, stated_relations
-from ricordo.encoding.speakers import is_owners_word, is_persons_word
+from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, stated_relations
 from ricordo.encoding.validation import check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.ids import new_id
-from ricordo.model import Change, Entity, EntityType, Node, Relation, Scope
+from ricordo.model import Assertion, Change, Entity, EntityType, Introduction, Node, Relation, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
 from ricordo.text.kinship import SINGLE, may_name_relation, predicate_of, relation_named
-from ricordo.text.names import likeness, looks_nominative, name_words
+from ricordo.text.names import folded_name, likeness, looks_nominative, name_words
 
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
 
-def names_of(about: Sequence[str]) -> tuple[str, ...]:
-    """Names as a caller gives them, without repeats.
+def checked_names(about: Sequence[str]) -> tuple[str, ...]:
+    """Return names as the caller gives them, without repeats.
 
     Raises:
-        InvalidError: it is one text, or one of them has no letters or digits.
+        InvalidError: it is a single text, or a name has no letters or digits.
     """
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
@@ -38,7 +40,7 @@ def names_of(about: Sequence[str]) -> tuple[str, ...]:
 
 def _check_name(name: str) -> None:
     if not name_key(name):
-        raise InvalidError(f"name: {name!r} has no letters or digits", hint="give a name one could say")
+        raise InvalidError(f"name: {name!r} has no letters or digits", hint="give a name with letters")
 
 
 def new_entity(
@@ -50,7 +52,7 @@ def new_entity(
     aliases: Sequence[str] = (),
     protected: bool = False,
 ) -> Entity:
-    """An entity that is not known yet.
+    """Return a new entity.
 
     Raises:
         InvalidError: the name or an alias has no letters or digits, or the type is unknown.
@@ -65,7 +67,7 @@ def new_entity(
         name=name,
         owner=scope.owner,
         chat="" if scope.owner else scope.chat or "",
-        aliases=names_of(aliases),
+        aliases=checked_names(aliases),
         protected=bool(protected),
         first_seen=at,
         last_updated=at,
@@ -73,15 +75,15 @@ def new_entity(
 
 
 def scope_of(owner: str, chat: str) -> Scope:
-    """The scope in which the people of a memory are looked up: those of its owner, or of its chat, and no others."""
+    """Return the scope in which the names of a memory are looked up: its owner's entities, or its chat's."""
     return Scope(owner=owner, chat=None if owner else chat or None)
 
 
-class People:
-    """Looks names up within one change, and gathers what the change makes known: people and relations.
+class EntityResolver:
+    """Resolves names within one change, and collects the entities and relations that the change adds.
 
-    It sees those of one owner or of one chat (`scope_of`): a private memory about somebody of the group would be
-    counted where others see it.
+    It sees the entities of one owner or one chat (`scope_of`): otherwise a private memory about a member of a group
+    would count where others see it.
     """
 
     def __init__(self, snapshot: Snapshot, *, scope: Scope, now: int) -> None:
@@ -95,21 +97,21 @@ class People:
         self._altered: dict[str, Relation] = {}
 
     def named(self, name: str) -> Entity:
-        """Whom a name means; a person who is made where nobody does.
+        """Return the entity of a name; a new person if there is none.
 
         Raises:
-            InvalidError: it says what several people are to the owner.
+            InvalidError: it is a relation to the owner that several people have.
         """
         if name not in self._found:
             self._found[name] = self._known(name) or self._make(name)
         return self._found[name]
 
-    def found(self, name: str) -> Entity | None:
-        """Whom a name means, if anybody. Raises as `named` does."""
+    def find(self, name: str) -> Entity | None:
+        """Return the entity of a name, or None. Raises like `named`."""
         return self._found.get(name) or self._known(name)
 
     def known(self, name: str) -> Entity | None:
-        """Who goes by exactly this name; nobody where several do."""
+        """Return the one stored entity of exactly this name; None if there are none or several."""
         found = self._snapshot.entities.named(self._scope, name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
 
@@ -129,13 +131,13 @@ class People:
 
     def _make(self, name: str) -> Entity:
         entity = new_entity(name, scope=self._scope, now=self._now)
-        self.introduce(entity)
+        self.add(entity)
         if predicate := relation_named(name):  # "my wife", whose name is not known yet
             self.relate(predicate, entity)
         return entity
 
-    def introduce(self, entity: Entity) -> None:
-        """Make an entity known with this change."""
+    def add(self, entity: Entity) -> None:
+        """Add an entity with this change."""
         self._new[entity.id] = entity
 
     def relate(
@@ -148,10 +150,10 @@ class People:
         start: datetime | None = None,
         end: datetime | None = None,
     ) -> None:
-        """Make known what somebody is to the owner, or to another. What is known already is left as it is.
+        """Add a relation of an entity to the owner, or to another entity, unless it is known already.
 
-        Who was called "my wife" for want of a name becomes one with her who has it; of what one has but one of, the one
-        before ends.
+        A nameless entity, such as "my wife", is merged into the target. A relation that one has only once, such as a
+        wife, ends the one before.
         """
         whose = None if source is None else source.id
         present = [self._altered.get(each.id, each) for each in (*self._before(predicate, source), *self._relations)]
@@ -202,7 +204,7 @@ class People:
         )
 
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
-        """The one called "my wife" is Sarah: she becomes one with her, and the relation is to her by name."""
+        """Merge a nameless entity, such as "my wife", into the one with a name, and move the relation to that."""
         at = from_ms(self._now)
         for each in self._snapshot.entities.members(self._scope, nameless.key):
             self._put[each.id] = replace(
@@ -211,9 +213,9 @@ class People:
         said_by = relation.evidence if evidence is None else (*relation.evidence, evidence)
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
-    def listen(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node says outright: the owner's, or those of another speaker who is known. Returns
-        whom they are to.
+    def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
+        """Learn the relations that a node states outright, of the owner or of another speaker who is known. Return the
+        entities they lead to.
         """
         if not is_persons_word(node.role, node.origin):
             return []
@@ -234,11 +236,13 @@ class People:
             heard.append(entity)
         return heard
 
-    def about(self, node: Node) -> list[tuple[str, Entity]]:
-        """Whom a statement is about, by which name: who is given, else whose relation it states, else who stands at its
-        beginning and is known. "Anna's sister ..." is not about Anna.
+    def subjects_of(self, node: Node) -> list[tuple[str, Entity]]:
+        """Return the entities a statement is about, each with the name it uses.
+
+        These are the given ones; else those whose relation it states; else those known by the names it begins with.
+        "Anna's sister ..." is not about Anna.
         """
-        heard = self.listen(node, owner=self._scope.owner)
+        heard = self.learn_relations(node, owner=self._scope.owner)
         if node.about:
             return [(name, self.named(name)) for name in node.about]
         if heard:
@@ -246,8 +250,8 @@ class People:
         found = [(name, self.known(name)) for name in plain_subjects(node.content)]
         return [(name, entity) for name, entity in found if entity is not None]
 
-    def into(self, change: Change) -> Change:
-        """The change with all that was made known."""
+    def extend(self, change: Change) -> Change:
+        """Return the change with all entities and relations that were collected."""
         return replace(
             change,
             entities=(*change.entities, *self._new.values()),
@@ -257,50 +261,50 @@ class People:
         )
 
 
-def overhear(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
-    """A change that adds messages, with the relations that the owner says outright in them.
+def with_stated_relations(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
+    """Return a change that adds messages, with the relations that are stated outright in them.
 
     Args:
-        heard: what may be learnt from a message, by id, where that is not all of it.
+        heard: the part of a message that may be learnt from, by id, where that is not all of it.
     """
-    told = (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add)
-    telling = [node for node in told if may_name_relation(node.content)]
+    nodes = (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add)
+    telling = [node for node in nodes if may_name_relation(node.content)]
     if not telling:
         return change
-    homes: dict[Scope, People] = {}
+    homes: dict[Scope, EntityResolver] = {}
     for node in telling:
         is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
         home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
-        people = homes.setdefault(home, People(snapshot, scope=home, now=to_ms(node.created_at)))
-        people.listen(node, owner=scope.owner)
+        people = homes.setdefault(home, EntityResolver(snapshot, scope=home, now=to_ms(node.created_at)))
+        people.learn_relations(node, owner=scope.owner)
     for people in homes.values():
-        change = people.into(change)
+        change = people.extend(change)
     return change
 
 
-def introduce(
+def add_entity(
     snapshot: Snapshot, entity: Entity, *, relation: str | None, scope: Scope, now: int
 ) -> tuple[Change, Entity]:
-    """Add an entity, and what it is to the owner.
+    """Add an entity, and its relation to the owner if one is given.
 
     Raises:
-        ConflictError: one of that name is known already.
-        InvalidError: the relation is no short text.
+        ConflictError: an entity of that name and type exists already.
+        InvalidError: the relation is not a short text.
     """
     found = snapshot.entities.named(scope, entity.name)
     same = [each for each in found.entities if found.by == "same" and each.type == entity.type]
     if same:
         raise ConflictError(f"{entity.name} is known already", hint=f"its id is {same[0].id}")
-    people = People(snapshot, scope=scope_of(entity.owner, entity.chat), now=now)
-    people.introduce(entity)
+    people = EntityResolver(snapshot, scope=scope_of(entity.owner, entity.chat), now=now)
+    people.add(entity)
     predicate = short_name(relation, name="relation")
     if predicate is not None:
         people.relate(predicate_of(predicate), entity)
-    change = people.into(Change())
+    change = people.extend(Change())
     return change, replace(entity, relation=None if predicate is None else predicate_of(predicate))
 
 
-def relate(
+def add_relation(
     snapshot: Snapshot,
     source: str | None,
     predicate: str,
@@ -311,27 +315,29 @@ def relate(
     start: datetime | None,
     end: datetime | None,
 ) -> tuple[Change, None]:
-    """Say what `target` is to `source`, or to the owner.
+    """Add a relation from `source`, or from the owner when None, to `target`.
 
     Raises:
-        NotFoundError: nobody is known by a name.
-        InvalidError: the predicate is no short text, or somebody would be related to themselves.
+        NotFoundError: a name is unknown.
+        InvalidError: the predicate is not a short text, or both are the same entity or belong to different memories.
     """
     label = predicate_of(short_name(predicate, name="predicate") or "")
-    whose = None if source is None else sought(snapshot, scope, source)
-    whom = sought(snapshot, scope, target)
-    if whose is not None and (whose.id == whom.id or (whose.owner, whose.chat) != (whom.owner, whom.chat)):
-        raise InvalidError(f"target: {whom.name} cannot be related to {whose.name}", hint="name two of one memory")
-    people = People(snapshot, scope=scope_of(whom.owner, whom.chat), now=now)
-    people.relate(label, whom, source=whose, start=start, end=end)
-    return people.into(Change()), None
+    start_at = None if source is None else find_entity(snapshot, scope, source)
+    end_at = find_entity(snapshot, scope, target)
+    if start_at is not None and (
+        start_at.id == end_at.id or (start_at.owner, start_at.chat) != (end_at.owner, end_at.chat)
+    ):
+        raise InvalidError(f"target: {end_at.name} cannot be related to {start_at.name}", hint="name two of one memory")
+    people = EntityResolver(snapshot, scope=scope_of(end_at.owner, end_at.chat), now=now)
+    people.relate(label, end_at, source=start_at, start=start, end=end)
+    return people.extend(Change()), None
 
 
-def sought(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
-    """The entity of a name or an id.
+def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
+    """Return the entity of a name or an id.
 
     Raises:
-        NotFoundError: nobody and nothing goes by it.
+        NotFoundError: there is none.
         InvalidError: it may be one of several.
     """
     found = snapshot.entities.by_id(scope, name) if isinstance(name, str) else None
@@ -344,3 +350,92 @@ def sought(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
         several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
         raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")
     return named.entities[0]
+
+
+def add_entities(
+    snapshot: Snapshot,
+    change: Change,
+    introductions: Sequence[Introduction],
+    assertions: Sequence[Assertion],
+    *,
+    scope: Scope,
+    now: int,
+) -> Change:
+    """Return a change with the entities that its facts are about, and with introduced entities and relations.
+
+    A name, an alias or "my wife" leads to one entity; a name that may mean several people leads to none. Only the
+    owner's own words state relations to the owner, and only a person's words relations between others: neither a tool's
+    nor a page's.
+
+    Args:
+        scope: of the conversation, which knows only its own entities.
+    """
+    people = EntityResolver(snapshot, scope=scope, now=now)
+    for each in introductions:
+        _introduce(people, each, snapshot=snapshot, scope=scope, now=now)
+    for given in assertions:
+        source, target = _named(people, given.source), _named(people, given.target)
+        is_said = _are_said(snapshot, scope, given.evidence, by_owner=False)
+        if source is not None and target is not None and source.id != target.id and is_said:
+            people.relate(predicate_of(given.predicate), target, source=source, evidence=given.evidence[0])
+    added: list[Node] = []
+    names: list[tuple[str, str, str]] = []
+    for node in change.add:
+        found = [(name, entity) for name in node.about if (entity := _named(people, name))]
+        names += [(node.id, entity.id, folded_name(name)) for name, entity in found]
+        added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in found))))
+    subjects = tuple(dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in names))
+    return people.extend(replace(change, add=tuple(added), subjects=subjects, subject_names=tuple(names)))
+
+
+def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapshot, scope: Scope, now: int) -> None:
+    entity = _known(people, (given.name, *given.aliases))
+    if entity is None:
+        try:
+            entity = new_entity(given.name, scope=scope, now=now, type=given.type, aliases=given.aliases)
+        except InvalidError:
+            return
+        people.add(entity)
+    if not given.relation:
+        return
+    if _are_said(snapshot, scope, given.evidence, by_owner=True):
+        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0])
+    elif (speaker := _speaker(people, snapshot, scope, given.evidence)) is not None and speaker.id != entity.id:
+        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0], source=speaker)
+
+
+def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence: Sequence[str]) -> Entity | None:
+    """Return the one named person who said all of this: "my boss" is theirs. None if there is none or several."""
+    nodes = [snapshot.nodes.get(scope, each) for each in evidence]
+    names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
+    name = names.pop() if len(names) == 1 else None
+    return None if name is None else _named(people, name)
+
+
+def _known(people: EntityResolver, names: Sequence[str]) -> Entity | None:
+    """Return the entity of the first known name, from this change or before it."""
+    for name in names:
+        try:
+            if (entity := people.find(name)) is not None:
+                return entity
+        except InvalidError:
+            continue
+    return None
+
+
+def _named(people: EntityResolver, name: str) -> Entity | None:
+    try:
+        return people.named(name)
+    except InvalidError:
+        return None
+
+
+def _are_said(snapshot: Snapshot, scope: Scope, evidence: Sequence[str], *, by_owner: bool) -> bool:
+    """Return whether all messages are a person's own words; the owner's, if `by_owner`."""
+    nodes = [snapshot.nodes.get(scope, each) for each in evidence]
+    return bool(nodes) and all(
+        node is not None
+        and is_persons_word(node.role, node.origin)
+        and (not by_owner or is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner))
+        for node in nodes
+    )

@@ -1,4 +1,4 @@
-"""A message becomes an episode."""
+"""Turn messages into episodes; end sessions, or take them off the record."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms
-from ricordo.encoding.attributes import checked_attributes
-from ricordo.encoding.entities import overhear
+from ricordo.encoding.entities import with_stated_relations
 from ricordo.encoding.screening import Screened, all_screened
-from ricordo.encoding.validation import TextRules, check_choice, short_name, storable
-from ricordo.errors import ConflictError
+from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, short_name, storable
+from ricordo.errors import ConflictError, NotFoundError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
 from ricordo.storage import Snapshot
 from ricordo.trust import capped
 
 Instant = Callable[[datetime | str, str], int]
-"""Parses a caller's time: (value, name of the parameter) to Unix milliseconds."""
+"""Parses a time that the caller gives: (value, name of the parameter) to Unix milliseconds."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 _ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
-def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
-    """The node of a message. What was said in a chat belongs to the chat; else to its owner.
+def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules: TextRules) -> Node:
+    """Return the node of a message. In a chat it belongs to the chat, otherwise to the owner.
 
     Args:
-        now: Unix milliseconds; the event time of a message that brings none.
+        now: Unix milliseconds; the event time of a message without one.
 
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
@@ -52,22 +51,23 @@ def episode(message: Message, *, scope: Scope, now: int, instant: Instant, rules
         event_time=at,
         created_at=received,
         valid_from=at,
-        decay_rate=0.0,  # what was said was said: episodes never fade
+        decay_rate=0.0,  # episodes never fade
     )
 
 
 def redacted(node: Node, rules: TextRules) -> Node:
-    """An episode that was made by the rules of `TextRules.at_once`, as it may be stored."""
+    """Return an episode that was made with `TextRules.at_once`, as it may be stored."""
     content = storable(node.content, name="text", rules=rules)
     return node if content == node.content else replace(node, content=content)
 
 
 def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str], scope: Scope) -> Change:
-    """What is new among the episodes of one caller, and the relations the owner says outright in them. An id that is
-    known with the same words is the same message again.
+    """Return the change that adds the new episodes of one caller, and the relations stated outright in them.
+
+    A known id with the same words is the same message again.
 
     Args:
-        claimed: the ids that callers brought; ours are fresh and need no look.
+        claimed: the ids that the caller gave; generated ids need no check.
 
     Raises:
         ConflictError: an id is taken by another text.
@@ -94,18 +94,19 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
         said_anew=tuple({number: None for each in seen for number in each.anew}),
     )
     cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
-    return overhear(snapshot, change, scope=scope, heard=cut)
+    return with_stated_relations(snapshot, change, scope=scope, heard=cut)
 
 
 def check_same(
     snapshot: Snapshot, node: Node, known: Mapping[str, tuple[int, str]], *, given: Node | None = None
 ) -> None:
-    """
+    """Check that a node's id is free, or belongs to the same message.
+
     Args:
-        given: the node as it came, where a part of it is not stored again.
+        given: the node as it came, if a part of it is not stored again.
 
     Raises:
-        ConflictError: the node's id is taken by another text or another owner (which is not told apart).
+        ConflictError: the id belongs to another text or another owner; the message does not say which.
     """
     texts = (node.content, (given or node).content)
     if node.id in known and known[node.id] not in {(snapshot.space(node.owner, node.chat), text) for text in texts}:
@@ -113,5 +114,39 @@ def check_same(
 
 
 def is_silent(session: str | None, silent: Collection[str]) -> bool:
-    """Whether the owner asked not to store this session, or ("") anything until further notice."""
+    """Return whether the owner asked not to store this session, or ("") anything, for the time being."""
     return bool(silent) and ("" in silent or session in silent)
+
+
+def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime) -> Change:
+    """Mark a session as over, if it is not over already.
+
+    Raises:
+        NotFoundError: nothing was said in it.
+    """
+    known = snapshot.sessions.get(scope, short_name(session, name="session") or "")
+    if known is None:
+        raise NotFoundError(f"session: nothing was said in {session!r}")
+    return Change() if known.ended_at else Change(sessions=(replace(known, ended_at=at),))
+
+
+def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None) -> None:
+    """Store nothing of a session (None: nothing at all) from now on."""
+    for place in _places(scope):
+        snapshot.sessions.go_off_record(*place, _session_name(session))
+
+
+def go_on_record(snapshot: Snapshot, scope: Scope, session: str | None) -> None:
+    """Take back `go_off_record`."""
+    for place in _places(scope):
+        snapshot.sessions.go_on_record(*place, _session_name(session))
+
+
+def _session_name(session: str | None) -> str:
+    return short_name(session, name="session") or ""
+
+
+def _places(scope: Scope) -> set[tuple[str, str]]:
+    """Return the (owner, chat)s under which the caller's messages and facts are stored."""
+    places = {(scope.owner, ""), ("", scope.chat)} if scope.chat else {(scope.owner, "")}
+    return {(owner, chat) for owner, chat in places if owner or chat}

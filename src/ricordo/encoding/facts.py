@@ -1,4 +1,4 @@
-"""A statement becomes a fact, and the people it names become known."""
+"""Turn a statement into a fact, and add the people it names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from math import isfinite
 from typing import get_args
 
 from ricordo.clock import from_ms
-from ricordo.encoding.attributes import checked_attributes, checked_tags
-from ricordo.encoding.entities import People, names_of, scope_of
+from ricordo.encoding.entities import EntityResolver, checked_names, scope_of
 from ricordo.encoding.episodes import Instant, check_same, is_silent
 from ricordo.encoding.screening import may_learn, said_again
-from ricordo.encoding.validation import TextRules, check_choice, short_name, storable
+from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, short_name, storable
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.ids import checked_id, new_id
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
@@ -28,19 +27,19 @@ ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
 Expiry = Callable[[datetime | str | None, str], int | None]
-"""Until when something is to be kept, Unix milliseconds: as given or else as its own text asks."""
+"""Returns when something expires, in Unix milliseconds: as given, or else as its own text asks."""
 
-# Whose words may say how long they are to be kept.
-_HEEDED: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
+# Origins whose text may say how long it is to be kept.
+_MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
 
 
-def knowledge(
+def new_fact(
     fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules, expiry: Expiry | None = None
 ) -> Node:
-    """The node of a fact, its category inferred by rule where none is given.
+    """Return the node of a fact. Its category is inferred by rule if none is given.
 
     Args:
-        expiry: what reads until when to keep it; None: `instant` does, and the text is not asked.
+        expiry: returns when it expires; None: `instant` parses what is given, and the text is not read.
 
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
@@ -62,7 +61,7 @@ def knowledge(
         role="user",
         session=short_name(fact.session, name="session"),
         origin=capped(fact.origin, "user", caller=scope.trust),
-        about=names_of(fact.about),
+        about=checked_names(fact.about),
         tags=checked_tags(fact.tags),
         attributes=checked_attributes(fact.attributes),
         event_time=at,
@@ -75,7 +74,7 @@ def knowledge(
 
 def _until(fact: Fact, content: str, *, instant: Instant, expiry: Expiry | None) -> int | None:
     if expiry is not None:
-        return expiry(fact.expires, content if fact.origin in _HEEDED else "")
+        return expiry(fact.expires, content if fact.origin in _MAY_SET_EXPIRY else "")
     return None if fact.expires is None else instant(fact.expires, "expires")
 
 
@@ -90,15 +89,15 @@ def _check(fact: Fact) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learnt:
-    """What came of some facts: the nodes as stored, and the change that stores what is new."""
+class LearntFacts:
+    """The nodes of some facts as stored, and the change that stores the new ones."""
 
     nodes: tuple[Node, ...]
     change: Change
 
 
-def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> Learnt:
-    """Add facts, and the people they are about who are not known yet. What is held back makes nobody known.
+def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> LearntFacts:
+    """Add facts, and the people they are about who are unknown. A quarantined fact adds nobody.
 
     Raises:
         ConflictError: an id is taken.
@@ -107,7 +106,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         raise ConflictError("an id is given to two facts", hint="leave ids out to get fresh ones")
     known = snapshot.nodes.known_ids([node.id for node in facts]) if claimed else {}
     silent = {space: snapshot.sessions.off_record(*space) for space in {(node.owner, node.chat) for node in facts}}
-    people = {space: People(snapshot, scope=scope_of(*space), now=now) for space in silent}
+    people = {space: EntityResolver(snapshot, scope=scope_of(*space), now=now) for space in silent}
     added: list[Node] = []
     subjects: list[tuple[str, str, str]] = []
     for node in facts:
@@ -115,7 +114,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         space = node.owner, node.chat
         if node.id in known or is_silent(node.session, silent[space]) or not may_learn(snapshot, node):
             continue
-        entities = people[space].about(node) if node.is_live else []
+        entities = people[space].subjects_of(node) if node.is_live else []
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
@@ -124,13 +123,13 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     anew = said_again(snapshot, added)
     change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=anew)
     for each in people.values():
-        change = each.into(change)
-    return Learnt(nodes=nodes, change=change)
+        change = each.extend(change)
+    return LearntFacts(nodes=nodes, change=change)
 
 
-def whom(snapshot: Snapshot, node: Node, *, now: int) -> Change:
-    """The people a stored fact is about, made known with it where they are not."""
-    people = People(snapshot, scope=scope_of(node.owner, node.chat), now=now)
-    subjects = [(node.id, entity.id, folded_name(name)) for name, entity in people.about(node)]
+def subjects_change(snapshot: Snapshot, node: Node, *, now: int) -> Change:
+    """Return the change that adds a stored fact's subjects, and the people among them who are unknown."""
+    people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
+    subjects = [(node.id, entity.id, folded_name(name)) for name, entity in people.subjects_of(node)]
     pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    return people.into(Change(subjects=tuple(pairs), subject_names=tuple(subjects)))
+    return people.extend(Change(subjects=tuple(pairs), subject_names=tuple(subjects)))

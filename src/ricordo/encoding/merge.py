@@ -1,4 +1,4 @@
-"""Two entities turn out to be one, or one turns out to be two."""
+"""Merge two entities into one, or split one into two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.clock import from_ms
-from ricordo.encoding.entities import names_of, new_entity, sought
+from ricordo.encoding.entities import checked_names, find_entity, new_entity
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, Entity, NameMove, Scope
 from ricordo.storage import Snapshot
@@ -14,14 +14,16 @@ from ricordo.text.names import folded_name, runs_in
 
 
 def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) -> tuple[Change, Entity]:
-    """Close `other` as merged into `keep`. Its names, memories and relations stay with it and count as those of
-    `keep`, so that nothing is rewritten, and undoing or splitting gives everything back.
+    """Close `other` as merged into `keep`.
+
+    Its names, memories and relations stay with it and count as those of `keep`. Nothing is rewritten, so that
+    undoing or splitting restores everything.
 
     Raises:
-        NotFoundError: one of them is not known.
+        NotFoundError: one of them is unknown.
         ConflictError: they are one already, or belong to different memories.
     """
-    kept, gone = sought(snapshot, scope, keep), sought(snapshot, scope, other)
+    kept, gone = find_entity(snapshot, scope, keep), find_entity(snapshot, scope, other)
     if kept.id == gone.id:
         raise ConflictError(
             f"{keep!r} and {other!r} are one already: {kept.name}", hint="where two share a name, give ids"
@@ -51,7 +53,7 @@ def merge(snapshot: Snapshot, keep: str, other: str, *, scope: Scope, now: int) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Both entities, and the mentions found by rule that are the other's now: (node key, former entity key)."""
+    """Both entities, and the mentions found by rule that now belong to the other: (node key, former entity key)."""
 
     kept: Entity
     other: Entity
@@ -59,14 +61,14 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Parting:
-    """The names that go and those that stay, folded."""
+class _NameSplit:
+    """The folded names that go and those that stay."""
 
     go: frozenset[str]
     stay: frozenset[str]
 
     def takes(self, used: str, text: str) -> bool:
-        """Whether a memory follows the names that go: by the name it used, else by the names in its text."""
+        """Return whether a memory follows the names that go: by the name it used, else by the names in its text."""
         if used:
             return used in self.go
         runs = {run.written for run in runs_in(text)}
@@ -74,15 +76,16 @@ class _Parting:
 
 
 def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope, now: int) -> tuple[Change, Split]:
-    """Take names, and the memories that used them, from an entity and give them to another one: to whoever bore all
-    of them before a merge, else to a new entity.
+    """Move names, and the memories that used them, from an entity to another one.
+
+    The other is the entity that had all of them before a merge, or else a new one.
 
     Raises:
-        NotFoundError: the entity, or one of the names for it, is not known.
-        InvalidError: no name is given, or none would be left.
+        NotFoundError: the entity, or one of its names, is unknown.
+        InvalidError: no name is given, or the entity's own name is among them.
     """
-    kept = sought(snapshot, scope, entity)
-    given = names_of(names)
+    kept = find_entity(snapshot, scope, entity)
+    given = checked_names(names)
     members = snapshot.entities.members(scope, kept.key)
     borne = {member.id: snapshot.entities.own_names(member.key) for member in members}
     go = frozenset(folded_name(name) for name in given)
@@ -91,7 +94,9 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
     staying = [each for each in members if each not in back]
     moving = [(each, name) for each in staying for name in borne[each.id] if folded_name(name) in go]
     other = _other(kept, given, back, [name for _, name in moving], scope=scope, now=now)
-    parting = _Parting(go=go, stay=frozenset(folded_name(name) for each in staying for name in borne[each.id]) - go)
+    name_split = _NameSplit(
+        go=go, stay=frozenset(folded_name(name) for each in staying for name in borne[each.id]) - go
+    )
     change = Change(
         entities=() if back else (other,),
         put_entities=tuple(_reopened(each, other, now=now) for each in back),
@@ -99,15 +104,15 @@ def split(snapshot: Snapshot, entity: str, names: Sequence[str], *, scope: Scope
         moved_subjects=tuple(
             (node_id, each.id, other.id)
             for each in staying
-            for node_id, used, text in snapshot.rows("subjects_of_entity", {"entity": each.key})
-            if parting.takes(used, text)
+            for node_id, used, text in snapshot.entities.subject_uses(each.key)
+            if name_split.takes(used, text)
         ),
     )
     mentions = tuple(
         (key, each.key)
         for each in staying
         for key, text in snapshot.mentions.mentions_of(each.key)
-        if parting.takes("", text)
+        if name_split.takes("", text)
     )
     left = tuple(name for name in kept.aliases if folded_name(name) not in go)
     return change, Split(kept=replace(kept, aliases=left), other=other, mentions=mentions)
@@ -117,10 +122,9 @@ def _check_names(
     snapshot: Snapshot, kept: Entity, given: Sequence[str], borne: dict[str, list[str]], members: Sequence[Entity]
 ) -> None:
     if not given:
-        raise InvalidError("names: none is given", hint="say which names are somebody else's")
-    used = {used for each in members for _, used, _ in snapshot.rows("subjects_of_entity", {"entity": each.key})} | {
-        folded_name(name) for each in borne.values() for name in each
-    }
+        raise InvalidError("names: none is given", hint="say which names belong to the other entity")
+    used = {use.name for each in members for use in snapshot.entities.subject_uses(each.key)}
+    used |= {folded_name(name) for each in borne.values() for name in each}
     for name in given:
         if folded_name(name) == folded_name(kept.name):
             raise InvalidError(f"names: {kept.name} keeps its own name", hint="split off the other names instead")
@@ -131,7 +135,7 @@ def _check_names(
 def _other(
     kept: Entity, given: Sequence[str], back: Sequence[Entity], moving: Sequence[str], *, scope: Scope, now: int
 ) -> Entity:
-    """Who takes the names: whoever comes back first, else somebody new of the same type."""
+    """Return who takes the names: the first merged entity that comes back, else a new one of the same type."""
     if back:
         return replace(back[0], closed_at=None, merged_into=None)
     fresh = new_entity(given[0], scope=scope, now=now, type=kept.type)
@@ -140,7 +144,7 @@ def _other(
 
 
 def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
-    """A merged entity comes back; a second one becomes a part of the first."""
+    """Return a merged entity that comes back; a second one becomes a part of the first."""
     is_first = member.id == other.id
     return replace(
         member,
@@ -151,11 +155,13 @@ def _reopened(member: Entity, other: Entity, *, now: int) -> Entity:
     )
 
 
-def hand_over(snapshot: Snapshot, split: Split) -> None:
-    """Give the mentions found by rule to whom they belong now, as far as that can be told at once; each text is read
-    again soon. Derived rows: no part of the commit.
+def move_mentions(snapshot: Snapshot, split: Split) -> None:
+    """Move the mentions found by rule to the other entity, and have each text searched again soon.
+
+    Mentions are derived rows and not part of the commit.
     """
-    other = snapshot.value("entity_place", {"id": split.other.id})
+    other = snapshot.entities.key_of(split.other.id)
+    assert other is not None  # the split has been committed
     snapshot.mentions.drop_links(split.mentions)
     snapshot.mentions.put_links([(node, other) for node, _ in split.mentions])
     snapshot.mentions.look_again([node for node, _ in split.mentions])

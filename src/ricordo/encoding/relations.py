@@ -1,7 +1,7 @@
-"""Relations to people that a text states outright: "my wife is Sarah", "моя жена — Сара". Pure.
+"""Find what is stated outright about people: "my wife is Sarah", "Anna lives in Paris"; and who said it. Pure.
 
-Conservative: a relation is learnt from a plain present statement of the owner's and from nothing else. A question,
-a negation, the past, a condition or a quotation teaches nothing, nor does a capitalised word that is no name.
+The rules are conservative: a relation is learnt only from the owner's plain statement in the present tense. Questions,
+negations, the past, conditions and quotations are ignored, and so are capitalised words that are not names.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ricordo.model import Origin, Role
+from ricordo.text import same_name_key
 from ricordo.text.entity_recognition import folded_words
 from ricordo.text.kinship import NOT_PEOPLE, known_relation, may_name_relation, relation_pattern
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
 from ricordo.text.languages.schema import Endings
+from ricordo.trust import trust_of
 
 MAX_CHARS = 5_000
 """Plain statements are short; the rest of a document is not read for them."""
@@ -204,3 +207,27 @@ def plain_subjects(text: str) -> tuple[str, ...]:
     if found is None or found["next"][0].isupper():
         return ()
     return tuple(name for name in (found["first"], found["second"]) if name)
+
+
+def is_persons_word(role: Role | None, origin: Origin) -> bool:
+    """Return whether a person said this, and not an assistant, a tool or a page."""
+    return role == "user" and trust_of(origin, role) == "user"
+
+
+def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, owner: str) -> bool:
+    """Return whether the owner of a memory said this: a user's turn or statement without another speaker.
+
+    Args:
+        owner: of the memory; "" for a group's, where no one speaks as the owner.
+    """
+    if not owner or not is_persons_word(role, origin):
+        return False
+    if speaker is None or speaker.casefold() in _self_words():
+        return True
+    return same_name_key(speaker) == same_name_key(owner) != ""
+
+
+@cached()
+def _self_words() -> frozenset[str]:
+    """Return how a transcript names the owner of a memory: me, user."""
+    return all_languages().words(lambda each: each.sentences.speakers)

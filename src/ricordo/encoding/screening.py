@@ -1,4 +1,4 @@
-"""What was forgotten or erased, where it comes in again: it is not learnt again unless somebody says it anew."""
+"""Screen incoming text for what was forgotten or erased: it is not learnt again unless a person states it again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ricordo.clock import to_ms
-from ricordo.encoding.speakers import is_persons_word
+from ricordo.encoding.relations import is_persons_word
 from ricordo.model import Node
 from ricordo.storage import Snapshot, suppression
 
 Span = tuple[str, int, int, int]
-"""A piece of a message that answers leave out: node id, start, length, and what it is withheld by."""
+"""A part of a message that answers leave out: node id, start, length, and the number of what withholds it."""
 
-# Nobody's own word: worked out from messages, or brought from elsewhere.
+# Origins that are no person's own words: derived from messages, or brought from elsewhere.
 _SECOND_HAND = frozenset(("extraction", "consolidation", "import", "tool_result", "web"))
 
 
-class Screened(NamedTuple):  # not a dataclass: each message of an import makes one, and these are made sooner
-    """A message as it may be stored, None where nothing may; what of it may be heard; and what it says anew."""
+class Screened(NamedTuple):  # not a dataclass: an import makes one for each message, and a tuple is made faster
+    """A message as it may be stored, or None; the part that may be learnt from; and what it states again."""
 
     node: Node | None
     heard: str
@@ -28,7 +28,7 @@ class Screened(NamedTuple):  # not a dataclass: each message of an import makes 
 
 
 def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
-    """The messages of one caller, in order. Usually nothing is withheld from them, and nothing more is asked."""
+    """Screen the messages of one caller, in order. Usually nothing is withheld, and no message is looked at."""
     space = snapshot.space(nodes[0].owner, nodes[0].chat) if nodes else None
     if space is None or not snapshot.suppression.withholds(space):
         return [Screened(node, node.content) for node in nodes]
@@ -36,7 +36,7 @@ def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
 
 
 def screened(snapshot: Snapshot, node: Node) -> Screened:
-    """A message without what was erased before, and with a note of what was forgotten before."""
+    """Return a message without what was erased before, and with spans over what was forgotten before."""
     space = snapshot.space(node.owner, node.chat)
     if space is None:
         return Screened(node=node, heard=node.content)
@@ -59,14 +59,14 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:
-    """Whether a fact may be kept: what somebody tells us to remember may, what is worked out again may not."""
+    """Return whether a fact may be kept: a person may state it again, but it may not be derived again."""
     if fact.origin not in _SECOND_HAND:
         return True
     return not snapshot.suppression.is_withheld(fact.owner, fact.chat, fact.content, session=fact.session)
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
-    """What was forgotten and somebody tells us to remember now."""
+    """Return the numbers of what was forgotten and is now stated again."""
     found: dict[int, None] = {}
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)

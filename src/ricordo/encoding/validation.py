@@ -1,12 +1,14 @@
-"""What a text must be before it is stored."""
+"""Validate what the caller gives before it is stored: texts, names, labels and attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ricordo.errors import InvalidError
-from ricordo.model import SecretsPolicy
+from ricordo.model import Json, SecretsPolicy
 from ricordo.text.recalled import PLACE, without_recalled
 from ricordo.text.secrets import redact
 
@@ -15,23 +17,23 @@ MAX_NAME_CHARS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRules:
-    """The settings that decide on a text."""
+    """The settings that texts are checked against."""
 
     secrets: SecretsPolicy = "redact"
     max_chars: int = 10_000_000
 
     @property
     def at_once(self) -> TextRules:
-        """For a caller who does not wait: all but credentials, which are replaced before anything is stored."""
+        """Rules for a caller who does not wait: credentials are replaced later, but before anything is stored."""
         return replace(self, secrets="keep") if self.secrets == "redact" else self
 
 
 def storable(text: str, *, name: str, rules: TextRules) -> str:
-    """The text as it will be stored: whole, but for credentials and for what this memory itself has recalled.
+    """Return the text as it will be stored: without credentials, and without what this memory itself recalled.
 
     Raises:
-        InvalidError: it is no text, blank, too long, cannot be written as UTF-8, holds a credential and the policy
-            is to refuse, or is a fact that holds nothing but recalled text.
+        InvalidError: it is not a text, blank, too long, cannot be written as UTF-8, contains a credential that the
+            policy refuses, or is a fact that consists of recalled text.
     """
     if not isinstance(text, str):
         raise InvalidError(f"{name} must be text, not {type(text).__name__}")
@@ -53,17 +55,13 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
 
 
 def check_choice(value: object, allowed: Collection[str], *, name: str) -> None:
-    """Raises:
-    InvalidError: the value is none of those allowed.
-    """
+    """Raise InvalidError if the value is not one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidError(f"{name}: {value!r} is unknown", hint=f"choose one of {', '.join(sorted(allowed))}")
 
 
 def check_encodable(text: str, *, name: str) -> None:
-    """Raises:
-    InvalidError: the text has an unpaired surrogate, which no database and no JSON can hold.
-    """
+    """Raise InvalidError if the text has an unpaired surrogate, which no database and no JSON can hold."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -74,10 +72,10 @@ def check_encodable(text: str, *, name: str) -> None:
 
 
 def short_name(text: str | None, *, name: str) -> str | None:
-    """A speaker, a tag, a session id or another label: one line of at most 500 characters, or None.
+    """Return a speaker, a tag, a session id or another label, stripped: 1 to 500 characters, or None.
 
     Raises:
-        InvalidError: it is blank, too long, or not text.
+        InvalidError: it is blank, too long, or not a text.
     """
     if text is None:
         return None
@@ -85,3 +83,44 @@ def short_name(text: str | None, *, name: str) -> str | None:
         raise InvalidError(f"{name} must be 1 to {MAX_NAME_CHARS} characters of text")
     check_encodable(text, name=name)
     return text.strip()
+
+
+_MAX_CHARS = 100_000
+_MAX_TAGS = 100
+
+
+def checked_attributes(given: Json | None) -> Json:
+    """Return a copy of a JSON object.
+
+    Raises:
+        InvalidError: it is not one, contains NaN or infinity, or has more than 100,000 characters.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidError("attributes must be a JSON object", hint="pass a dict with text keys")
+    if not given:
+        return {}
+    try:
+        text = json.dumps(dict(given), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(f"attributes cannot be written as JSON: {error}") from error
+    if len(text) > _MAX_CHARS:
+        raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are taken")
+    check_encodable(text, name="attributes")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct tags in the order given.
+
+    Raises:
+        InvalidError: a tag is blank or too long, there are more than 100, or a single text was passed.
+    """
+    if isinstance(given, str):
+        raise InvalidError("tags must be a list of texts, not one text", hint=f"pass [{given!r}]")
+    tags = tuple(dict.fromkeys(short_name(tag, name="tags") or "" for tag in given))
+    if len(tags) > _MAX_TAGS:
+        raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are taken")
+    return tags

@@ -18,9 +18,9 @@ from typing import Any
 
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.holders import is_gone, new_holder
 from ricordo.host.journal import Journal, Rows, events
 from ricordo.ports import Clock
+from ricordo.storage.leases import is_gone, new_holder
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ricordo.consolidation.judge import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.consolidation.operations import Operations
-from ricordo.consolidation.proposal import ProposedEntity, ProposedFact, ProposedRelation
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.schema import first_problem
 from ricordo.interfaces.tools import json_object
@@ -130,10 +130,8 @@ class _Run:
     @cached_property
     def all(self) -> Operations:
         """The operations, made at the first call: only then is the memory open."""
-        from ricordo.wiring import operations_of
-
         check_may_alter(self._memory.scope.trust)
-        return operations_of(self._memory._opened, self._memory.scope, name=self._name)
+        return self._memory._opened.write_operations(self._memory.scope, name=self._name)
 
     @property
     def run_id(self) -> str:

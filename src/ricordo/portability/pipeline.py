@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.consolidation import quarantine, resolve
+from ricordo.consolidation import resolve, reviews
 from ricordo.encoding import entities, episodes, facts
 from ricordo.encoding.episodes import Instant
 from ricordo.encoding.validation import TextRules, short_name
@@ -61,7 +61,7 @@ class ImportContext:
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
-        return quarantine.reasons_to_hold(node, holds_untrusted=self.holds_untrusted)
+        return reviews.reasons_to_hold(node, holds_untrusted=self.holds_untrusted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ def _made(records: Sequence[M], node_of: Callable[[M], Node], counts: _Counts) -
 
 
 def _episode(said: ImportedMessage, context: ImportContext) -> Node:
-    node = episodes.episode(
+    node = episodes.new_episode(
         said.message, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
     return replace(node, tags=said.tags) if said.tags else node
@@ -230,14 +230,14 @@ def _episode(said: ImportedMessage, context: ImportContext) -> Node:
 
 def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
     """Return the node of an imported fact, with the time it was observed, recorded now."""
-    node = facts.knowledge(
+    node = facts.new_fact(
         known.fact, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
     at = node.event_time if known.at is None else from_ms(context.instant(known.at, "event_time"))
     until = None if known.ended is None else from_ms(context.instant(known.ended, "valid_until"))
     decay = node.decay_rate if known.decay_rate is None else known.decay_rate
     if known.closed is None and context.reasons_to_hold(node):
-        node = quarantine.held(node, at=from_ms(context.now))
+        node = reviews.quarantined(node, at=from_ms(context.now))
     elif known.closed is not None:
         node = replace(node, closed_at=from_ms(context.now), closed_reason=known.closed)
     return replace(
@@ -255,7 +255,7 @@ def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
 
 def _people(context: ImportContext, batch: Sequence[ImportedPerson], tx: Snapshot) -> tuple[Change, Outcome]:
     """Add unknown entities; known ones keep their type and get the new aliases."""
-    gathered = entities.People(tx, scope=context.scope, now=context.now)
+    gathered = entities.EntityResolver(tx, scope=context.scope, now=context.now)
     fresh: dict[str, Entity] = {}
     put: dict[str, Entity] = {}
     refused: list[str] = []
@@ -267,26 +267,28 @@ def _people(context: ImportContext, batch: Sequence[ImportedPerson], tx: Snapsho
                 entity = entities.new_entity(
                     name, scope=context.scope, now=context.now, type=person.type, aliases=person.aliases
                 )
-                gathered.introduce(entity)
+                gathered.add(entity)
                 fresh |= {name_key(each): entity for each in (name, *entity.aliases)}
             elif entity.key:
                 _add_aliases(entity, person, put)
             _relate(tx, gathered, context.scope, person.relation, entity)
         except InvalidError as error:
             refused.append(f"{person.place}: {error}")
-    change = gathered.into(Change(put_entities=tuple(put.values())))
+    change = gathered.extend(Change(put_entities=tuple(put.values())))
     added = len(change.entities)
     return change, Outcome(added=added, known=len(batch) - added, refused=tuple(refused))
 
 
 def _add_aliases(entity: Entity, person: ImportedPerson, put: dict[str, Entity]) -> None:
     entity = put.get(entity.id, entity)
-    fresh = tuple(each for each in entities.names_of(person.aliases) if each not in (entity.name, *entity.aliases))
+    fresh = tuple(each for each in entities.checked_names(person.aliases) if each not in (entity.name, *entity.aliases))
     if fresh:
         put[entity.id] = replace(entity, aliases=(*entity.aliases, *fresh))
 
 
-def _relate(tx: Snapshot, gathered: entities.People, scope: Scope, relation: str | None, entity: Entity) -> None:
+def _relate(
+    tx: Snapshot, gathered: entities.EntityResolver, scope: Scope, relation: str | None, entity: Entity
+) -> None:
     """Add a relation to the owner, unless another entity has it already: a file does not end a marriage.
 
     Raises:
@@ -323,7 +325,7 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
     )
     held = {node.id: context.reasons_to_hold(node) for node in fresh if node.closed_reason == HELD}
     if held:
-        arrived = quarantine.listed(tx, arrived, fresh, held, claimed=was.keys(), now=now)
+        arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
     return arrived.change, _outcome(batch, fresh, arrived.change)
 
 
@@ -333,7 +335,7 @@ def _as_live(node: Node) -> Node:
 
 
 def _relations(context: ImportContext, batch: Sequence[ImportedRelation], tx: Snapshot) -> tuple[Change, Outcome]:
-    gathered = entities.People(tx, scope=context.scope, now=context.now)
+    gathered = entities.EntityResolver(tx, scope=context.scope, now=context.now)
     refused: list[str] = []
     for relation in batch:
         try:
@@ -344,7 +346,7 @@ def _relations(context: ImportContext, batch: Sequence[ImportedRelation], tx: Sn
             gathered.relate(predicate, target, source=source)
         except InvalidError as error:
             refused.append(f"{relation.place}: {error}")
-    change = gathered.into(Change())
+    change = gathered.extend(Change())
     added = len(change.relations)
     return change, Outcome(added=added, known=len(batch) - added - len(refused), refused=tuple(refused))
 

@@ -312,3 +312,43 @@ class Derived(NamedTuple):
     matching: int
     origin: str
     id: str
+
+
+class Unembedded(NamedTuple):
+    """A node that has no vector of some model yet."""
+
+    key: int
+    content: str
+    speaker: str | None
+
+
+class LearntFact(NamedTuple):
+    """A memory that was learnt before, by its id."""
+
+    id: str
+    is_live: bool
+
+
+class ClosedFact(NamedTuple):
+    """A fact that the user forgot or decided against. `closed_at` is in Unix milliseconds; `is_same` is whether it says
+    the same as the statement that was asked about.
+    """
+
+    content: str
+    closed_at: int
+    is_same: bool
+
+
+class SubjectUse(NamedTuple):
+    """A memory about an entity (its id and content), and the folded name it used; "" where that is not known."""
+
+    node_id: str
+    name: str
+    content: str
+
+
+class MessagePairs(NamedTuple):
+    """Pairs of consecutive messages (keys, the earlier first), and the key of the last message that was looked at."""
+
+    pairs: tuple[tuple[int, int], ...]
+    through: int

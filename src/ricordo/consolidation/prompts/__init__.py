@@ -1,31 +1,44 @@
-"""What models are told: short files with a version in their names, and the data they are to look at, fenced. Pure."""
+"""Prompts: versioned instruction files, and the fenced data that a model is to read. Pure.
+
+A conversation is cut into pages that a model can take: a limited number of messages and tokens, and a short handle for
+each line, by which the model names its evidence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 
-from ricordo.ports import Turn
+from ricordo.model import Node
+from ricordo.ports import TokenCounter, Turn
+from ricordo.text.recalled import PLACE, without_recalled
 
 VERSION = "extract.1+verify.2"
-"""What is recorded with a run. A prompt that changes gets a new file and a new number."""
+"""The version that a run records. A changed prompt gets a new file and a new number."""
+
+PAGE = 30
+"""The most messages on a page."""
+
+_BEFORE = 2
+_BEFORE_CHARS = 300
 
 
 @cache
 def instructions(name: str) -> str:
-    """The text of a prompt file, such as "extract.1"."""
+    """Return the text of a prompt file, such as "extract.1"."""
     return (files(__package__) / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: str = "extract.1") -> list[Turn]:
-    """What to make of a page of a conversation.
+    """Ask what to learn from a page of a conversation.
 
     Args:
-        lines: one a message, each beginning with its handle.
-        before: the last lines of the page before, to be understood and not to be used.
-        day: of the first message, ISO 8601.
+        lines: one for each message, beginning with its handle.
+        before: the last lines of the page before, as context that must not be used as evidence.
+        day: date of the first message, ISO 8601.
         name: of the prompt: "extract.1" or "summarise.1".
     """
     mark = _mark((*before, *lines))
@@ -35,13 +48,13 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
 
 
 def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
-    """What new statements are to older ones. `pairs` are (handle, new, old)."""
+    """Ask how new statements relate to older ones. `pairs` are (handle, new, old)."""
     lines = [f"{handle} new: {one_line(new)}\n{handle} old: {one_line(old)}" for handle, new, old in pairs]
     return _asking("verify.2", lines)
 
 
 def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
-    """Which of two messages led to the other. `pairs` are (handle, what was said first, what was said then)."""
+    """Ask which of two messages led to the other. `pairs` are (handle, first message, next message)."""
     return _asking(
         "causes.1",
         [f"{handle} first: {one_line(first)}\n{handle} then: {one_line(then)}" for handle, first, then in pairs],
@@ -49,7 +62,7 @@ def causation(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:
 
 
 def enrichment(known: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> list[Turn]:
-    """Who somebody is. `known` are (handle, name and what it is, (handle, text) of what is known of it)."""
+    """Ask for summaries of entities. `known` are (handle, name and kind, (handle, text) of each of its memories)."""
     lines = [
         line
         for handle, name, memories in known
@@ -59,23 +72,98 @@ def enrichment(known: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> l
 
 
 def reflection(memories: Sequence[tuple[str, str, str]], *, span: str) -> list[Turn]:
-    """What a span of time has taught. `memories` are (handle, day, text)."""
+    """Ask what memories of a span of time show together. `memories` are (handle, day, text)."""
     lines = [f"{handle} ({day}) {one_line(text)}" for handle, day, text in memories]
     return _asking("reflect.1", lines, before=f"Learnt {span}.")
 
 
 def _asking(name: str, lines: Sequence[str], *, before: str = "") -> list[Turn]:
-    """Instructions, and lines of data between two marks."""
+    """Return instructions, and lines of data between two marks."""
     mark = _mark(lines)
     fenced = "\n".join((*([before] if before else []), f"<<<{mark}", *lines, f"{mark}>>>"))
     return [Turn(role="system", text=instructions(name)), Turn(role="user", text=fenced)]
 
 
 def one_line(text: str) -> str:
-    """A text as a line of a fenced part: who writes line breaks cannot make lines of their own."""
+    """Return a text as one line of fenced data: line breaks in it cannot make lines of their own."""
     return " / ".join(part for line in text.splitlines() if (part := line.strip()))
 
 
 def _mark(lines: Sequence[str]) -> str:
-    """What stands around the data. Made from it, so that no text can hold its own."""
+    """Return the mark around the data: a hash of it, so that no text can contain its own mark."""
     return blake2b("\n".join(lines).encode("utf-8", "replace"), digest_size=5).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Part of a conversation: its lines, the last lines before them, and its messages by handle."""
+
+    lines: tuple[str, ...]
+    before: tuple[str, ...]
+    episodes: Mapping[str, Node]
+
+    @property
+    def day(self) -> str:
+        return next(iter(self.episodes.values())).event_time.date().isoformat()
+
+
+def pages(episodes: Sequence[Node], *, room: int, tokens: TokenCounter) -> list[Page]:
+    """Cut messages into pages. A message that is longer than a page continues on the next ones.
+
+    Args:
+        room: the most tokens of lines on a page.
+    """
+    found: list[Page] = []
+    lines: list[str] = []
+    held: dict[str, Node] = {}
+    taken = 0
+    for node in episodes:
+        for part in _parts(node, room=max(room, 50), tokens=tokens):
+            cost = tokens.count(part) + 6
+            if lines and (len(lines) >= PAGE or taken + cost > room):
+                found.append(_page(lines, held, found))
+                lines, held, taken = [], {}, 0
+            handle = f"e{len(lines) + 1}"
+            lines.append(f"{handle} {speaker_label(node)}: {part}")
+            held[handle] = node
+            taken += cost
+    if lines:
+        found.append(_page(lines, held, found))
+    return found
+
+
+def lines_of(episodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return messages as lines without handles, as context that must not be used as evidence."""
+    return tuple(f"{speaker_label(node)}: {one_line(own_words(node))}"[:_BEFORE_CHARS] for node in episodes[-_BEFORE:])
+
+
+def _page(lines: list[str], held: dict[str, Node], earlier: Sequence[Page]) -> Page:
+    last = earlier[-1].lines[-_BEFORE:] if earlier else ()
+    before = tuple(line.partition(" ")[2][:_BEFORE_CHARS] for line in last)
+    return Page(lines=tuple(lines), before=before, episodes=dict(held))
+
+
+def speaker_label(node: Node) -> str:
+    """Return who says a line, as the model is shown it."""
+    if node.speaker:
+        name = one_line(node.speaker)
+        return f"{name} ({node.role})" if node.role in ("assistant", "tool", "system") else name
+    return "the user" if node.role == "user" else node.role or "somebody"
+
+
+def own_words(node: Node) -> str:
+    """Return a message without text recalled from this memory, which would confirm itself."""
+    return without_recalled(node.content).replace(PLACE, " ")
+
+
+def _parts(node: Node, *, room: int, tokens: TokenCounter) -> Iterator[str]:
+    """Yield a message on one line, or cut at spaces into as many lines as it takes."""
+    text = one_line(own_words(node))
+    while tokens.count(text) > room:
+        most = max(100, len(text) * room // max(1, tokens.count(text)) - 50)
+        cut = text.rfind(" ", most // 2, most)
+        cut = most if cut < 0 else cut
+        yield text[:cut]
+        text = text[cut:].lstrip()
+    if text:
+        yield text

@@ -101,7 +101,7 @@ class PastSnapshot(DatabaseSnapshot):
         found: dict[int, float] = {}
         spaces = self.visible(scope)
         for model, vector in vectors.items() if len(unaltered) else ():
-            live, _ = self.today.vectors.nearest(
+            live, _ = self.today.vector_shelves.nearest(
                 self.today, vector, model=model, spaces=spaces, shelves=("k", "e", "c"), limit=most, among=unaltered
             )
             keys = np.concatenate([live, self.closed_since(unaltered)])

@@ -102,7 +102,7 @@ def candidates(snapshot: DatabaseSnapshot, query: CandidateQuery) -> CandidateSe
     filter_, scope = query.filter, query.scope
     allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
     if query.vectors:
-        snapshot.vectors.keep_only({model.key for model in snapshot.models.known() if model.state != "retiring"})
+        snapshot.vector_shelves.keep_only({model.key for model in snapshot.models.known() if model.state != "retiring"})
     search = _Search(snapshot, query, snapshot.visible(scope), allowed)
     nothing: dict[str, _Term] = {}
     search.terms = search.stage("terms", lambda: _terms(search), nothing)
@@ -191,7 +191,7 @@ def _by_meaning(search: _Search) -> Found:
     """While the store changes its model, both answer and a memory's better score counts."""
     found: Found = {}
     for model, vector in search.query.vectors.items() if not search.archived else ():
-        keys, scores = search.snapshot.vectors.nearest(
+        keys, scores = search.snapshot.vector_shelves.nearest(
             search.snapshot,
             vector,
             model=model,
@@ -334,7 +334,7 @@ def _about(search: _Search, keys: Keys) -> NDArray[np.bool_]:
 def _cosines(search: _Search, keys: Keys) -> Floats:
     cosines = np.zeros(len(keys), np.float32)
     for model, vector in search.query.vectors.items():
-        found = search.snapshot.vectors.cosines(
+        found = search.snapshot.vector_shelves.cosines(
             search.snapshot, keys, vector, model=model, spaces=search.spaces, shelves=search.shelves
         )
         cosines = np.where((cosines == 0) & ~np.isnan(found), found, cosines)
@@ -362,7 +362,7 @@ def _similarity(search: _Search, key: int) -> float | None:
 
 def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
     """The vectors of live memories, float32[n, width], NaN where there is none."""
-    return search.snapshot.vectors.vectors(
+    return search.snapshot.vector_shelves.vectors(
         search.snapshot, keys, model=model, dimension=width, spaces=search.spaces, shelves=search.shelves
     )
 
@@ -372,7 +372,9 @@ def load_vectors(snapshot: DatabaseSnapshot, scope: Scope, shelves: Sequence[str
     for model in snapshot.models.known():
         if model.state == "active":
             spaces = snapshot.visible(scope)
-            snapshot.vectors.load(snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=shelves)
+            snapshot.vector_shelves.load(
+                snapshot, model=model.key, dimension=model.dimension, spaces=spaces, shelves=shelves
+            )
 
 
 def load_turns(snapshot: DatabaseSnapshot, scope: Scope, *, ahead: bool) -> bool:

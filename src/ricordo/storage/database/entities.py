@@ -11,7 +11,7 @@ from ricordo.clock import from_ms
 from ricordo.model import Entity, Related, Relation, Scope
 from ricordo.storage.database.rows import entity_of, relation_of
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.values import Named, Sketch
+from ricordo.storage.values import Named, Sketch, SubjectUse
 from ricordo.text.kinship import known_relation, relation_named
 from ricordo.text.names import Likeness, likeness, look_up_keys, sound_keys
 
@@ -130,3 +130,22 @@ class Entities:
         """Return live entities that go by one of the folded names, oldest first."""
         rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
         return list(self.by_key(scope, {key for _, key in rows}))
+
+    def key_of(self, entity_id: str) -> int | None:
+        """Return the key of an entity by its id, whatever became of it; None where there is none."""
+        found: int | None = self._sql.value("entity_place", {"id": entity_id})
+        return found
+
+    def subject_uses(self, key: int) -> list[SubjectUse]:
+        """Return the memories about exactly this entity, closed ones too, in no order."""
+        return [SubjectUse(*row) for row in self._sql.rows("subjects_of_entity", {"entity": key})]
+
+    def to_summarise(self, owner: str, chat: str, *, least: int, most: int) -> list[int]:
+        """Return the keys of live entities of an owner and chat that need a summary.
+
+        Such an entity is named in at least `least` memories (with entities merged into it) and has no summary, or one
+        that a model made and that was closed by its lifetime or rests on a closed memory. An entity whose summary a
+        person forgot or retracted is left out. Most often named first, then by ascending key; the first `most`.
+        """
+        values = {"space": self._sql.space(owner, chat), "least": least, "most": most}
+        return [found for (found,) in self._sql.rows("entities_to_enrich", values)]

@@ -56,6 +56,10 @@ class Graph:
         values = {"nodes": json.dumps(list(nodes)), "most": most, "spaces": json.dumps(self._sql.visible(scope))}
         return [Step(*row) for row in self._sql.rows("causes_and_effects", values)]
 
+    def is_causal_between(self, one: int, other: int) -> bool:
+        """Return whether a live causal edge joins two nodes (keys), either way."""
+        return bool(self._sql.rows("causal_between", {"one": one, "other": other}))
+
     def associates(self, scope: Scope, nodes: Iterable[int], *, each: int) -> list[Step]:
         """Return the strongest associates of each of some nodes, at most `each` per node."""
         values = {"nodes": json.dumps(list(nodes)), "each": each, "spaces": json.dumps(self._sql.visible(scope))}

@@ -13,9 +13,11 @@ from ricordo.model import Scope
 from ricordo.storage.database.embedding_models import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.erase import Erasure
+from ricordo.storage.database.evidence import Evidence
 from ricordo.storage.database.export import Export
 from ricordo.storage.database.graph import Graph
 from ricordo.storage.database.history import History
+from ricordo.storage.database.index_upkeep import Upkeep, Vectors
 from ricordo.storage.database.leases import Leases
 from ricordo.storage.database.lifecycle import Lifecycle
 from ricordo.storage.database.mentions import Mentions
@@ -122,6 +124,18 @@ class DatabaseSnapshot(Statements):
         return Export(self, self.nodes, self.entities)
 
     @cached_property
+    def evidence(self) -> Evidence:
+        return Evidence(self)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        return Vectors(self)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        return Upkeep(self)
+
+    @cached_property
     def leases(self) -> Leases:
         return Leases(self)
 
@@ -153,7 +167,7 @@ class DatabaseSnapshot(Statements):
 
     def load_more_vectors(self) -> bool:
         """Load some more of the vectors that searches read one by one so far. Return whether any are left."""
-        return self.vectors.read_on(self)
+        return self.vector_shelves.read_on(self)
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
         """Load all turns of a caller, so that searches need not read them one by one.
@@ -166,7 +180,7 @@ class DatabaseSnapshot(Statements):
         return load_turns(self, scope, ahead=ahead)
 
     @property
-    def vectors(self) -> VectorShelves:
+    def vector_shelves(self) -> VectorShelves:
         """The vector indexes that the readers of this process share."""
         return self._kept.vectors
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.model import Node, Run, Scope
+from ricordo.model import Node, Run, RunKind, Scope
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.rows import keys_in_run, run_of
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.values import Failure, Waiting
+from ricordo.storage.values import Failure, MessagePairs, Waiting
 
 _LATEST = 200
 
@@ -127,6 +127,47 @@ class Runs:
         for key, node_id in self._sql.rows("evidence_of", values):
             found[key] = (*found.get(key, ()), node_id)
         return found
+
+    def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
+        """Return what the latest run of a kind of an owner and chat did: (what, key of the node, keys of its evidence)
+        of each item, in order.
+        """
+        items = self._sql.value("run_items_last", {"space": self._sql.space(owner, chat), "kind": kind})
+        return [(what, node, tuple(evidence)) for what, _, node, _, evidence in json.loads(items or "[]")]
+
+    def extraction_of(self, place: tuple[str, str], session: str | None, *, model: str) -> str | None:
+        """Return the id of the latest extraction run of a model over one conversation; `place` is (owner, chat)."""
+        found: str | None = self._sql.value("extraction_of", {**self._place(place, session), "model": model})
+        return found
+
+    def read_by(self, place: tuple[str, str], session: str | None, *, model: str, among: Sequence[Node]) -> set[int]:
+        """Return the keys of those messages of a conversation that extraction runs of a model were shown."""
+        values = {**self._place(place, session), "model": model, "keys": json.dumps([node.key for node in among])}
+        return {key for (key,) in self._sql.rows("messages_read", values)}
+
+    def consecutive_messages(self, owner: str, chat: str, *, after: int, most: int) -> MessagePairs | None:
+        """Return the next messages of people in sessions, each with a person's message before it in the same session.
+
+        Looked at are the live messages of role "user" with a key above `after`, by ascending key, `most` of them. The
+        one before is the latest live message of that role in the session, by event time and key. Pairs are ordered by
+        the key of the later message; None where there are no messages to look at.
+        """
+        values = {"space": self._sql.space(owner, chat), "after": after, "most": most}
+        through = self._sql.value("messages_after", values)
+        if through is None:
+            return None
+        return MessagePairs(tuple((first, then) for first, then in self._sql.rows("pairs_to_look_at", values)), through)
+
+    def learnt_between(self, owner: str, chat: str, *, after: int, before: int, now: int, most: int) -> list[int]:
+        """Return the keys of live knowledge of an owner and chat that happened in a span and has not expired.
+
+        Episodes, reflections and summaries are left out. The latest `most`, by ascending event time and key.
+
+        Args:
+            after, before: Unix milliseconds; `before` is exclusive.
+        """
+        values = {"space": self._sql.space(owner, chat), "after": after, "before": before, "now": now, "most": most}
+        return [key for (key,) in self._sql.rows("learnt_between", values)]
 
     def _seen(self, scope: Scope) -> dict[str, str]:
         spaces: Sequence[int] = self._sql.visible(scope)

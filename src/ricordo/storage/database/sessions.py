@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ricordo.model import Review, ReviewKind, Scope, Session
+from ricordo.model import Node, Review, ReviewKind, Scope, Session
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.rows import review_of, session_of
 from ricordo.storage.database.statements import Statements
@@ -22,6 +22,14 @@ class Sessions:
     def off_record(self, owner: str, chat: str) -> set[str]:
         """Return the sessions that are not stored; "" stands for all."""
         return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
+
+    def go_off_record(self, owner: str, chat: str, session: str) -> None:
+        """Stop storing a session from now on; "" stands for everything. Repeating it changes nothing."""
+        self._sql.rows("off_record_begin", {"owner": owner, "chat": chat, "session": session})
+
+    def go_on_record(self, owner: str, chat: str, session: str) -> None:
+        """Take back what `go_off_record` did for the same owner, chat and session."""
+        self._sql.rows("off_record_end", {"owner": owner, "chat": chat, "session": session})
 
 
 class Reviews:
@@ -43,3 +51,11 @@ class Reviews:
             return None
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
         return review_of(rows[0], self._nodes.by_key(scope, filter(None, rows[0][3:5]))) if rows else None
+
+    def of_quarantined(self, node: Node) -> Node | None:
+        """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node
+        is live or still quarantined.
+        """
+        values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
+        rows = self._sql.rows("review_of_held", values)
+        return self._nodes.get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
