@@ -443,13 +443,13 @@ async def test_maintain_runs_its_steps_in_order(opened, place):  # noqa: F811
     plan = await memory.maintain(dry_run=True)
     assert [step.name for step in plan.steps] == ["sessions", "gc", "prune", "enrich", "causes", "tidy"]
     said = {step.name: step.detail for step in plan.steps}
-    assert said["enrich"] == "1 people and things would be looked at"
-    assert said["causes"] == "1 pairs of messages would be looked at"
+    assert said["enrich"] == "1 person or thing would be looked at"
+    assert said["causes"] == "1 pair of messages would be looked at"
     assert canonical(place.index) == before and not memory.model.prompts
     report = await memory.maintain()
     said = {step.name: step.detail for step in report.steps}
-    assert report.ok and said["enrich"] == "1 people and things looked at, 1 summed up"
-    assert said["causes"] == "1 pairs of messages looked at, 1 causes found"
+    assert report.ok and said["enrich"] == "1 person or thing looked at, 1 summarised"
+    assert said["causes"] == "1 pair of messages looked at, 1 causes found"
     assert [run.kind for run in await memory.runs()] == ["causes", "enrichment", "consolidation"]
     asked = len(memory.model.prompts)
     again = await memory.maintain()
@@ -461,8 +461,8 @@ async def test_maintain_without_a_model_reports_what_waits_for_one(tmp_path, clo
     async with Memory.open(tmp_path / "me.db", embedder=None, clock=clock) as memory:
         await prepared(memory)
         said = {step.name: step.detail for step in (await memory.maintain()).steps}
-        assert said["enrich"] == "1 people and things wait for a language model"
-        assert said["causes"] == "1 pairs of messages wait for a language model"
+        assert said["enrich"] == "1 person or thing waits for a language model"
+        assert said["causes"] == "1 pair of messages waits for a language model"
 
 
 async def test_a_failing_model_does_not_stop_the_other_steps(opened):  # noqa: F811
