@@ -34,6 +34,7 @@ from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
 from ricordo.storage.registry import open_store
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
+from ricordo.text.languages import register
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
@@ -107,6 +108,9 @@ class Engine:
             StoreError: the store cannot be opened.
         """
         speaking = _language_of(language, settings)
+        for path in settings.languages.split(","):
+            if path.strip():
+                register(path.strip())
         store = await asyncio.to_thread(
             open_store,
             location,

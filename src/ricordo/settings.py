@@ -52,6 +52,11 @@ class Settings:
     fusion: Fusion = _setting(
         "score", "how signals become a score: `score` adds their values, `rrf` adds reciprocal ranks, both weighted"
     )
+    languages: str = _setting(
+        "",
+        "paths of further language files, separated by commas; they apply to the whole process, and the index of a store is"
+        " rebuilt when they change",
+    )
     without_signals: str = _setting("", "ranking signals to leave out, separated by commas: `person, kind of answer`")
     untrusted_knowledge: UntrustedPolicy = _setting(
         "hold",

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import apsw
+
+from ricordo.storage.database import queries
+from ricordo.storage.database.connection import transaction
 from ricordo.storage.database.statements import Statements
+from ricordo.text.languages import analyzer_version
+
+_ANALYZER_KEY = "analyzer"
+"""The version of the analyzer that made a store's index terms, features and statement lines."""
+
+_ANALYZE_AGAIN = (
+    "text_live_clear",
+    "text_live_fill",
+    "text_archive_clear",
+    "text_archive_fill",
+    "features_refill",
+    "slots_clear",
+    "slots_fill",
+    "turns_changed",
+)
 
 # Segments are merged when the largest holds less than this share: a word is then written about four times in all.
 _LARGEST_SHARE = 0.75
@@ -35,3 +54,24 @@ def merge_step(sql: Statements) -> bool:
     before = sql.connection.total_changes()
     sql.rows("word_parts_join", {"pages": -_PAGES_PER_STEP})
     return sql.connection.total_changes() - before > 1  # the command itself counts as one
+
+
+def analyze_again(connection: apsw.Connection) -> None:
+    """Rebuild the index terms, features and statement lines of a store if another analyzer made them.
+
+    Takes some seconds for 100,000 memories, in one transaction: other processes wait or see the former index.
+    """
+    version = analyzer_version()
+    if _stored_version(connection) == version:
+        return
+    with transaction(connection):
+        if _stored_version(connection) == version:  # another process was first
+            return
+        for name in _ANALYZE_AGAIN:
+            connection.execute(queries.sql(name))
+        connection.execute(queries.sql("meta_put"), {"name": _ANALYZER_KEY, "value": version})
+
+
+def _stored_version(connection: apsw.Connection) -> str | None:
+    found: str | None = connection.execute(queries.sql("meta_get"), {"name": _ANALYZER_KEY}).get
+    return found

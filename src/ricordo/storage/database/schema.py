@@ -14,6 +14,7 @@ import apsw
 from ricordo.errors import StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import APPLICATION_ID, read_snapshot, transaction, translated
+from ricordo.storage.database.fulltext import analyze_again
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
@@ -51,6 +52,7 @@ def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...
         use_wal(connection)  # only now: what is not ours stays as it is
         if version < newest:
             _upgrade(connection, path, steps)
+        analyze_again(connection)
 
 
 def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.text.dates.calendar import UNITS, Days, Precision, around, one_day, shift, whole_month, whole_year
-from ricordo.text.dates.grammar import find_days, mentions_time, tokenize
+from ricordo.text.dates.grammar import find_days, mentions_time, tokenize, vocabulary
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, any_of, cached, default_languages, languages_of
 
 __all__ = [
@@ -230,7 +230,10 @@ def _clock_patterns(languages: LanguageSet) -> tuple[re.Pattern[str], ...]:
 
 
 def _named(text: str, today: date, languages: LanguageSet, *, ahead: bool = False) -> Days | None:
-    for prefix in ("", "in ", "on "):  # "March 2025", "Monday": the preposition a question would have
+    for prefix in (
+        "",
+        *vocabulary(languages).prefixes,
+    ):  # "March 2025", "Monday": the preposition a question would have
         if found := find_days(prefix + text, today=today, whole=True, ahead=ahead, languages=languages):
             return found.days
     return None

@@ -10,10 +10,10 @@ wins. All languages share the rules. A false date is worse than none, so words t
     D number 1-31     N other number       K number word  Y year        I ISO day    J ISO month
     l last  t this  n next  L last, this or next behind its unit (-1, 0, 1)  p past (rolling)
     a ago  A ago before its unit  T through ("in a week's time")  E third of a month
-    i in   j on, over, for   s since   c Russian "s" (since, from, with)   f from   b before   u by, until
-    e after   w between   & and   - to   o of   h article   k part of a day   P possessive   H habit
-    B of a story   , comma   . end of a clause   " quotation mark   m word that can follow the verb "may"
-    y word that can follow a year   x any other word
+    i in   j on, over, for   s since   z since, with verbs at the end of a clause   c Russian "s" (since, from, with)
+    f from   b before   u by, until   q until, also between the ends of a range   e after   w between   & and   - to
+    o of   h article   k part of a day   P possessive   H habit   B of a story   , comma   . end of a clause
+    " quotation mark   m word that can follow the verb "may"   y word that can follow a year   x any other word
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ class Vocabulary:
 
     Attributes:
         words: to their kind and number.
+        prefixes: a preposition before a month and one before a day, with a blank behind it.
         anchors: no question asks about a time without one of these or figures; all others only qualify them.
     """
 
     words: dict[str, tuple[str, int]]
+    prefixes: tuple[str, ...]
     anchors: frozenset[str]
     token: re.Pattern[str]
     future: frozenset[str]
@@ -102,7 +104,11 @@ def vocabulary(languages: LanguageSet) -> Vocabulary:
     pattern = pattern.replace("<PHRASES>", rf"| (?P<phrase>\b(?i:{alternatives})\b)" if alternatives else "")
     return Vocabulary(
         words=words | phrases,
-        anchors=frozenset(word for word, (kind, _) in words.items() if kind in _ANCHORS),
+        prefixes=tuple(
+            f"{next(iter(of_kind))} " for kind in "ij" if (of_kind := [w for w in words if words[w][0] == kind])
+        ),
+        anchors=frozenset(word for word, (kind, _) in words.items() if kind in _ANCHORS)
+        | {max(_WORD.findall(phrase), key=len) for phrase, (kind, _) in phrases.items() if kind in _ANCHORS},
         token=re.compile(pattern, re.VERBOSE),
         future=languages.words(lambda each: each.dates.future),
         future_endings=languages.in_order(lambda each: each.dates.future_endings),
@@ -218,15 +224,15 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
         ("offset", rf"h?(?P<count>[DNK]?)(?P<unit>[UZW])(?P<side>[be]){_BARE}"),  # two weeks before 5 May
         ("range", rf"w(?P<first>{_SIDE})&(?P<last>{_SIDE})"),
-        ("range", rf"[fc](?P<first>{_SIDE})-(?P<last>{_SIDE})"),
+        ("range", rf"[fc](?P<first>{_SIDE})[-q](?P<last>{_SIDE})"),
         ("range", rf"(?P<first>h?D|{_MONTH})-(?P<last>h?D{_MONTH}(?:,?{_YEAR})?|{_MONTH},?{_YEAR})"),
         ("range", rf"(?P<first>{_MONTH}D)-(?P<last>D(?:,?{_YEAR})?)"),
         ("range", rf"i(?P<first>Y|{_MONTH})[-&](?P<last>{_YEAR}|{_MONTH}(?:[.,]?{_YEAR})?)"),
         ("rolling", r"[ij]?h?[lp](?P<count>[DNK])o?(?P<unit>[UZG])|(?:[ij]h?p|[ij]hl|tp)(?P<one>[UG])"),
         ("through", r"T(?P<count>[DNK]?)(?P<unit>[UZG])(?!e)"),
-        ("since", rf"[sc]h?{_BARE}"),
-        ("before", rf"b{_BARE}"),
-        ("by", rf"u{_BARE}"),
+        ("since", rf"[scz]h?{_BARE}"),
+        ("before", rf"[bA]{_BARE}"),
+        ("by", rf"(?:u|qh?){_BARE}"),
         ("after", rf"e{_BARE}"),
         ("in", rf"ih?{_BARE}"),
         ("on", r"jh?(?P<point>W|U)"),
@@ -234,7 +240,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 # Every rule needs one of these: a bare number is no time, and a bare "may" is a verb.
-_ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDoh&-]V|V[.,]?o?h?[DYltn&-]")
+_ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
 # "From Monday to Friday" is a habit more often than a date.
 _HABIT = re.compile("W[-&]h?W")
 

@@ -31,6 +31,7 @@ __all__ = [
     "fold_letters",
     "languages_of",
     "register",
+    "unregister",
 ]
 
 T = TypeVar("T")
@@ -141,12 +142,15 @@ class _Registry:
 
     def load(self) -> dict[str, Language]:
         if not self.records:
-            found = {}
-            for code in _SHIPPED:
-                with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:
-                    found[code] = read_language(path, is_checked=False)
-            self.records = found
+            self.records = _shipped()
         return self.records
+
+    def replace(self, records: dict[str, Language]) -> None:
+        """Use other records, and forget everything that was computed from the former ones."""
+        self.records = records
+        self.sets = {}
+        for clear in _clear_on_register:
+            clear()
 
 
 _registry = _Registry()
@@ -156,17 +160,33 @@ def register(path: Path | str) -> Language:
     """Add a language, or replace the one of the same code, for this process. Register before a store is opened.
 
     Args:
-        path: a TOML file as `docs/languages.md` describes it.
+        path: a TOML file as `docs/reference/languages.md` describes it.
 
     Raises:
         InvalidError: the file cannot be read; the message names the field.
     """
-    language = read_language(Path(path))
-    _registry.records = {**_registry.load(), language.code: language}
-    _registry.sets = {}
-    for clear in _clear_on_register:
-        clear()
+    language = read_language(Path(path).expanduser())
+    known = _registry.load().get(language.code)
+    if known is not None and repr(known) == repr(language):
+        return known
+    _registry.replace({**_registry.load(), language.code: language})
     return language
+
+
+def unregister(code: str) -> None:
+    """Undo `register`: remove a language, or restore the one of the package. An unknown code is ignored."""
+    kept = {known: language for known, language in _registry.load().items() if known != code}
+    _registry.replace(_shipped() | {known: each for known, each in kept.items() if known not in _SHIPPED})
+
+
+@cache
+def _shipped() -> dict[str, Language]:
+    """Return the records of the package. Tests compile their patterns."""
+    found = {}
+    for code in _SHIPPED:
+        with as_file(files("ricordo.text.languages") / f"{code}.toml") as path:
+            found[code] = read_language(path, is_checked=False)
+    return found
 
 
 def _set_of(*languages: Language) -> LanguageSet:
@@ -205,8 +225,7 @@ def any_of(codes: tuple[str, ...]) -> LanguageSet:
 @cached()
 def analyzer_version() -> str:
     """What made the index terms, features and statement lines of a store: they are made again when it changes."""
-    shipped = {code: language for code, language in _registry.load().items() if code in _SHIPPED}
-    added = sorted(set(all_languages()) - set(shipped.values()), key=lambda each: each.code)
+    added = sorted(set(all_languages()) - set(_shipped().values()), key=lambda each: each.code)
     codes = [f"{each.code}-{crc32(repr(each).encode()):08x}" for each in added]
     return "+".join([_ANALYZER, *codes])
 
@@ -219,10 +238,16 @@ _ANALYZER = "2"
 
 _LOOKED_AT = 2_000
 _LETTERS = re.compile(r"[^\W\d_]+")
-# One word tells a language only in a short text, and only where no word speaks for the default language.
-_SHORT_WORDS = range(4, 9)
-# The default language is read besides another one if it has that many words, and half as many as the other.
-_LEAST_BESIDE = 4
+_PATTERN_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{3,}(?![\w\[*+?{])")
+# What a word that only some languages have counts for: a function word, and any other.
+_FUNCTION_WORD, _OTHER_WORD = 3, 1
+# A language needs that much and two words, or one clear word in a short text without a word of the default language.
+_LEAST = 3
+_SHORT_TEXT = range(3, 9)
+_CLEAR_CHARS = 4
+_SHORT_FORM = 4
+# The default language is read besides another one if it has that much, and half as much as the other.
+_LEAST_BESIDE = 8
 
 
 @cached(maxsize=4_096)
@@ -249,19 +274,24 @@ def languages_of(text: str) -> LanguageSet:
 def _of_words(words: list[str]) -> LanguageSet:
     """Return the Latin languages of some words in lower case."""
     distinct = set(words)
-    evidence = 0
-    for each in map(_EVIDENCE.__getitem__, distinct):
-        evidence |= each
     default = default_language("LATIN")
-    if default is None or evidence <= 1:
+    evidence = {word: found for word in distinct if (found := _EVIDENCE[word])}
+    if default is None or all(language is default for found in evidence.values() for language in found):
         return _defaults()
-    counts = _counts(distinct)
-    of_default = counts.pop(default.code)
-    code, best = max(counts.items(), key=lambda each: each[1])
-    least = 1 if len(words) in _SHORT_WORDS and not of_default else 2
-    if best < max(least, of_default + 1):
+    scores: dict[Language, int] = {}
+    for found in evidence.values():
+        for language, weight in found.items():
+            scores[language] = scores.get(language, 0) + weight
+    for language in scores:  # a name may have a particle; in a text that is in the language it counts
+        scores[language] += len(distinct & _particles(language))
+    of_default = scores.pop(default, 0)
+    best = max(scores, key=lambda language: scores[language])
+    telling = [word for word, found in evidence.items() if best in found]
+    is_more_than_one = len(telling) + len(distinct & _particles(best)) > 1
+    is_clear = len(words) in _SHORT_TEXT and not of_default and any(len(word) >= _CLEAR_CHARS for word in telling)
+    if scores[best] <= of_default or not (is_clear or (is_more_than_one and scores[best] >= _LEAST)):
         return _defaults()
-    return any_of((default.code, code) if of_default >= max(_LEAST_BESIDE, best / 2) else (code,))
+    return _set_of(default, best) if of_default >= max(_LEAST_BESIDE, scores[best] / 2) else _set_of(best)
 
 
 @cached()
@@ -270,49 +300,56 @@ def _defaults() -> LanguageSet:
     return _set_of(default) if default else default_languages()
 
 
-def _counts(words: Iterable[str]) -> dict[str, int]:
-    """How many of some words speak for each Latin language."""
-    codes = _latin_codes()
-    counts = dict.fromkeys(codes, 0)
-    for evidence in map(_EVIDENCE.__getitem__, words):
-        if evidence:
-            for place, code in enumerate(codes):
-                counts[code] += evidence >> place & 1
-    return counts
-
-
 @cached()
-def _latin_codes() -> tuple[str, ...]:
-    """The Latin languages, the default one first."""
-    latin = [language for language in all_languages() if language.script == "LATIN"]
-    return tuple(language.code for language in sorted(latin, key=lambda each: not each.is_default))
+def _particles(language: Language) -> frozenset[str]:
+    return frozenset(language.name_particles)
 
 
-def _evidence(word: str) -> int:
-    """Which Latin languages a word in lower case speaks for, a bit for each. A word that the default language has, too,
-    speaks for none.
+def _evidence(word: str) -> dict[Language, int]:
+    """Return the Latin languages a word in lower case speaks for, and how much.
+
+    A function word of the default language speaks for that alone, and for none if another language has it, too; another
+    of its words that is one of theirs speaks for them, a little.
     """
     if len(word) < 2:
+        return {}
+    latin = [language for language in all_languages() if language.script == "LATIN"]
+    found = {language: weight for language in latin if (weight := _weight(word, language))}
+    default = default_language("LATIN")
+    if default in found and len(found) > 1:
+        if found[default] == _FUNCTION_WORD:
+            return {}
+        return {language: _OTHER_WORD for language, weight in found.items() if weight == _FUNCTION_WORD}
+    return found
+
+
+def _weight(word: str, language: Language) -> int:
+    if word in _particles(language):
         return 0
-    bits = sum(1 << place for place, code in enumerate(_latin_codes()) if _is_telling(word, code))
-    return bits if bits == 1 or not bits & 1 else 0
-
-
-def _is_telling(word: str, code: str) -> bool:
-    (language,) = any_of((code,))
-    return word in _telling_words(code) or is_ordinary(word, language)
+    if word in function_words_of(language):
+        return _FUNCTION_WORD
+    if word in _telling_words(language):
+        return _OTHER_WORD
+    # A form of a short word is more often a word of another language.
+    is_word = is_ordinary(word, language) if len(word) > _SHORT_FORM else word in _ordinary(language)
+    return _OTHER_WORD if is_word else 0
 
 
 _EVIDENCE = ByWord(_evidence)
 
 
 @cached()
-def _telling_words(code: str) -> frozenset[str]:
-    """The words of a record that a text in the language is likely to have."""
-    (language,) = any_of((code,))
+def function_words_of(language: Language) -> frozenset[str]:
+    """Return the function words of a language as they are written, in lower case."""
+    return frozenset(word.lower() for word in language.function_words)
+
+
+@cached()
+def _telling_words(language: Language) -> frozenset[str]:
+    """Return the words of a record that a text in the language is likely to have, besides function words."""
     statements, dates = language.statements, language.dates
+    patterns = (*statements.strict, *statements.usual, *statements.value_first, *statements.favourite)
     lists = (
-        language.function_words,
         language.sentences.first_person,
         language.sentences.number_words,
         (word for line in dates.table.splitlines() for word in line.split()[2:]),
@@ -320,8 +357,9 @@ def _telling_words(code: str) -> frozenset[str]:
         *(statements.plain_verbs, statements.past_verbs, statements.negations, statements.unsure, statements.also),
         *(statements.fillers, statements.copulas, statements.determiners, statements.countries),
         language.entities.deeds,
+        (word for pattern in patterns for word in _PATTERN_WORD.findall(pattern)),
     )
-    return frozenset(word.lower() for each in lists for word in each) - set(language.name_particles)
+    return frozenset(word.lower() for each in lists for word in each)
 
 
 @cached(maxsize=16_384)
@@ -353,7 +391,7 @@ def _of_script(script: str, words: list[str]) -> Language | None:
     if len(of_script) < 2:
         return of_script[0] if of_script else None
     distinct = set(words)
-    ranked = {each.code: len(distinct & _telling_words(each.code)) for each in of_script}
+    ranked = {each.code: len(distinct & (_telling_words(each) | function_words_of(each))) for each in of_script}
     default = default_language(script)
     best = max(of_script, key=lambda each: ranked[each.code])
     return default if default and ranked[default.code] >= ranked[best.code] else best

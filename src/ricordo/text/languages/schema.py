@@ -1,7 +1,7 @@
 """What a language file may say: one dataclass for each table of the file, and the reader that checks it.
 
 A file is TOML. Every field may be left out, apart from `code`, `name` and `script`: rules that need a missing field
-do not apply to the language. `docs/languages.md` explains each field with examples.
+do not apply to the language. `docs/reference/languages.md` lists the fields that a new language needs most.
 """
 
 from __future__ import annotations

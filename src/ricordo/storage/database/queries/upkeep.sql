@@ -78,3 +78,30 @@ SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
 -- name: sums_all
 -- For `doctor`: the checksum of each table without row hashes.
 SELECT tbl, total FROM sums
+
+-- name: text_live_clear
+INSERT INTO nodes_fts (nodes_fts) VALUES ('delete-all')
+
+-- name: text_live_fill
+INSERT INTO nodes_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM live_nodes
+
+-- name: text_archive_clear
+INSERT INTO archive_fts (archive_fts) VALUES ('delete-all')
+
+-- name: text_archive_fill
+INSERT INTO archive_fts (rowid, terms) SELECT key, index_terms(content, tags, speaker, space || shelf) FROM nodes
+WHERE closed_at IS NOT NULL
+
+-- name: features_refill
+UPDATE traits SET traits = (SELECT traits_of(content, tags, speaker) FROM nodes WHERE key = traits.node)
+
+-- name: slots_clear
+DELETE FROM slots
+
+-- name: slots_fill
+INSERT INTO slots SELECT n.key, n.space, coalesce((SELECT group_concat(entity) FROM
+    (SELECT entity FROM subjects WHERE node = n.key ORDER BY entity)), ''), statement_line(n.content)
+FROM live_nodes n WHERE n.shelf = 'k' AND statement_line(n.content) != ''
+
+-- name: turns_changed
+UPDATE meta SET value = value + 1 WHERE name = 'turns_changed'
