@@ -54,8 +54,8 @@ class Settings:
     )
     languages: str = _setting(
         "",
-        "paths of further language files, separated by commas; they apply to the whole process, and the index of a store is"
-        " rebuilt when they change",
+        "paths of further language files, separated by commas; they apply to the whole process, and the index of a"
+        " store is rebuilt when they change",
     )
     without_signals: str = _setting("", "ranking signals to leave out, separated by commas: `person, kind of answer`")
     untrusted_knowledge: UntrustedPolicy = _setting(
