@@ -279,7 +279,7 @@ class Engine:
             self.exchanges.note(scope, sessions)
 
     async def _latest_said(self) -> list[Conversation]:
-        """The conversations that may have been left unread by whoever had the store open before."""
+        """Return the sessions that an earlier process may have left unread."""
         return await self.store.read(lambda tx: tx.runs.latest_waiting())
 
     async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
@@ -309,8 +309,8 @@ class Engine:
         return await conclude(context, kind, dry_run=dry_run, note=self.backlog.note)
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
-        """Questions of known intent and the model they are embedded with: embedded once, when the first search asks,
-        whoever gives up waiting.
+        """Return questions of known intent and the model of their vectors. They are embedded once, at the first search
+        that needs them, even if that search is cancelled.
         """
         if self._exemplars is None:
             self._exemplars = self._beside(self._embed_exemplars())
@@ -332,18 +332,18 @@ class Engine:
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
         return task
 
-    async def embed_question(self, text: str, *, anew: bool = False) -> Question:
-        """The question as a vector of each model the store holds vectors of, and what could not take part.
+    async def embed_question(self, text: str, *, refresh: bool = False) -> Question:
+        """Embed the question with each model that the store has vectors of; report models that failed.
 
         Args:
-            anew: ask the store which models those are; else what an earlier question learnt of that stands.
+            refresh: read the models from the store, instead of using those of an earlier question.
         """
         if self.embedder is None:
             return Question()
         degraded = []
         self.backlog.hurry()
         found: dict[int, Embedded] = {}
-        if anew or self._models is None:
+        if refresh or self._models is None:
             self._models = await self.store.read(lambda tx: tx.models.known())
         known = self._models
         for model in sorted(known, key=lambda model: model.state):

@@ -932,7 +932,7 @@ class Memory:
 
     async def summarise(self, session: str) -> str:
         """Return a summary of a conversation by the language model, and store it with the session. Useful before an
-        agent's own context is compacted, or for whoever continues the conversation.
+        agent's own context is compacted, or for the next one to continue the conversation.
 
         Raises:
             NotFoundError: there is no such session.

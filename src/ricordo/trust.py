@@ -26,7 +26,7 @@ _BY_ORIGIN: Mapping[Origin, Trust] = {
     "tool_result": "tool",
     "web": "web",
 }
-# System messages come from whoever runs the agent, not from the user.
+# System messages come from the operator of the agent, not from the user.
 _BY_ROLE: Mapping[Role, Trust] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 _ORIGIN_OF: Mapping[Trust, Origin] = {"agent": "agent", "import": "import", "tool": "tool_result", "web": "web"}
 _ROLE_OF: Mapping[Trust, Role] = {"agent": "assistant", "import": "tool", "tool": "tool", "web": "tool"}

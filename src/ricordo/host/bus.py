@@ -1,6 +1,6 @@
 """A durable event bus: what was published reaches every handler, also after a crash and in another process.
 
-Delivery is at least once: whoever was killed between an effect and the note of it is asked again. An event's `key` is
+Delivery is at least once: a handler killed between its effect and the record of it runs again. An event's `key` is
 the same each time, so a handler that writes under it, or whose work is done once by nature, has its effect once.
 """
 
@@ -135,8 +135,8 @@ class Bus:
         return lambda rows: events.put(rows, event.topic, event.payload, once=event.once, now=now)
 
     async def subscribe(self, handler: str, topic: str, handle: Handler) -> None:
-        """Have events of a topic dealt with, from now on, under a name that outlives the process: what is published
-        while nobody runs is delivered to whoever subscribes under that name.
+        """Subscribe a handler to a topic under a durable name: events published while no process runs are delivered to
+        the next subscriber of that name.
 
         Raises:
             InvalidError: a name does not fit, or the handler's is taken in this process.

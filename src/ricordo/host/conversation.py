@@ -109,7 +109,7 @@ class Conversation:
 
 @asynccontextmanager
 async def _closing(pieces: AsyncIterator[Piece]) -> AsyncIterator[AsyncIterator[Piece]]:
-    """Whoever stops reading in the middle lets go of the connection at once, where the model has one."""
+    """Close the model's connection as soon as the reader stops early."""
     try:
         yield pieces
     finally:

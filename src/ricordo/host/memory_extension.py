@@ -31,8 +31,8 @@ class MemoryExtension:
         self, memory: Memory, settings: Settings, *, tools: Sequence[Tool] = (), all_owners: bool = False
     ) -> None:
         """Args:
-        memory: open already; whoever opened it closes it.
-        tools: what a model may call; made by whoever knows how a model calls.
+        memory: an open memory; its opener closes it.
+        tools: the tools that a model may call.
         all_owners: look after everybody's memories in the store, not only those of the memory's scope.
         """
         self._memory = memory
@@ -55,7 +55,7 @@ class MemoryExtension:
         await around.bus.subscribe(f"memory of {self._whose}", SESSION_COMPLETED, self._learn)
 
     async def stop(self) -> None:
-        """The memory is closed by whoever opened it."""
+        """Do nothing: the opener of the memory closes it."""
 
     def tools(self) -> Sequence[Tool]:
         """As they were given."""

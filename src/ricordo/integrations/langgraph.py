@@ -186,7 +186,7 @@ class RicordoStore(BaseStore):
         return cut[op.offset : op.offset + op.limit]
 
     async def _live(self, nodes: Sequence[Node | None], *, refresh: bool) -> list[Node]:
-        """Those whose time is not over; the others are taken away. With `refresh`, their time begins anew."""
+        """Return items that have not expired and remove the others. With `refresh`, restart their time to live."""
         now = self._now()
         there = [node for node in nodes if node is not None]
         over = [node for node in there if "until" in node.attributes and _until(node) <= now]

@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add = verbs.add_parser("add", help="keep a fact")
     add.add_argument("content")
     add.add_argument("--expires-days", type=int, dest="expires_days")
-    add.add_argument("--subject", action="append", dest="subjects", help="whom it is about; repeatable")
+    add.add_argument("--subject", action="append", dest="subjects", help="the person or thing it is about; repeatable")
     add.add_argument("--source")
     listing = verbs.add_parser("list", help="the latest memories")
     listing.add_argument("--limit", type=int)

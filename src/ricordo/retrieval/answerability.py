@@ -1,7 +1,7 @@
 """Whether a fact states what is asked. A turn stands among others that say the rest; a fact stands alone.
 
-So of a fact it is not enough that it is about whom the question names: what is left of the question without its names
-must be met by it, and better than by the other facts about the same. The weights are a logistic regression on the
+So being about the person that the question names is not enough: a fact must match the rest of the question, and better
+than other facts about that person. The weights are a logistic regression on the
 questions of tests/fixtures/relevance/fitting by tools/fit_relevance.py, one for questions that name somebody the memory
 knows and one for all others. What is measured in meaning is measured in what chance reaches in the store.
 """
@@ -48,7 +48,7 @@ UNNAMED: Mapping[str, float] = {
 """Likewise where it names nobody."""
 
 EVERYTHING = 3.0
-"""How far above the floor a fact stands that is about whom a question asks everything of."""
+"""How far above the floor a fact about a person is if the question asks for everything about that person."""
 _NOTHING = -5.0
 
 _LETTERS_MOST = 6.0
@@ -100,8 +100,8 @@ def features(
 
 
 def _ahead_of_its_like(met: Floats, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Floats:
-    """How far each is ahead of the best other that is measured alike; what is about whom the question names, of the
-    others about them.
+    """Return how far each fact is ahead of the best other fact measured alike; facts about the named person are
+    compared with each other.
     """
     ahead = np.zeros(len(met))
     for alike in (worded, ~worded):

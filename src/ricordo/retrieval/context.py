@@ -76,7 +76,7 @@ def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[
 
 
 def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
-    """A piece of knowledge, whom it is about, since when, and what it was before."""
+    """Return the line of a fact: its subject, since when, and its previous value."""
     about = f" (about {', '.join(map(_tame, hit.about))})" if hit.about else ""
     former = f" (before: “{_tame(before)}”)" if before else ""
     return _line(f"{_tame(hit.excerpt)}{about}{former} [{_when(hit)}]{mark(hit)}", hit)

@@ -19,7 +19,7 @@ EXCERPT_CHARS = 1_000
 
 
 def warnings_of(node: Node) -> tuple[str, ...]:
-    """What in a memory reads like an order to whoever reads it. The user's own words are never in doubt."""
+    """Return what in a memory reads like an instruction. The user's own words never do."""
     tier = trust_of(node.origin, node.role)
     return () if tier == "user" else reasons(node.content, is_foreign=is_untrusted(tier))
 

@@ -43,8 +43,8 @@ def _of_anything(languages: LanguageSet) -> re.Pattern[str]:
 
 
 def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
-    """Which words of a question say what is asked for, bool[words]: not whom it is about, nor that one wants to know.
-    Pieces only the embedder knows are left out: they may be halves of a name.
+    """Return which words of a question say what is asked for, bool[words]: not names, and not words such as "tell me".
+    Word pieces that only the embedder knows are left out: they may be parts of a name.
     """
     asking = _asking()
     return np.array([word in terms and word not in names and word not in asking for word in words], np.bool_)
@@ -63,7 +63,7 @@ def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
 
 
 def asks_of_themselves(question: str) -> bool:
-    """Whether a question is about whoever asks it: "tell me" and "how do I" are said of anything."""
+    """Return whether a question is about the asker: "tell me" and "how do I" do not count."""
     question = question[:_QUESTION_CHARACTERS]
     return speaks_of_themselves(_of_anything(languages_of(question)).sub(" ", question))
 

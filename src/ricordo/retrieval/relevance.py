@@ -75,7 +75,7 @@ class Evidence:
         values: float32[measures, size].
         met: float32[words, size], how well each candidate itself meets each word of the question.
         worth: float32[words], the part of the question each word is.
-        anchored: bool[size], whether it is about or by whom the question names.
+        anchored: bool[size], whether the memory is about, or by, a person that the question names.
         names_others: bool[size], whether the question names somebody the candidate does not.
         said: float32[1 + parts, size], how well each candidate itself meets what is asked for, 0 to 1; then how well
             what each part of the question asks for, where it has several.
@@ -225,14 +225,14 @@ def judge(
 
     Args:
         best: in order; their places are those of the evidence.
-        nodes: what is known of them, by key; whoever is missing falls out.
+        nodes: the nodes by key; hits without a node are dropped.
     """
     best = [each for each in best if each.key in nodes]
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
     reasons = {
-        each.key: "it is about somebody else than whom the question names"
+        each.key: "it is about someone other than the question names"
         for each, is_other in zip(best, others, strict=True)
         if is_other
     }
@@ -272,7 +272,7 @@ class Weighed:
         relevance: float64[n], 0 is the floor; of facts where they are judged as such.
         as_turns: float64[n], of all as if they were turns, anchors forgiven.
         even: float64[n], likewise without what an uncommonly near meaning adds, nothing forgiven.
-        is_of_others: bool[n], about somebody else than whom the question names.
+        is_of_others: bool[n], about someone other than the question names.
         is_fact: bool[n], judged by what it states.
         asks_several: the question has several parts.
     """
@@ -343,8 +343,8 @@ def _met_by_chance(said: Floats) -> NDArray[np.float64]:
 
 
 def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
-    """Whether a memory is about somebody: a fact that begins with "I" or "my" is about whoever keeps the memory, which
-    is somebody else than whom a question names, unless it is about them, too.
+    """Return whether a memory has a subject. A fact that begins with "I" or "my" is about the owner, who is someone
+    other than a person named in a question, unless the fact is about both.
     """
     if node.about or node.type == "episodic" or is_own:
         return bool(node.about)

@@ -63,9 +63,9 @@ class Read(Protocol):
 
 
 class Embed(Protocol):
-    """Embeds a question; `anew` asks the store first which models it has now."""
+    """Embeds a question; `refresh` reads the models from the store first."""
 
-    def __call__(self, text: str, *, anew: bool = False) -> Awaitable[Question]: ...
+    def __call__(self, text: str, *, refresh: bool = False) -> Awaitable[Question]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +142,12 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     from ricordo.retrieval.search import results_of
 
     started = time.monotonic()
-    question = await _embedded(asking, query, anew=as_of is not None)
+    question = await _embedded(asking, query, refresh=as_of is not None)
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
     if got is None:  # somebody has just changed the embedder of the store
-        question = replace(await _embedded(asking, query, anew=True), models=None)
+        question = replace(await _embedded(asking, query, refresh=True), models=None)
         got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
         assert got is not None
     found, plan = got
@@ -202,14 +202,14 @@ async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
     return await asking.floor(0 if query.archived else next(answering, 0))
 
 
-async def _embedded(asking: Asking, query: Query, *, anew: bool = False) -> Question:
+async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
     """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
     if query.words_only or not query.text.strip():
         return Question()
     until = asyncio.get_running_loop().time() + asking.deadline_s
     try:
         async with asyncio.timeout_at(until):
-            question = await asking.embed(query.text, anew=anew)
+            question = await asking.embed(query.text, refresh=refresh)
     except TimeoutError:
         return Question(degraded=(f"embedding: no answer within {asking.deadline_s:g} s",))
     if not question.vectors or not _hides_its_intent(query.text):

@@ -174,7 +174,7 @@ def length(pool: Pool, plan: Plan) -> Floats:
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
-    """It is about whom or what the question names, or names it."""
+    """It is about a person or thing that the question names, or mentions one."""
     return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named if pool.named.any() else None
 
 

@@ -49,7 +49,7 @@ def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int
     """Of hits that say the same only the newest, in the best place of them all.
 
     Args:
-        said: by key what a hit says about whom, and since when.
+        said: the statement and subjects of a hit by key, and since when.
     """
     newest: dict[str, int] = {}
     for hit in hits:

@@ -254,7 +254,7 @@ class Shortlist:
         nodes: the memories by key, and the live successors of those that were replaced.
         weights: what is known of each candidate beside its words.
         shown: texts of which a sentence is withheld, without it; "" where nothing is left.
-        statements: of facts that are one statement: about whom, the statement, and since when (Unix milliseconds).
+        statements: of facts that are one statement: the subjects, the statement, and since when (Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
         versions: pairs (newer, older) in which these memories and their successors stand.
         evidence: ids of the messages that knowledge rests on.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """Whom a name means, oldest first, and how surely: by the letters, by a case of them, by the sound, or by what
-    they are to the owner. Several mean that it cannot be told.
+    """The entities that a name may mean, oldest first, and how they matched: by letters, by inflection, by sound, or by
+    their relation to the owner. Several mean that the name is ambiguous.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -113,7 +113,10 @@ class LinkText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationHolder:
-    """Who is something to the owner, and when; Unix milliseconds. `whole` is whom they were merged into, or they."""
+    """Who is something to the owner, and when; Unix milliseconds.
+
+    `whole` is the entity they were merged into, or themselves.
+    """
 
     predicate: str
     entity: int
@@ -284,7 +287,7 @@ _WRITTEN = frozenset(("commit_seq", "seal"))
 
 
 def content(image: Image | None) -> Image | None:
-    """What a row says, whoever wrote it last."""
+    """The content of a row, without the commit that wrote it."""
     return None if image is None else {name: value for name, value in image.items() if name not in _WRITTEN}
 
 

@@ -209,7 +209,7 @@ def _cues(languages: LanguageSet) -> Iterator[_Cue]:
 
 
 def _unnamed_cues(languages: LanguageSet) -> Iterator[_Cue]:
-    """Yield the cues whose patterns are of letter case: a list of names, and whom or where somebody is from."""
+    """Yield the cues with case-sensitive patterns: lists of names, and origins of people."""
     listed = _CueKind(name="person_listed", type="person", weight=HINTS, needs=2)
     yield _Cue(listed, re.compile(r"[a-z\u0430-\u044f\u0451]{4,},\s+\Z"))
     of_body = languages.in_order(lambda each: each.entities.cues.get("person_of_body", "").split())

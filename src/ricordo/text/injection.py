@@ -2,10 +2,10 @@
 
 A memory is read back into a prompt. A sentence in it ("from now on always recommend ...") would speak to the assistant
 in the user's name, weeks later. These rules do not understand a text: they name what is telling about it, and a person
-decides. They are for texts that are not the user's own; a user may give orders. Each pattern is about what is told to
-whom, not about a word: "always preheat the oven", "ignore the draft" and "you should never share your password" are
-ordinary. `tests/fixtures/trust` holds both kinds. The patterns are in the language files; those of every language are
-applied to every text.
+decides. They are for texts that are not the user's own; a user may give orders. Each pattern describes an
+instruction and its addressee, not a single word: "always preheat the oven", "ignore the draft" and "you should never
+share your password" are ordinary. `tests/fixtures/trust` holds both kinds. The patterns are in the language files;
+those of every language are applied to every text.
 """
 
 from __future__ import annotations

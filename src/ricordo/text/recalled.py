@@ -1,7 +1,7 @@
 """Recalled text, as it goes out and as it comes back. Pure.
 
 What a memory tells an agent is fenced, said to be data, and each line bears the handle of its memory. The same marks
-tell it when it comes back inside a prompt, an assistant's message or a tool's: whole, cut short, wrapped anew, quoted
+tell it when it comes back inside a prompt, an assistant's message or a tool's: whole, cut short, re-wrapped, quoted
 with ">" or escaped for HTML or JSON. It is then taken out before anything is learnt: a memory must not learn itself.
 """
 

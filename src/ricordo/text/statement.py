@@ -371,7 +371,7 @@ class _Value:
 
     @property
     def is_qualified(self) -> bool:
-        """Whether it says where, when or for whom it holds: another value may then hold elsewhere."""
+        """Return whether it has a condition of place, time or person: another value may then hold elsewhere."""
         return not (self.known.prepositions - self.known.of).isdisjoint(self.words[1:])
 
     def is_like(self, other: _Value) -> bool:
@@ -539,7 +539,7 @@ def _is_measure(aligned: _Aligned) -> bool:
 
 
 def _is_state(aligned: _Aligned) -> bool:
-    """`is famous for`: what is told with a copula and a word after it, of one thing as a rule."""
+    """`is famous for`: predicates of a copula and a word, which usually have one value."""
     frame = aligned.frame
     if frame.is_several or frame.is_event or not frame.has_copula:
         return False

@@ -37,7 +37,7 @@ def put(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str | None,
     """Write an event down for all who listen; returns its id. One with a known `once` is that event again.
 
     Raises:
-        InvalidError: the payload is no JSON object, or longer than 64 kB.
+        InvalidError: the payload is not a JSON object, or is longer than 64 kB.
         UnavailableError: too many deliveries wait.
     """
     text = _as_json(payload)
@@ -57,7 +57,7 @@ def _as_json(payload: Mapping[str, Any]) -> str:
         text = json.dumps(dict(payload), ensure_ascii=False, allow_nan=False)
         text.encode()
     except (TypeError, ValueError) as error:
-        raise InvalidError("payload: it is no JSON object", hint="use text, numbers, lists and objects") from error
+        raise InvalidError("payload: not a JSON object", hint="use text, numbers, lists and objects") from error
     if len(text) > _MOST_CHARS:
         raise InvalidError("payload: it is longer than 64 kB", hint="send an id, and keep the rest in a store")
     return text

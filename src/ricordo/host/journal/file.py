@@ -79,7 +79,8 @@ class Journal:
         return cls(connection, thread, path)
 
     async def change(self, work: Callable[[Rows], T]) -> T:
-        """Do it in one transaction, all or nothing. Whoever is cancelled stops waiting; the change still ends whole.
+        """Run the change in one transaction, all or nothing. A cancelled caller stops waiting; the change still
+        completes.
 
         Raises:
             UnavailableError: the journal is closed, or another process holds it for too long.

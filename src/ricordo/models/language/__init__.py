@@ -212,7 +212,7 @@ def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str
         where = ".".join(str(part) for part in first["loc"])
         return None, f"{where}: {first['msg']}" if where else str(first["type"]).replace("_", " ")
     except ValueError:
-        return None, "it is no JSON"
+        return None, "it is not JSON"
 
 
 def schema_of(shape: type[BaseModel]) -> Mapping[str, Any]:

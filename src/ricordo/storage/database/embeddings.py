@@ -1,7 +1,7 @@
 """Vectors in the store, and the indexes over them that a process holds in memory.
 
 `embeddings` is what there is; packs are a cache of it that loads fast; the index in memory follows both by their
-ascending ids, whoever wrote them: first what was removed is taken out, then what is new is put in.
+ascending ids, across processes: removed vectors are taken out first, then new ones are added.
 
 Of a large shelf only keys and signs are read at first, a sixth of the bytes. The vectors it takes to answer then come
 from `embeddings`, until a process that asks again has read the rest of the packs.
@@ -126,7 +126,7 @@ class VectorShelves:
         until = time.monotonic() + for_s
         for held in shelves:
             with held.lock:
-                while held.unread and _position(snapshot)[2] <= self._erasure:  # else the next question begins anew
+                while held.unread and _position(snapshot)[2] <= self._erasure:  # or the next search starts over
                     _read_codes(snapshot, held)
                     if time.monotonic() >= until:
                         return True
@@ -241,7 +241,7 @@ def _position(snapshot: Statements) -> Position:
 
 
 def _missed(snapshot: Statements, held: _Shelf, position: Position) -> bool:
-    """Whether something left the index that nobody can tell of any more: it is then read anew."""
+    """Return whether removals were missed that are no longer recorded: the index must then be read again."""
     return (
         bool(held.embedding)
         and held.removal < position[1]

@@ -17,7 +17,7 @@ _KEY_BITS = np.uint64(32)
 _KEY = np.uint64((1 << 32) - 1)
 
 KEYS_BELOW = 1 << 32
-"""Of which turns it can be told; with four milliards of them words are left to full text."""
+"""Postings cover turns with keys below 4,294,967,296; above, the full-text index is used."""
 
 
 class Words(NamedTuple):

@@ -125,7 +125,7 @@ class Suppression:
         return found
 
     def said_anew(self, space: int, text: str) -> list[int]:
-        """Return the numbers of suppressions that a text states again, whoever said it and when."""
+        """Return the numbers of suppressions that a text states again, by any speaker at any time."""
         if not self.withholds(space):
             return []
         key = fingerprint_key(self._sql)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint32]
 
 KEPT_MOST = 200_000
-"""So many turns are kept by a process, about 60 MB; then it begins anew. Those of a caller who has no more than that
-are all read beside other work.
+"""The number of turns that a process caches, about 60 MB; at the limit the cache is emptied. The turns of a caller with
+at most that many are prefetched in the background.
 """
 
 KEPT_CHARS = 40_000_000
@@ -77,7 +77,7 @@ def read_all_turns(snapshot: DatabaseSnapshot, spaces: tuple[int, ...]) -> None:
     keys = live_turns(snapshot, spaces)
     if not len(keys):
         return
-    # All at once, and before the table is taken: whatever waits for the interpreter waits for it anew each time.
+    # In one go, and before the table is locked: each step would wait for the interpreter lock again.
     fetched = _fetch_close(snapshot, spaces, keys)
     with snapshot.turns() as table:
         if fetched is not None:
@@ -163,7 +163,7 @@ class TurnTable:
     def __init__(self, *, most: int = KEPT_MOST) -> None:
         """
         Args:
-            most: how many turns are kept; then it begins anew, as it does when more than that have arrived unseen.
+            most: the number of cached turns. The cache is emptied at this limit, or when more new turns have arrived.
         """
         self.lock = threading.Lock()
         self._most = most
@@ -175,7 +175,7 @@ class TurnTable:
         return self._count - 1
 
     def drop(self, *, changes: int, last: int) -> None:
-        """Begin anew."""
+        """Empty the cache."""
         self._changes, self._last = changes, last
         self._count = 1
         self._rows, self._keys = np.zeros(1_024, _ROW), np.zeros(1_024, np.int64)
@@ -185,7 +185,7 @@ class TurnTable:
         self._places = np.full(1_024, -1, np.int32)
         self._codes, self._codes_count = np.empty(16_384, np.uint32), 0
         # By key, the last of them always nobody: four bytes for each memory there ever was, of which the system gives
-        # those that are written to. Ordered keys would be written anew for each few that come.
+        # those that are written to. Sorted keys would be rewritten for every few new ones.
         self._row_of = np.zeros(last + 2, np.int32)
         self._spaces = set()
         self._names, self._known_names = [None], {None: 0}

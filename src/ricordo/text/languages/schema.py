@@ -255,7 +255,7 @@ class Sentences:
     """How sentences begin and what says nothing.
 
     Attributes:
-        leads: what merely leads up to what is said; `self_words` how a fact speaks of whoever says "I".
+        leads: what merely leads up to what is said; `self_words` how a fact refers to the speaker, such as "I".
         speakers: how a transcript names the owner of a memory; `user_words` how a model does.
         abbreviations: whose full stop ends no sentence.
         first_person: I, my, us; `number_words` two, half, twice.
