@@ -40,7 +40,7 @@ async def facts(memory):
 
 
 def caught(memory):
-    return memory._opened.store.index.caught_up
+    return memory._opened.store.index
 
 
 def rewritten(folder, name, change):
@@ -79,7 +79,7 @@ async def test_an_edited_line_changes_the_memory(folder, with_index):
     async with opened(folder) as memory:
         assert await facts(memory) >= {"Anna likes coffee", "Boris sold the bicycle", "Chiara plays chess"}
         assert "Anna likes tea" not in await facts(memory)
-        assert caught(memory).adopted == 1
+        assert caught(memory).found.changed_by_hand == 1
         assert caught(memory).was_rebuilt is not with_index
         (commit,) = await memory.log(1)
         assert commit.actor == "hand"
@@ -97,7 +97,7 @@ async def test_an_edited_line_changes_the_memory(folder, with_index):
     before = everything(folder)
     for _ in range(2):
         async with opened(folder) as memory:
-            assert caught(memory).adopted == 0
+            assert caught(memory).found.changed_by_hand == 0
         assert everything(folder) == before
         without_index(folder)
 
@@ -216,7 +216,7 @@ async def test_a_stale_index_catches_up_exactly(folder, tmp_path, seed):
     shutil.copy(behind, folder / "index.db")
     async with opened(folder, clock=clock, embedder="hashing") as memory:
         assert not caught(memory).was_rebuilt
-        assert caught(memory).commits > 0
+        assert caught(memory).found.commits > 0
         assert failing(await memory.doctor()) == set()
         await memory.settle(20)
     assert everything(folder) == before
@@ -272,7 +272,7 @@ async def test_a_bad_line_does_not_block_others(folder):
     async with opened(folder) as memory:
         assert "Dora swims" in await facts(memory)
         assert "too sure" not in await facts(memory)
-        assert len(caught(memory).notes) == 2
+        assert len(caught(memory).found.unused.places) == 2
     assert b"too sure" in (folder / "memories.jsonl").read_bytes()
 
 
@@ -297,7 +297,7 @@ async def test_a_bad_value_does_not_block_the_folder(folder, what, with_index):
         without_index(folder)
     async with opened(folder) as memory:
         assert {"Boris sold the bicycle", "Chiara plays chess", "hello there"} <= await facts(memory)
-        assert caught(memory).notes
+        assert caught(memory).found.unused.places
         await memory.remember("and life goes on")
 
 
@@ -319,7 +319,7 @@ async def test_hand_edits_wait_if_they_cannot_be_imported(folder):
     faults.install(None)
     async with opened(folder) as memory:
         assert "Dora swims" in await facts(memory)
-        assert caught(memory).adopted == 1
+        assert caught(memory).found.changed_by_hand == 1
 
 
 async def test_a_deleted_lock_file_is_replaced(folder):

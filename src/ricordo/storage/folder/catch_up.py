@@ -34,22 +34,13 @@ from ricordo.storage.jsonl.layout import (
     STORE,
     VECTORS,
 )
-from ricordo.storage.jsonl.lines import (
-    HandLine,
-    Line,
-    LineError,
-    UnusedLines,
-    content_hash,
-    line_mark,
-    lines_of,
-    parsed,
-)
+from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, content_hash
 from ricordo.storage.jsonl.loader import (
     KnownKeys,
+    LineReader,
     adopted_marks,
     commit_row,
     history_row,
-    names_row,
     put_kept,
     put_vector,
 )
@@ -58,27 +49,6 @@ from ricordo.storage.jsonl.shapes import Shape, Shapes
 
 class NeedsRebuildError(Exception):
     """The index cannot follow the files step by step: they went back, or changed in a way it does not understand."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What catching up found: commits, changes made by hand, and lines to cut off.
-
-    Args:
-        states: rows whose lines were taken out by hand, as they should be.
-        by_hand: lines written or altered by hand.
-        uncommitted: offsets of lines to cut off, by file.
-        altered: files that were changed elsewhere than at their end.
-        put_back: whether lines are missing whose rows must stay, so that the files must be rewritten.
-    """
-
-    commits: int = 0
-    states: list[RowState] = field(default_factory=list)
-    by_hand: list[HandLine] = field(default_factory=list)
-    uncommitted: dict[str, list[int]] = field(default_factory=dict)
-    unused: UnusedLines = field(default_factory=UnusedLines)
-    altered: tuple[str, ...] = ()
-    put_back: bool = False
 
 
 @dataclass(slots=True)
@@ -105,20 +75,24 @@ class CatchUp:
         self._state = state
         self._now = now
         self._keys = KnownKeys(connection)
-        self._found = Found()
+        self._found = Findings()
+        self._reader = LineReader(folder, shapes, self._found)
         self._batches: dict[int, _Batch] = {}
-        self._adopted: set[str] = set()
+        self.altered: list[str] = []
+        """Files that were changed elsewhere than at their end."""
+        self.put_back = False
+        """Whether lines are missing whose rows must stay, so that the files must be rewritten."""
         self._settled: list[tuple[Shape, Line]] = []
         self._last = int(connection.execute(sql("commit_last_seq")).get or 0)
 
-    def run(self, names: list[str]) -> Found:
+    def run(self, names: list[str]) -> Findings:
         """Follow these files.
 
         Raises:
             NeedsRebuildError: the index must be rebuilt.
         """
         altered = [name for name in names if not self._has_only_grown(name)]
-        self._found.altered = tuple(altered)
+        self.altered = altered
         if {COMMITS, HISTORY, STORE} & {*altered}:
             raise NeedsRebuildError(", ".join(altered))
         grown = [name for name in names if name not in altered and name != PEOPLE]
@@ -147,27 +121,12 @@ class CatchUp:
         seen = self._state[name]
         return prefix_sum(self._folder / name, seen.stamp.size) == seen.total
 
-    def _tail(self, name: str, *, start: int | None = None) -> Iterator[tuple[int, Line]]:
-        """Yield the readable lines at the end of a file. A torn last line counts as not committed."""
-        path = self._folder / name
-        size = path.stat().st_size if path.exists() else 0
-        for offset, raw in lines_of(path, start=self._state[name].stamp.size if start is None else start):
-            if not raw.strip():
-                continue
-            try:
-                yield offset, parsed(raw)
-            except LineError as error:
-                if offset + len(raw) == size:
-                    self._cut(name, offset)
-                else:
-                    self._found.unused.note(name, offset, str(error))
-
-    def _cut(self, name: str, offset: int) -> None:
-        self._found.uncommitted.setdefault(name, []).append(offset)
+    def _new_lines(self, name: str) -> Iterator[tuple[int, Line]]:
+        return self._reader.lines(name, start=self._state[name].stamp.size)
 
     def _read_commits(self, has_grown: bool) -> None:
         head = (self._snapshot.rows("commit_last") or [(0, b"")])[0][1]
-        for _, line in self._tail(COMMITS) if has_grown else ():
+        for _, line in self._new_lines(COMMITS) if has_grown else ():
             try:
                 row = commit_row(line, self._keys)
             except LineError as error:
@@ -177,11 +136,11 @@ class CatchUp:
             if seq != self._last + 1 + len(self._batches) or chain(head, values) != hashed:
                 raise NeedsRebuildError(f"commit {seq} does not follow")
             self._batches[seq] = _Batch(row)
-            self._adopted.update(adopted_marks(line))
+            self._reader.adopted.update(adopted_marks(line))
             head = hashed
 
     def _read_kept(self, has_grown: bool) -> None:
-        for offset, line in self._tail(STORE) if has_grown else ():
+        for offset, line in self._new_lines(STORE) if has_grown else ():
             shape = self._shapes.by_kind.get((STORE, str(line.get("kind", ""))))
             try:
                 if shape is None:
@@ -194,19 +153,15 @@ class CatchUp:
                 raise NeedsRebuildError(f"{STORE} at byte {offset}: {error}") from None
 
     def _read_rows(self, name: str) -> None:
-        for offset, line in self._tail(name):
-            shape, commit = self._shapes.of_line(name, line), line.get("commit")
-            if shape is None:
-                self._found.unused.note(name, offset, f"unknown kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(line.get("row"), shape):
-                self._note_by_hand(name, offset, line, shape)
-            elif commit in self._batches:
+        for offset, line, shape in self._reader.committed(name, start=self._state[name].stamp.size):
+            commit = line["commit"]
+            if commit in self._batches:
                 self._batches[commit].rows.append((name, offset, line, shape))
-                self._keys.learn(shape, line, str(line.get("row", "")))
+                self._keys.learn(shape, line, line["row"])
             elif commit <= self._last:
                 self._note_copy(name, offset, line, shape)
             else:
-                self._cut(name, offset)
+                self._found.cut(name, offset)
 
     def _note_copy(self, name: str, offset: int, line: Line, shape: Shape) -> None:
         """Note a line of an old commit at the end of a file: unless it repeats the current row, it was put there by
@@ -215,31 +170,27 @@ class CatchUp:
         try:
             image = shape.whole_image(line, self._keys)
         except LineError as error:
-            self._found.unused.note(name, offset, str(error))
+            self._reader.unused(name, offset, error)
             return
         row = RowId(table=shape.table.name, key=tuple(image[each] for each in shape.table.key))
         now = current_image(self._connection, shape.table, row)
         if now is None or now["seal"] != image["seal"] or not _seal_holds(shape.table, image):
-            self._note_by_hand(name, offset, line, shape)
-
-    def _note_by_hand(self, name: str, offset: int, line: Line, shape: Shape) -> None:
-        if line_mark(line) not in self._adopted:
-            self._found.by_hand.append(HandLine(name, offset, line, shape.table.name))
+            self._reader.by_hand(name, offset, line, shape.table.name)
 
     def _read_history(self, has_grown: bool) -> None:
-        for offset, line in self._tail(HISTORY) if has_grown else ():
+        for offset, line in self._new_lines(HISTORY) if has_grown else ():
             try:
                 values = history_row(self._shapes, line)
             except LineError as error:
-                self._found.unused.note(HISTORY, offset, str(error))
+                self._reader.unused(HISTORY, offset, error)
                 continue
             seq = values[0]
             if seq in self._batches:
                 self._batches[seq].history.append(values)
             elif seq > self._last:
-                self._cut(HISTORY, offset)
+                self._found.cut(HISTORY, offset)
             else:
-                self._found.unused.note(HISTORY, offset, "a before-image of an older commit")
+                self._reader.unused(HISTORY, offset, "a before-image of an older commit")
 
     def _replay(self, batch: _Batch) -> None:
         """Apply a commit to the index, so that its rows are the same to the byte."""
@@ -276,26 +227,26 @@ class CatchUp:
 
     def _read_vectors(self) -> None:
         models = {(name, size): key for key, name, size, *_ in self._snapshot.rows("models_known")}
-        for offset, line in self._tail(VECTORS):
+        for offset, line in self._new_lines(VECTORS):
             rows = self._snapshot.rows("vector_source", {"id": str(line.get("memory"))})
             sources = {id_: (key, content_hash(text, speaker)) for id_, key, text, speaker in rows}
             try:
                 put_vector(self._connection, line, models=models, sources=sources)
             except LineError as error:
-                self._found.unused.note(VECTORS, offset, str(error))
+                self._reader.unused(VECTORS, offset, error)
 
     def _read_people(self) -> None:
-        adopted = {mark for _, line in self._tail(COMMITS, start=0) for mark in adopted_marks(line)}
-        for offset, line in self._tail(PEOPLE, start=0):
-            if line_mark(line) not in adopted:
-                self._found.by_hand.append(HandLine(PEOPLE, offset, line, "entities"))
+        for _, line in self._reader.lines(COMMITS):
+            self._reader.adopted.update(adopted_marks(line))
+        for offset, line in self._reader.lines(PEOPLE):
+            self._reader.by_hand(PEOPLE, offset, line, "entities")
 
     # changes made by hand
 
     def _compare(self, altered: list[str]) -> None:
         """Compare the rows of altered files with those of the index."""
         if VECTORS in altered:
-            self._found.put_back = True
+            self.put_back = True
         files = [name for name in altered if name in ROW_FILES]
         if {*files} & {*MEMORY_FILES}:
             files = [*MEMORY_FILES, *(name for name in files if name not in MEMORY_FILES)]
@@ -308,19 +259,15 @@ class CatchUp:
                 self._compare_table(shape, newest.get(shape.table.name, {}))
 
     def _read_whole(self, name: str, newest: dict[str, dict[str, tuple[int, HandLine]]]) -> None:
-        for offset, line in self._tail(name, start=0):
-            shape, commit, row = self._shapes.of_line(name, line), line.get("commit"), line.get("row")
-            if shape is None:
-                self._found.unused.note(name, offset, f"unknown kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(row, shape):
-                self._note_by_hand(name, offset, line, shape)
-            elif commit > self._last:
-                self._cut(name, offset)
-            else:
-                self._keys.learn(shape, line, row)
-                rows = newest.setdefault(shape.table.name, {})
-                if row not in rows or commit >= rows[row][0]:
-                    rows[row] = commit, HandLine(name, offset, line, shape.table.name)
+        for offset, line, shape in self._reader.committed(name):
+            commit, row = line["commit"], line["row"]
+            if commit > self._last:
+                self._found.cut(name, offset)
+                continue
+            self._keys.learn(shape, line, row)
+            rows = newest.setdefault(shape.table.name, {})
+            if row not in rows or commit >= rows[row][0]:
+                rows[row] = commit, HandLine(name, offset, line, shape.table.name)
 
     def _compare_table(self, shape: Shape, newest: Mapping[str, tuple[int, HandLine]]) -> None:
         """Compare the newest lines of a table with its rows. The statement is built from names of the schema."""
@@ -334,10 +281,10 @@ class CatchUp:
             if given is None or given.line.get("removed"):
                 self._missing(table, key, image)
             elif given.line.get("seal") != image["seal"].hex() or not self._says(shape, given, image):
-                self._note_by_hand(given.file, given.offset, given.line, shape)
+                self._reader.by_hand(given.file, given.offset, given.line, given.table)
         for _, given in left.values():
             if not given.line.get("removed"):
-                self._note_by_hand(given.file, given.offset, given.line, shape)
+                self._reader.by_hand(given.file, given.offset, given.line, given.table)
 
     def _says(self, shape: Shape, given: HandLine, image: Mapping[str, Any]) -> bool:
         """Return whether a line with the seal of a row has its content."""
@@ -354,12 +301,12 @@ class CatchUp:
         values: dict[str, Any] | None
         if "closed_at" in table.columns:
             if image["closed_at"] is not None:
-                self._found.put_back = True
+                self.put_back = True
                 return
             reason = {"closed_reason": "forgotten"} if "closed_reason" in table.columns else {}
             values = {**image, "closed_at": self._now, **reason}
         elif self._shapes.truth.children(table.name) or table.name == "erasures":
-            self._found.put_back = True
+            self.put_back = True
             return
         else:
             values = None

@@ -15,7 +15,16 @@ from ricordo.storage.database.apply import apply
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.folder.journal import FolderJournal
 from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
-from ricordo.storage.jsonl.lines import HandLine, Line, LineError, UnusedLines, encode, line_mark, milliseconds
+from ricordo.storage.jsonl.lines import (
+    Findings,
+    HandLine,
+    Line,
+    LineError,
+    UnusedLines,
+    encode,
+    line_mark,
+    milliseconds,
+)
 from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
@@ -30,53 +39,39 @@ _OWNER = "me"
 _IMPOSSIBLE = (apsw.ConstraintError, apsw.MismatchError, RicordoError)
 
 
-def adopt(
-    connection: apsw.Connection,
-    journal: FolderJournal,
-    lines: Sequence[HandLine],
-    states: Sequence[RowState] = (),
-    *,
-    unused: UnusedLines,
-    now: int,
-) -> None:
+def adopt(connection: apsw.Connection, journal: FolderJournal, found: Findings, *, now: int) -> None:
     """Apply changes made by hand as one commit; if that fails, row by row, so that a wrong line does not block others.
 
     Args:
-        states: rows whose lines were taken out, as they should be.
-        unused: lines that cannot become rows are added to it.
+        found: the lines and rows; lines that cannot become rows are added to its unused ones.
         now: Unix milliseconds.
     """
-    adoption = _Adoption(connection, journal.shapes, now=now)
-    rows = (*states, *adoption.states(lines))
-    unused.lines |= adoption.unused.lines
+    adoption = _Adoption(connection, journal.shapes, found.unused, now=now)
+    rows = (*found.states, *adoption.states(found.by_hand))
     if not rows:
         return
     try:
         _commit(connection, journal, rows, [*adoption.lines.values(), *adoption.unchanged], now=now)
     except _IMPOSSIBLE:
-        _adopt_one_by_one(connection, journal, rows, adoption, unused, now=now)
+        _adopt_one_by_one(connection, journal, rows, adoption, now=now)
 
 
 def _adopt_one_by_one(
-    connection: apsw.Connection,
-    journal: FolderJournal,
-    rows: Sequence[RowState],
-    adoption: _Adoption,
-    unused: UnusedLines,
-    *,
-    now: int,
+    connection: apsw.Connection, journal: FolderJournal, rows: Sequence[RowState], adoption: _Adoption, *, now: int
 ) -> None:
     """Commit row by row. A line counts as adopted with the last of its rows, if all of them fit."""
     last, unchanged = {id(given): row for row, given in adoption.lines.items()}, adoption.unchanged
     for row in rows:
         given = adoption.lines.get(row.row)
-        is_whole = given is not None and last[id(given)] == row.row and (given.file, given.offset) not in unused.lines
+        is_whole = (
+            given is not None and last[id(given)] == row.row and (given.file, given.offset) not in adoption.unused.lines
+        )
         try:
             _commit(connection, journal, (row,), [*unchanged, *([given] if given and is_whole else [])], now=now)
             unchanged = []
         except _IMPOSSIBLE as error:
             file, offset = (given.file, given.offset) if given else (f"row {row.row.key} of {row.row.table}", -1)
-            unused.note(file, offset, str(error))
+            adoption.unused.note(file, offset, str(error))
 
 
 def _commit(
@@ -105,8 +100,9 @@ def _commit(
 class _Adoption:
     """Works out the rows that lines written by hand ask for. Lives inside one transaction, under the lock."""
 
-    def __init__(self, connection: apsw.Connection, shapes: Shapes, *, now: int) -> None:
+    def __init__(self, connection: apsw.Connection, shapes: Shapes, unused: UnusedLines, *, now: int) -> None:
         """Args:
+        unused: receives the lines that cannot become rows.
         now: Unix milliseconds, for times that a line does not state.
         """
         self._connection = connection
@@ -119,7 +115,7 @@ class _Adoption:
         """The line of each row."""
         self.unchanged: list[HandLine] = []
         """Lines that repeat what the rows hold already."""
-        self.unused = UnusedLines()
+        self.unused = unused
 
     def states(self, lines: Sequence[HandLine]) -> tuple[RowState, ...]:
         """Return the rows as they should be, from all usable lines. People first, since memories refer to them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,9 +32,9 @@ from ricordo.storage.folder.journal import (
     write_unused,
 )
 from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace_files, sweep
-from ricordo.storage.jsonl.builder import Built, build
+from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
-from ricordo.storage.jsonl.lines import UnusedLines, count_lines, lines_of
+from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
 
 _log = logging.getLogger("ricordo.storage")
 
@@ -47,18 +46,6 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 Cut = Mapping[str, Sequence[tuple[int, int]]]
 """Lines (offset, bytes) that were taken out, by file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaughtUp:
-    """What the last catch-up found in the files."""
-
-    was_rebuilt: bool = False
-    lines: int = 0
-    commits: int = 0
-    aside: int = 0
-    adopted: int = 0
-    notes: tuple[str, ...] = ()
 
 
 class FolderIndex:
@@ -73,7 +60,9 @@ class FolderIndex:
         """
         self.folder = folder
         self.path = folder / INDEX
-        self.caught_up = CaughtUp()
+        self.found = Findings()
+        """What the last catch-up or rebuild found in the files."""
+        self.was_rebuilt = False
         self._options = options
         self._progress = progress
         self.disk = disk or Disk(syncs=options.durability == "disk")
@@ -99,7 +88,7 @@ class FolderIndex:
             self.make_private()  # an editor or git may have made them readable to others
             return self.journal.current(self._reopen())
 
-    def rebuild(self, progress: Progress | None = None) -> Built:
+    def rebuild(self, progress: Progress | None = None) -> Findings:
         """Rebuild the index from the files, in any case."""
         self._progress = progress or self._progress
         with self._locked("rebuild the index of"):
@@ -127,7 +116,7 @@ class FolderIndex:
                 connection.close()
             self.journal.forget_index()
 
-    def take_over(self, fresh: Path, *, aside: Path | None = None) -> Built:
+    def take_over(self, fresh: Path, *, aside: Path | None = None) -> Findings:
         """Move the files of another folder here, all or none. Other processes continue with them.
 
         Args:
@@ -289,36 +278,32 @@ class FolderIndex:
         now = SystemClock().now()
         with transaction(connection):
             self.journal.begin(connection)
-            found = CatchUp(connection, self.journal.shapes, self.folder, self.journal.state, now=now).run(names)
+            catch_up = CatchUp(connection, self.journal.shapes, self.folder, self.journal.state, now=now)
+            found = catch_up.run(names)
             cut = self._cut_uncommitted(found.uncommitted)
             changed = (
                 name for name in (*FILES, PEOPLE) if stamp_of(self.folder / name) != self.journal.state[name].stamp
             )
             self.journal.note_followed(connection, {name: followed(self.folder / name) for name in changed})
-            self.journal.rewrites = found.put_back
-            adopt(connection, self.journal, found.by_hand, found.states, unused=found.unused, now=now)
-            known = {line: why for line, why in read_unused(connection).lines.items() if line[0] not in found.altered}
+            self.journal.rewrites = catch_up.put_back
+            adopt(connection, self.journal, found, now=now)
+            known = {
+                line: why for line, why in read_unused(connection).lines.items() if line[0] not in catch_up.altered
+            }
             write_unused(connection, UnusedLines(known | found.unused.lines).after(cut))
             self.journal.write(connection)
-        self._note(
-            CaughtUp(
-                commits=found.commits,
-                adopted=len(found.by_hand) + len(found.states),
-                aside=len(found.uncommitted),
-                notes=tuple(found.unused.places),
-            )
-        )
+        self._note(found)
 
-    def _note(self, caught_up: CaughtUp) -> None:
-        self.caught_up = caught_up
-        for place in caught_up.notes:
+    def _note(self, found: Findings, *, was_rebuilt: bool = False) -> None:
+        self.found, self.was_rebuilt = found, was_rebuilt
+        for place in found.unused.places:
             _log.warning("%s: not used: %s", self.folder, place)
-        if caught_up.adopted:
+        if found.changed_by_hand:
             _log.warning(
-                "%s: %d rows were changed by hand; `ricordo log` shows the change", self.folder, caught_up.adopted
+                "%s: %d rows were changed by hand; `ricordo log` shows the change", self.folder, found.changed_by_hand
             )
 
-    def _rebuild(self, why: str) -> Built:
+    def _rebuild(self, why: str) -> Findings:
         _log.info("the index of %s is rebuilt: %s", self.folder, why)
         building = self.folder / BUILDING
         _remove(building)
@@ -333,18 +318,10 @@ class FolderIndex:
             self.disk.sync(self.folder)
         finally:
             _remove(building)
-        self._note(
-            CaughtUp(
-                was_rebuilt=True,
-                lines=built.lines,
-                adopted=len(built.by_hand),
-                aside=len(built.uncommitted),
-                notes=tuple(built.unused.places),
-            )
-        )
+        self._note(built, was_rebuilt=True)
         return built
 
-    def _complete(self, building: Path, built: Built, cut: Cut) -> None:
+    def _complete(self, building: Path, built: Findings, cut: Cut) -> None:
         """Note in a new index the files it was built from, and commit what was written by hand. This comes before it
         takes its place: later, those lines would not be looked at again.
         """
@@ -353,7 +330,7 @@ class FolderIndex:
             with transaction(connection):
                 write_state(connection, {name: followed(self.folder / name) for name in (*FILES, PEOPLE)})
                 self.journal.begin(connection)
-                adopt(connection, self.journal, built.by_hand, unused=built.unused, now=SystemClock().now())
+                adopt(connection, self.journal, built, now=SystemClock().now())
                 write_unused(connection, built.unused.after(cut))
                 self.journal.write(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

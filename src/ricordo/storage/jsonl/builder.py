@@ -6,11 +6,11 @@ to find where the newest line of each row stands, then to write those lines.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
@@ -36,31 +36,30 @@ from ricordo.storage.jsonl.layout import (
     VECTORS,
 )
 from ricordo.storage.jsonl.lines import (
-    HandLine,
+    Findings,
     Line,
     LineError,
-    UnusedLines,
     content_hash,
     count_lines,
     decoded,
-    line_mark,
     lines_of,
-    parsed,
     quick_reader,
 )
 from ricordo.storage.jsonl.loader import (
     COMMIT_COLUMNS,
-    Inserter,
     KnownKeys,
+    LineReader,
     adopted_marks,
     commit_row,
     drop_dangling,
     history_row,
-    names_row,
+    insert_rows,
     put_kept,
     put_vector,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
+
+T = TypeVar("T")
 
 # From this many lines on, importing the quick reader pays.
 _MANY_LINES = 2_000
@@ -75,27 +74,15 @@ _LARGEST_KEY = 1 << 62
 
 
 @dataclass(slots=True)
-class Built:
-    """What an index was built from: the number of lines, and those that no commit covers or that could not be used."""
-
-    lines: int = 0
-    rows: int = 0
-    by_hand: list[HandLine] = field(default_factory=list)
-    uncommitted: dict[str, list[int]] = field(default_factory=dict)
-    unused: UnusedLines = field(default_factory=UnusedLines)
-
-
-@dataclass(slots=True)
 class _Lot:
     """Rows of one table that wait to be written, and where their lines stand."""
 
     shape: Shape
-    inserter: Inserter
     rows: list[Row] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
 
 
-def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress: Progress | None = None) -> Built:
+def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress: Progress | None = None) -> Findings:
     """Build a database at a path from the files of a folder. The path must be free.
 
     Raises:
@@ -116,7 +103,7 @@ def build(target: Path, folder: Path, *, steps: tuple[Migration, ...], progress:
         connection.close()
 
 
-def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Built:
+def fill(connection: apsw.Connection, folder: Path, *, progress: Progress | None = None) -> Findings:
     """Fill an empty database from the files of a folder, inside the running transaction."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
     return _Builder(connection, folder, progress).run()
@@ -131,20 +118,21 @@ class _Builder:
         self._shapes: Shapes = shapes_of(connection)
         self._progress = progress or (lambda done, total: None)
         lines = {name: count_lines(folder / name) for name in FILES}
-        self._built = Built(lines=sum(lines.values()))
+        self._found = Findings(lines=sum(lines.values()))
+        self._reader = LineReader(folder, self._shapes, self._found)
         # Rows and the lines of the store are read twice.
         self._total = sum(count * (1 + (name in (*ROW_FILES, STORE))) for name, count in lines.items())
         self._passed = 0
-        self._read = quick_reader() if self._total > _MANY_LINES else json.loads
+        if self._total > _MANY_LINES:
+            self._reader.parse = quick_reader()
         self._commits: set[int] = set()
-        self._adopted: set[str] = set()
         self._newest: dict[str, dict[str, tuple[int, str, int | None]]] = {name: {} for name in self._shapes.rows}
         """For each row: the commit that wrote it last, the file and the offset of the line; no offset if removed."""
         self._keys = KnownKeys(connection)
         self._has_vectors = lines[VECTORS] > 0
         self._sources: dict[str, tuple[int, str]] = {}
 
-    def run(self) -> Built:
+    def run(self) -> Findings:
         """Build everything, inside one transaction."""
         self._kept(before_rows=True)
         self._commit_rows()
@@ -159,40 +147,18 @@ class _Builder:
         self._kept(before_rows=False)
         self._drop_dangling()
         self._finish()
-        return self._built
+        return self._found
 
-    def _lines(self, name: str, *, again: Set[int] | None = None) -> Iterator[tuple[int, Line]]:
-        """Yield the readable lines of a file and note the others. A torn last line counts as not committed.
+    def _lines(self, name: str) -> Iterator[tuple[int, Line]]:
+        """Yield the usable lines of a file and report progress."""
+        return self._counted(self._reader.lines(name))
 
-        Args:
-            again: the offsets to read, all of which were readable before; all lines if None.
-        """
-        path = self._folder / name
-        size = path.stat().st_size if path.exists() else 0
-        for offset, raw in lines_of(path):
+    def _counted(self, lines: Iterator[T]) -> Iterator[T]:
+        for each in lines:
             self._passed += 1
             if self._passed % _PROGRESS_EVERY == 0:
                 self._progress(self._passed, max(self._total, self._passed))
-            is_skipped = not raw.strip() if again is None else offset not in again
-            if is_skipped:
-                continue
-            try:
-                yield offset, parsed(raw, self._read) if again is None else decoded(raw, self._read)
-            except LineError as error:
-                if offset + len(raw) == size:
-                    self._cut(name, offset)
-                else:
-                    self._unused(name, offset, error)
-
-    def _unused(self, name: str, offset: int, why: object) -> None:
-        self._built.unused.note(name, offset, str(why))
-
-    def _cut(self, name: str, offset: int) -> None:
-        self._built.uncommitted.setdefault(name, []).append(offset)
-
-    def _by_hand(self, name: str, offset: int, line: Line, table: str) -> None:
-        if line_mark(line) not in self._adopted:
-            self._built.by_hand.append(HandLine(name, offset, line, table))
+            yield each
 
     def _kept(self, *, before_rows: bool) -> None:
         """Write what is in no commit. Rows that refer to memories are written after them."""
@@ -204,7 +170,7 @@ class _Builder:
                 try:
                     put_kept(self._connection, shape, line, self._keys)
                 except (LineError, apsw.Error) as error:
-                    self._unused(STORE, offset, error)
+                    self._reader.unused(STORE, offset, error)
 
     def _raise_stated_sequence(self, offset: int, line: Line) -> None:
         table, last = str(line.get("table")), line.get("last")
@@ -212,7 +178,7 @@ class _Builder:
         if is_known and isinstance(last, int) and 0 < last < _LARGEST_KEY:
             self._raise_sequence(table, last)
         else:
-            self._unused(STORE, offset, "it names no table, or no last key")
+            self._reader.unused(STORE, offset, "it names no table, or no last key")
 
     def _commit_rows(self) -> None:
         rows: list[Row] = []
@@ -221,31 +187,26 @@ class _Builder:
             try:
                 rows.append(commit_row(line, self._keys))
                 places.append(offset)
-                self._adopted.update(adopted_marks(line))
+                self._reader.adopted.update(adopted_marks(line))
             except LineError as error:
-                self._unused(COMMITS, offset, error)
-        why_not = Inserter(self._connection, "commits", COMMIT_COLUMNS).insert(rows)
+                self._reader.unused(COMMITS, offset, error)
+        why_not = insert_rows(self._connection, "commits", COMMIT_COLUMNS, rows)
         for offset, why in zip(places, why_not, strict=True):
             if why is not None:
-                self._unused(COMMITS, offset, why)
+                self._reader.unused(COMMITS, offset, why)
         self._commits = {row[0] for row, why in zip(rows, why_not, strict=True) if why is None}
 
     def _find_newest(self, name: str) -> None:
-        for offset, line in self._lines(name):
-            shape = self._shapes.of_line(name, line)
-            commit, row = line.get("commit"), line.get("row")
-            if shape is None:
-                self._unused(name, offset, f"unknown kind of line: {line.get('kind')!r}")
-            elif commit is None or not names_row(row, shape):
-                self._by_hand(name, offset, line, shape.table.name)
-            elif commit not in self._commits:
-                self._cut(name, offset)
-            else:
-                self._keys.learn(shape, line, row)
-                newest = self._newest[shape.table.name]
-                seen = newest.get(row)
-                if seen is None or commit >= seen[0]:
-                    newest[row] = commit, name, None if line.get("removed") else offset
+        for offset, line, shape in self._counted(self._reader.committed(name)):
+            commit, row = line["commit"], line["row"]
+            if commit not in self._commits:
+                self._found.cut(name, offset)
+                continue
+            self._keys.learn(shape, line, row)
+            newest = self._newest[shape.table.name]
+            seen = newest.get(row)
+            if seen is None or commit >= seen[0]:
+                newest[row] = commit, name, None if line.get("removed") else offset
 
     def _wanted(self) -> dict[str, set[int]]:
         """Return the offsets of the newest lines, by file."""
@@ -261,14 +222,16 @@ class _Builder:
         if not wanted:
             return
         lots: dict[str, _Lot] = {}
-        for offset, line in self._lines(name, again=wanted):
+        for offset, raw in self._counted(lines_of(self._folder / name)):
+            if offset not in wanted:
+                continue
+            line = decoded(raw, self._reader.parse)
             shape = self._shapes.of_line(name, line)
             if shape is None:
                 continue
             lot = lots.get(shape.table.name)
             if lot is None:
-                table = shape.table
-                lot = lots[table.name] = _Lot(shape, Inserter(self._connection, table.name, table.columns))
+                lot = lots[shape.table.name] = _Lot(shape)
             self._take(lot, name, offset, line)
             if len(lot.rows) == _LOT:
                 self._write(lot)
@@ -281,20 +244,20 @@ class _Builder:
         try:
             row = lot.shape.whole(line, self._keys)
         except LineError as error:
-            self._unused(name, offset, error)
+            self._reader.unused(name, offset, error)
             return
         if not lot.shape.holds(row):
-            self._by_hand(name, offset, line, lot.shape.table.name)
+            self._reader.by_hand(name, offset, line, lot.shape.table.name)
         lot.rows.append(row)
         lot.places.append((name, offset))
-        self._built.rows += 1
 
     def _write(self, lot: _Lot) -> None:
-        why_not = lot.inserter.insert(lot.rows)
+        table = lot.shape.table
+        why_not = insert_rows(self._connection, table.name, table.columns, lot.rows)
         for (name, offset), why in zip(lot.places, why_not, strict=True):
             if why is not None:
-                self._unused(name, offset, why)
-        if lot.shape.table.name == "nodes":
+                self._reader.unused(name, offset, why)
+        if table.name == "nodes":
             self._index([row for row, why in zip(lot.rows, why_not, strict=True) if why is None])
         lot.rows.clear()
         lot.places.clear()
@@ -332,10 +295,10 @@ class _Builder:
             try:
                 seq, table, row, before = history_row(self._shapes, line)
             except LineError as error:
-                self._unused(HISTORY, offset, error)
+                self._reader.unused(HISTORY, offset, error)
                 continue
             if seq not in self._commits:
-                self._cut(HISTORY, offset)
+                self._found.cut(HISTORY, offset)
                 continue
             rows.append((seq, table, row, before))
             if row.isdigit():
@@ -351,7 +314,7 @@ class _Builder:
             for table in tables:
                 for row, target in drop_dangling(self._connection, self._shapes, table):
                     _, file, offset = self._newest.get(table, {}).get(row, (0, f"row {row} of {table}", None))
-                    self._unused(file, -1 if offset is None else offset, f"refers to a missing row of {target}")
+                    self._reader.unused(file, -1 if offset is None else offset, f"refers to a missing row of {target}")
         self._newest.clear()
 
     def _vectors(self) -> None:
@@ -360,7 +323,7 @@ class _Builder:
             try:
                 put_vector(self._connection, line, models=models, sources=self._sources)
             except LineError as error:
-                self._unused(VECTORS, offset, error)
+                self._reader.unused(VECTORS, offset, error)
 
     def _finish(self) -> None:
         """Note the progress of background work. All memories are searched for names again, so notes on single ones are
@@ -371,7 +334,7 @@ class _Builder:
         self._connection.execute(sql("meta_put"), {"name": "aliases linked through commit", "value": last})
         if (self._folder / PEOPLE).exists():
             for offset, line in self._lines(PEOPLE):
-                self._by_hand(PEOPLE, offset, line, "entities")
+                self._reader.by_hand(PEOPLE, offset, line, "entities")
         self._progress(max(self._total, self._passed), max(self._total, self._passed))
 
 
@@ -394,7 +357,7 @@ def has_models(snapshot: DatabaseSnapshot) -> bool:
     return bool(snapshot.rows("models_known"))
 
 
-def load_lines(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Built:
+def load_lines(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Findings:
     """Fill an empty store from the files of a folder, inside the running transaction.
 
     Args:
@@ -408,7 +371,7 @@ def load_lines(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, prog
 
 
 @contextmanager
-def opened_lines(folder: Path, target: Path) -> Iterator[tuple[DatabaseSnapshot, Built]]:
+def opened_lines(folder: Path, target: Path) -> Iterator[tuple[DatabaseSnapshot, Findings]]:
     """Build a database from the files of a folder and read it.
 
     Args:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
+from ricordo.model import RowState
 
 Line = dict[str, Any]
 """A parsed line: field to value."""
@@ -91,6 +92,35 @@ class UnusedLines:
         """Descriptions of the first ones."""
         named = list(self.lines.items())[:_NAMED_MOST]
         return [f"{file}{'' if offset < 0 else f' at byte {offset}'}: {why}" for (file, offset), why in named]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found in files.
+
+    Args:
+        commits: the number of commits that were new.
+        by_hand: lines written or altered by hand.
+        states: rows whose lines were taken out by hand, as they should be.
+        uncommitted: offsets of lines that no commit covers, by file.
+        unused: lines that cannot become rows.
+    """
+
+    lines: int = 0
+    commits: int = 0
+    by_hand: list[HandLine] = field(default_factory=list)
+    states: list[RowState] = field(default_factory=list)
+    uncommitted: dict[str, list[int]] = field(default_factory=dict)
+    unused: UnusedLines = field(default_factory=UnusedLines)
+
+    @property
+    def changed_by_hand(self) -> int:
+        """The number of changes made by hand."""
+        return len(self.by_hand) + len(self.states)
+
+    def cut(self, file: str, offset: int) -> None:
+        """Note a line that no commit covers."""
+        self.uncommitted.setdefault(file, []).append(offset)
 
 
 # reading files

@@ -1,9 +1,11 @@
-"""Lines become rows of a database, one line at a time."""
+"""Lines become rows of a database: how files are read, and how single lines are written."""
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import apsw
@@ -11,7 +13,17 @@ import apsw
 from ricordo.storage.database.apply import insert_all
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.rows import Row
-from ricordo.storage.jsonl.lines import Line, LineError, encode, milliseconds
+from ricordo.storage.jsonl.lines import (
+    Findings,
+    HandLine,
+    Line,
+    LineError,
+    encode,
+    line_mark,
+    lines_of,
+    milliseconds,
+    parsed,
+)
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.jsonl.writer import text_of_key
 
@@ -74,35 +86,79 @@ class KnownKeys:
         return found
 
 
-class Inserter:
-    """Inserts rows into a table, many at a time. The statements are built from names of the schema."""
+class LineReader:
+    """Reads the lines of a folder's files and notes those that cannot be used."""
 
-    def __init__(self, connection: apsw.Connection, table: str, columns: Sequence[str]) -> None:
-        names = ", ".join(f'"{name}"' for name in columns)
-        marks = f"({', '.join('?' * len(columns))})"
-        self._connection = connection
-        self._statement = f'INSERT INTO "{table}" ({names}) VALUES {marks}'
+    def __init__(self, folder: Path, shapes: Shapes, found: Findings) -> None:
+        """Args:
+        found: receives the lines that are not returned.
+        """
+        self.folder = folder
+        self.shapes = shapes
+        self.found = found
+        self.adopted: set[str] = set()
+        """The marks of lines that commits have adopted."""
+        self.parse: Callable[[bytes], Any] = json.loads
 
-    def insert(self, rows: Sequence[Row]) -> list[str | None]:
-        """Insert all rows that fit. Return for each None, or why it does not fit."""
-        self._connection.execute("SAVEPOINT inserting")
-        try:
-            insert_all(self._connection, self._statement, rows)
-            found: list[str | None] = [None] * len(rows)
-        except (apsw.ConstraintError, apsw.MismatchError):
-            self._connection.execute("ROLLBACK TO inserting")
-            found = list(self._one_by_one(rows))
-        self._connection.execute("RELEASE inserting")
-        return found
-
-    def _one_by_one(self, rows: Sequence[Row]) -> Iterator[str | None]:
-        for row in rows:
+    def lines(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line]]:
+        """Yield (offset, line) of a file. A torn last line counts as not committed."""
+        path = self.folder / name
+        size = path.stat().st_size if path.exists() else 0
+        for offset, raw in lines_of(path, start=start):
+            if not raw.strip():
+                continue
             try:
-                self._connection.execute(self._statement, row)
-            except (apsw.ConstraintError, apsw.MismatchError) as error:
-                yield str(error)
+                yield offset, parsed(raw, self.parse)
+            except LineError as error:
+                if offset + len(raw) == size:
+                    self.found.cut(name, offset)
+                else:
+                    self.unused(name, offset, error)
+
+    def committed(self, name: str, *, start: int = 0) -> Iterator[tuple[int, Line, Shape]]:
+        """Yield (offset, line, shape) of the lines that name a row and a commit. Others are written by hand."""
+        for offset, line in self.lines(name, start=start):
+            shape = self.shapes.of_line(name, line)
+            if shape is None:
+                self.unused(name, offset, f"unknown kind of line: {line.get('kind')!r}")
+            elif line.get("commit") is None or not names_row(line.get("row"), shape):
+                self.by_hand(name, offset, line, shape.table.name)
             else:
-                yield None
+                yield offset, line, shape
+
+    def by_hand(self, name: str, offset: int, line: Line, table: str) -> None:
+        """Note a line written by hand, unless a commit has adopted it."""
+        if line_mark(line) not in self.adopted:
+            self.found.by_hand.append(HandLine(name, offset, line, table))
+
+    def unused(self, name: str, offset: int, why: object) -> None:
+        """Note a line that cannot be used."""
+        self.found.unused.note(name, offset, str(why))
+
+
+def insert_rows(
+    connection: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Row]
+) -> list[str | None]:
+    """Insert all rows that fit. Return for each None, or why it does not fit. Built from names of the schema."""
+    names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+    statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks})'
+    connection.execute("SAVEPOINT inserting")
+    try:
+        insert_all(connection, statement, rows)
+        found: list[str | None] = [None] * len(rows)
+    except (apsw.ConstraintError, apsw.MismatchError):
+        connection.execute("ROLLBACK TO inserting")
+        found = [_why_not(connection, statement, row) for row in rows]
+    connection.execute("RELEASE inserting")
+    return found
+
+
+def _why_not(connection: apsw.Connection, statement: str, row: Row) -> str | None:
+    try:
+        connection.execute(statement, row)
+    except (apsw.ConstraintError, apsw.MismatchError) as error:
+        return str(error)
+    return None
 
 
 def drop_dangling(connection: apsw.Connection, shapes: Shapes, table: str) -> Iterator[tuple[str, str]]:
