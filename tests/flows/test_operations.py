@@ -9,7 +9,7 @@ import pytest
 
 from ricordo import Memory, Scope
 from ricordo.interfaces.catalog import CATALOG
-from ricordo.interfaces.write_tools import NAMES, write_tools
+from ricordo.interfaces.tools import WRITE_TOOL_NAMES, write_tools
 from tests.flows.test_consolidation import fact, person
 from tests.storage.canonical import canonical
 
@@ -135,7 +135,7 @@ async def test_a_caller_with_web_trust_has_no_write_operations(memory):
 
 
 def test_the_operations_are_in_no_tool_profile():
-    assert len(NAMES) == 9 and not {each.tool for each in CATALOG} & set(NAMES)
+    assert len(WRITE_TOOL_NAMES) == 9 and not {each.tool for each in CATALOG} & set(WRITE_TOOL_NAMES)
 
 
 async def test_each_operation_describes_its_parameters(memory):
@@ -149,5 +149,5 @@ async def test_the_openai_agents_sdk_gets_all_nine(memory):
     pytest.importorskip("agents", reason="openai-agents is not installed: make adapters")
     from ricordo.integrations.openai_agents import memory_tools, write_path_tools
 
-    assert [each.name for each in write_path_tools(memory)] == list(NAMES)
-    assert not {each.name for each in memory_tools(memory)} & set(NAMES)
+    assert [each.name for each in write_path_tools(memory)] == list(WRITE_TOOL_NAMES)
+    assert not {each.name for each in memory_tools(memory)} & set(WRITE_TOOL_NAMES)

@@ -57,4 +57,4 @@ def test_a_failing_model_server_leaves_sessions_waiting(tmp_path: Path) -> None:
 
 def test_without_a_model_it_says_what_to_do(tmp_path: Path) -> None:
     done = demo(tmp_path, RICORDO_GGUF=str(tmp_path / "missing.gguf"))
-    assert (done.returncode, "there is no file" in done.stderr) == (1, True)
+    assert (done.returncode, "file not found" in done.stderr) == (1, True)

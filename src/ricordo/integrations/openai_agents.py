@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
-from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools
-from ricordo.interfaces.write_tools import WriteTool, write_tools
+from ricordo.interfaces.tools import Tool, WriteTool, agent_instructions, agent_tools, write_tools
 from ricordo.model import Message, Node, Role
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _function(tool: Tool | WriteTool) -> FunctionTool:
 def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
     """Return the nine operations of the write path, for a background agent that turns conversations into knowledge.
 
-    Do not give them to the agent that talks to the user. `ricordo.interfaces.write_tools.INSTRUCTIONS` is its prompt.
+    Do not give them to the agent that talks to the user. `ricordo.interfaces.tools.WRITE_INSTRUCTIONS` is its prompt.
 
     Args:
         name: of the agent's model, as it is to stand in the run.

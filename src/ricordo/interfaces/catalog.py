@@ -94,6 +94,14 @@ NOT_SHOWN: Mapping[str, str] = _TABLES["not_shown"]
 INSTRUCTIONS: Mapping[ProfileName, str] = _TABLES["instructions"]
 """What an agent is told when it connects, by profile."""
 
+WRITE_PATH: Mapping[str, str] = _TABLES["write_path"]
+"""The prompt for an agent that has the tools of the write path."""
+
+RESOURCES, RESOURCE_TEMPLATES, PROMPTS = _TABLES["resource"], _TABLES["resource_template"], _TABLES["prompt"]
+"""The fields of what MCP clients offer to people."""
+
+PROMPT_TEXTS: Mapping[str, str] = _TABLES["prompt_texts"]
+
 
 def routes() -> tuple[Capability, ...]:
     """Return what programs may call over a network: one entry for each method."""

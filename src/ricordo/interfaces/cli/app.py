@@ -13,7 +13,8 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.interfaces.cli import chat, corrections, demo, knowledge, people, read, serve, storage, write
+from ricordo.interfaces import demo
+from ricordo.interfaces.cli import chat, corrections, knowledge, people, read, serve, storage, write
 from ricordo.interfaces.cli.options import app, common_options, with_common_options
 from ricordo.interfaces.cli.terminal import notices_console, replace_unprintable, safe
 from ricordo.interfaces.serialize import json_text

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, UnavailableError
 from ricordo.interfaces.call import Caller, StoreConfig
 from ricordo.interfaces.cli.options import CommandContext, YesOption, command, flag, option
 from ricordo.interfaces.cli.terminal import Output, dim
@@ -65,9 +65,12 @@ async def mcp(
     """Serve an agent over MCP on standard input and output, or configure a client to do so."""
     if action == "install":
         return _install(ctx, _plan(ctx, client, config_file, name=name, profile=profile), yes=yes, dry_run=dry_run)
-    from ricordo.interfaces.mcp.stdio import serve
-
-    await serve(_config(ctx), caller=_caller(ctx), profile=profile)
+    try:
+        from ricordo.interfaces.mcp.server import serve_stdio
+    except ImportError as error:
+        hint = 'pip install "ricordo[mcp]"'
+        raise UnavailableError("MCP needs a package that is not installed", hint=hint) from error
+    await serve_stdio(_config(ctx), caller=_caller(ctx), profile=profile)
     return _nothing()
 
 

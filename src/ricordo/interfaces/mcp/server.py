@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from ricordo.errors import NotFoundError, RicordoError
-from ricordo.interfaces.call import Caller, Dispatcher
-from ricordo.interfaces.catalog import CATALOG, Capability, instructions, tools
+from ricordo.interfaces.call import Caller, Dispatcher, StoreConfig, nightly_maintenance
+from ricordo.interfaces.catalog import (
+    CATALOG,
+    PROMPT_TEXTS,
+    PROMPTS,
+    RESOURCE_TEMPLATES,
+    RESOURCES,
+    Capability,
+    instructions,
+    tools,
+)
 from ricordo.interfaces.serialize import as_text, compact_value, error_value, json_text
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
 
 _log = logging.getLogger(__name__)
 
@@ -148,70 +162,9 @@ def _optional(schema: Any) -> Any:
 _TOOLS = {each.tool: each for each in CATALOG}
 _NOTHING = "Nothing relevant is remembered."
 
-_RESOURCES = (
-    types.Resource(
-        name="people",
-        title="People",
-        uri="ricordo://people",
-        mime_type="text/plain",
-        description="Known people, the most often mentioned first.",
-    ),
-    types.Resource(
-        name="stats",
-        title="Statistics",
-        uri="ricordo://stats",
-        mime_type="application/json",
-        description="The number of memories by kind, and the state of the store.",
-    ),
-)
-
-_TEMPLATES = (
-    types.ResourceTemplate(
-        name="context",
-        title="Context for a message",
-        uri_template="ricordo://context/{prompt}",
-        mime_type="text/markdown",
-        description="A block of what to know before answering the message.",
-    ),
-    types.ResourceTemplate(
-        name="entity",
-        title="A person or thing",
-        uri_template="ricordo://entity/{name}",
-        mime_type="text/plain",
-        description="Everything known about a person, project, place or other thing.",
-    ),
-    types.ResourceTemplate(
-        name="memory",
-        title="A memory",
-        uri_template="ricordo://memory/{id}",
-        mime_type="application/json",
-        description="A memory with all its versions.",
-    ),
-)
-
-_PROMPTS = (
-    types.Prompt(
-        name="use_memory",
-        title="How to use the memory",
-        description="When to look something up, when to store something, and with which tool.",
-    ),
-    types.Prompt(
-        name="recall",
-        title="Recall a topic",
-        description="What is remembered about a topic.",
-        arguments=[types.PromptArgument(name="topic", description="A message, question or topic.", required=True)],
-    ),
-    types.Prompt(
-        name="keep",
-        title="Remember this conversation",
-        description="Have the agent store what is worth knowing later from this conversation.",
-    ),
-)
-
-_KEEP = """Look through our conversation for what is worth knowing in later ones: preferences, decisions, facts about \
-people, plans with their dates, how things are done. Search the memory first; store only what is new and correct what \
-has changed, each as one sentence that stands alone. No passwords, keys or card numbers. Then tell me in a short list \
-what you stored."""
+_RESOURCES = tuple(types.Resource(**each) for each in RESOURCES)
+_TEMPLATES = tuple(types.ResourceTemplate(**each) for each in RESOURCE_TEMPLATES)
+_PROMPTS = tuple(types.Prompt(**each) for each in PROMPTS)
 
 
 class Library:
@@ -234,7 +187,7 @@ class Library:
         """Return the text of a resource."""
         parts = urlsplit(str(params.uri))
         name, given = parts.netloc, unquote(parts.path.removeprefix("/") + (f"?{parts.query}" if parts.query else ""))
-        kinds = {each.name: each.mime_type for each in (*_RESOURCES, *_TEMPLATES)}
+        kinds = {each["name"]: each["mime_type"] for each in (*RESOURCES, *RESOURCE_TEMPLATES)}
         if parts.scheme != "ricordo" or name not in kinds:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}")
         text = await self._text(ctx, name, given)
@@ -268,7 +221,7 @@ class Library:
         if params.name == "use_memory":
             return _message(instructions(self._profile), "How to use the memory")
         if params.name == "keep":
-            return _message(_KEEP, "Remember this conversation")
+            return _message(PROMPT_TEXTS["keep"], "Remember this conversation")
         topic = (params.arguments or {}).get("topic")
         if params.name != "recall" or not topic:
             problem = "topic is required" if params.name == "recall" else f"there is no prompt {params.name!r}"
@@ -281,3 +234,43 @@ class Library:
 def _message(text: str, about: str) -> types.GetPromptResult:
     message = types.PromptMessage(role="user", content=types.TextContent(text=text))
     return types.GetPromptResult(description=about, messages=[message])
+
+
+# standard input and output
+
+
+async def serve_stdio(config: StoreConfig, *, caller: Caller, profile: str) -> None:
+    """Serve on standard input and output until the client closes its end, then finish pending writes.
+
+    The client started this process and owns it, so the process is the caller. It is answered before the store is open:
+    opening begins with its first message.
+
+    Raises:
+        InvalidError: There is no such profile or tool.
+    """
+    answered = asyncio.Event()
+    dispatcher = Dispatcher(_open_after(answered, config))
+    try:
+        async with nightly_maintenance(config, dispatcher):
+            server = build(dispatcher, profile=profile, caller_of=lambda ctx: caller)
+            _set_after_first_answer(server, answered)
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+    finally:
+        await dispatcher.close()
+
+
+def _set_after_first_answer(server: Server[Any], answered: asyncio.Event) -> None:
+    async def middleware(ctx: Any, call_next: Any) -> Any:
+        try:
+            return await call_next(ctx)
+        finally:
+            answered.set()
+
+    server.middleware.append(middleware)
+
+
+async def _open_after(answered: asyncio.Event, config: StoreConfig) -> Memory:
+    await answered.wait()
+    await asyncio.sleep(0)  # send the answer before modules are loaded
+    return await config.open()
