@@ -16,9 +16,11 @@ import pytest
 import ricordo.host
 from ricordo.errors import InvalidError, NotFoundError, StoreError, UnavailableError
 from ricordo.host import bus as bus_module
+from ricordo.host import journal as journal_
+from ricordo.host import journal as journal_module
 from ricordo.host.bus import Bus, Event, Outgoing, Patience
-from ricordo.host.journal import Journal, events, journal_path
-from ricordo.storage.database.queries import statements
+from ricordo.host.journal import Journal, journal_path
+from ricordo.storage.sql import named_statements
 from tests.host.conftest import HandClock
 
 HASTY = Patience(poll_s=0.02)
@@ -140,7 +142,7 @@ async def test_one_of_two_processes_handles_an_event_and_dead_ones_are_replaced(
     await child.wait()
     holder = re.sub(r"/\d+/", f"/{child.pid}/", two._holder)
     row = await journals[0].change(
-        lambda rows: events.take(
+        lambda rows: journal_.take_delivery(
             rows, "shared", holder=holder, now=clock.now(), wall=0, until=2**60, most_tries=9, is_gone=lambda _: False
         )
     )
@@ -198,13 +200,15 @@ async def test_a_handler_that_kills_its_process_is_not_retried_forever(journal, 
     await bus.subscribe("deadly", "greeting", told([]))
     await bus.publish("greeting")
     take = {"now": clock.now(), "wall": 10, "until": 5, "most_tries": 3, "is_gone": lambda _: False}
-    taken = [await journal.change(lambda rows: events.take(rows, "deadly", holder="h", **take)) for _ in range(4)]
+    taken = [
+        await journal.change(lambda rows: journal_.take_delivery(rows, "deadly", holder="h", **take)) for _ in range(4)
+    ]
     assert [row and row.tries for row in taken] == [1, 2, 3, None]
     assert (await bus.dead_letters())[0].reason == "the process ended each time while it was dealt with"
 
 
 async def test_the_journal_stays_small_and_drops_finished_payloads(tmp_path: Path, clock, monkeypatch) -> None:
-    monkeypatch.setattr(events, "KEPT_EVENTS", 50)
+    monkeypatch.setattr(journal_module, "KEPT_EVENTS", 50)
     path, heard = tmp_path / "me.db.host", []
     journal = await Journal.open(path, durability="process")
     bus = await _running(journal, clock, one=told(heard))
@@ -212,7 +216,7 @@ async def test_the_journal_stays_small_and_drops_finished_payloads(tmp_path: Pat
         await bus.publish("greeting", {"session": f"canary-{number}"}, once=f"canary {number}")
     await bus.drain(30)
     assert len(heard) == 200
-    await journal.change(lambda rows: events.tidy(rows, now=clock.now()))
+    await journal.change(lambda rows: journal_.remove_old(rows, now=clock.now()))
     await bus.stop()
     await journal.close()
     connection = apsw.Connection(str(path))
@@ -227,15 +231,15 @@ async def test_old_events_and_stale_subscriptions_are_removed(journal, clock) ->
     await bus.subscribe("gone", "greeting", told([]))
     await bus.stop()
     await bus.publish("greeting")
-    clock.ms += events.DEAD_MS + 1
-    await journal.change(lambda rows: events.tidy(rows, now=clock.now()))
+    clock.ms += journal_.DEAD_MS + 1
+    await journal.change(lambda rows: journal_.remove_old(rows, now=clock.now()))
     assert await bus.dead_letters() == ()  # listed, and now too old to be kept
     await bus.publish("greeting")
     assert await bus.waiting() == (0, 0)
 
 
 async def test_oversized_and_invalid_events_are_refused(journal, clock, monkeypatch) -> None:
-    monkeypatch.setattr(events, "MOST_WAITING", 3)
+    monkeypatch.setattr(journal_module, "MOST_WAITING", 3)
     bus = Bus(journal, clock)
     await bus.subscribe("slow", "greeting", told([]))
     for _ in range(3):
@@ -268,7 +272,7 @@ def _planned(query, values, rows):
 async def test_every_statement_compiles_and_is_used(journal: Journal) -> None:
     package = "ricordo.host.journal"
     source = "\n".join(path.read_text("utf-8") for path in Path(ricordo.host.__file__).parent.rglob("*.py"))
-    for name, text in statements(package).items():
+    for name, text in named_statements(package).items():
         assert re.search(rf'"{name}"', source), name
         values = dict.fromkeys(re.findall(r":(\w+)", text))
         query = f"EXPLAIN QUERY PLAN {text}"

@@ -11,17 +11,17 @@ import pytest
 from ricordo import Memory, Scope, Settings
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.host import (
-    Around,
     Conversation,
+    ConversationKey,
     Host,
+    HostServices,
     Manifest,
     MemoryExtension,
     Models,
     Patience,
-    Place,
-    Planned,
+    PlannedJob,
     Prompt,
-    Said,
+    Utterance,
 )
 from ricordo.host.extension import in_order
 from ricordo.interfaces.tools import agent_tools
@@ -29,7 +29,7 @@ from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.host.conftest import MINUTE, HandClock
 
-ME = Place(owner="me")
+ME = ConversationKey(owner="me")
 SETTINGS = Settings(durability="process", time_zone="Europe/Berlin")
 HASTY = Patience(poll_s=0.02, first_wait_ms=1_000)
 HALF_HOUR = 31 * MINUTE
@@ -77,8 +77,8 @@ def hosted(tmp_path: Path, clock: HandClock, *extensions, **options) -> Host:
     return Host(tmp_path / "me.db", extensions, settings=SETTINGS, clock=clock, patience=HASTY, tick_s=1_000, **options)
 
 
-def said(text: str, session: str, **more) -> Said:
-    return Said(text=text, role="user", place=ME, session=session, **more)
+def said(text: str, session: str, **more) -> Utterance:
+    return Utterance(text=text, role="user", place=ME, session=session, **more)
 
 
 async def test_a_silent_session_is_consolidated_exactly_once(tmp_path, memory, clock):
@@ -155,7 +155,7 @@ async def test_nightly_upkeep_runs_on_time_and_is_made_up_for(tmp_path, memory, 
 
 
 async def test_only_a_host_for_all_owners_handles_other_owners(tmp_path, memory, clock):
-    bob = Place(owner="bob")
+    bob = ConversationKey(owner="bob")
     await memory.scoped(Scope(owner="bob")).add("I have a parrot, Coco.", session="s")
     async with hosted(tmp_path, clock, MemoryExtension(memory, SETTINGS)) as host:
         await host.router.route(bob, session="s")
@@ -173,7 +173,7 @@ class Weather:
     """A third-party extension: it imports only `ricordo.host`."""
 
     manifest = Manifest(
-        name="weather", version="1.0", needs=("memory",), schedules=(Planned(name="fetch", cron="*/10 * * * *"),)
+        name="weather", version="1.0", needs=("memory",), schedules=(PlannedJob(name="fetch", cron="*/10 * * * *"),)
     )
     context_priority = 70
 
@@ -183,7 +183,7 @@ class Weather:
         self.ended: list[str] = []
         self.life: list[str] = []
 
-    async def start(self, around: Around) -> None:
+    async def start(self, around: HostServices) -> None:
         self.life.append("start")
         await around.bus.subscribe("weather", "session.completed", self._over)
 
@@ -199,7 +199,7 @@ class Weather:
     async def context(self, prompt: Prompt) -> str | None:
         return "It rains in Bergen." if "rain" in prompt.text else None
 
-    async def hear(self, message: Said) -> None:
+    async def hear(self, message: Utterance) -> None:
         self.heard.append(message.text)
 
     async def run_schedule(self, name: str) -> None:
@@ -271,7 +271,7 @@ def test_a_manifest_is_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     file.write_text('name = "weather"\nversion = "1.0"\nneeds = ["memory"]\n[schedules]\nfetch = "0 6 * * *"\n')
     assert Manifest.read(file) == Manifest(
-        name="weather", version="1.0", needs=("memory",), schedules=(Planned(name="fetch", cron="0 6 * * *"),)
+        name="weather", version="1.0", needs=("memory",), schedules=(PlannedJob(name="fetch", cron="0 6 * * *"),)
     )
     for wrong in ('name = "x"', 'name = "x"\nversion = "1"\ncolour = 1', "???"):
         file.write_text(wrong)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from ricordo.host.bus import Bus, Patience
 from ricordo.host.journal import Journal
-from ricordo.host.router import SESSION_COMPLETED, Place, Router, Standing, turn
+from ricordo.host.router import SESSION_COMPLETED, ConversationKey, ConversationState, Router, turn
 from tests.host.conftest import MINUTE, START, HandClock
 
-ANN = Place(owner="ann")
+ANN = ConversationKey(owner="ann")
 HALF_HOUR = 30 * MINUTE
 
 
 def test_routing_of_a_message_to_a_session() -> None:
-    standing = Standing(session="s1", last_at=START)
+    standing = ConversationState(session="s1", last_at=START)
 
-    def after(minutes: float, named: str | None = None, before: Standing | None = standing):
+    def after(minutes: float, named: str | None = None, before: ConversationState | None = standing):
         now = START + int(minutes * MINUTE)
         return turn(before, named=named, fresh="new", now=now, timeout_ms=HALF_HOUR)
 
-    assert after(30) == (Standing(session="s1", last_at=START + HALF_HOUR), "")
+    assert after(30) == (ConversationState(session="s1", last_at=START + HALF_HOUR), "")
     assert after(30.01)[0].session == "new" and after(30.01)[1] == "inactivity"
-    assert after(1, "s2") == (Standing(session="s2", last_at=START + MINUTE), "another session began")
+    assert after(1, "s2") == (ConversationState(session="s2", last_at=START + MINUTE), "another session began")
     assert after(500, "s1")[1] == ""  # naming a session continues it
     assert after(-500) == (standing, "")  # a clock set back is no silence
-    assert after(0, before=None) == (Standing(session="new", last_at=START), "")
+    assert after(0, before=None) == (ConversationState(session="new", last_at=START), "")
 
 
 async def _routing(journal: Journal, clock: HandClock) -> tuple[Router, Bus, list]:
@@ -70,7 +70,7 @@ async def test_a_session_ends_once_by_silence_name_or_command(journal, clock) ->
 async def test_conversations_are_separate_and_survive_a_restart(journal, clock) -> None:
     router, bus, heard = await _routing(journal, clock)
     ann = await router.route(ANN)
-    bob = await router.route(Place(owner="bob"))
+    bob = await router.route(ConversationKey(owner="bob"))
     assert ann.session != bob.session
     again = Router(journal, bus, clock, timeout_s=1_800)
     assert (await again.route(ANN)).session == ann.session
@@ -78,7 +78,7 @@ async def test_conversations_are_separate_and_survive_a_restart(journal, clock) 
     assert (await again.route(ANN)).completed == ann.session
     await bus.drain(5)
     assert heard == [("ann", ann.session, "inactivity")]
-    assert await again.standing(Place(owner="bob")) == Standing(session=None, last_at=START)
+    assert await again.standing(ConversationKey(owner="bob")) == ConversationState(session=None, last_at=START)
     await bus.drain(5)
     assert heard[1:] == [("bob", bob.session, "inactivity")]
     await bus.stop()

@@ -15,7 +15,7 @@ from ricordo.clock import from_ms, to_ms
 from ricordo.errors import InvalidError
 from ricordo.host.bus import Bus, Patience
 from ricordo.host.journal import Journal
-from ricordo.host.schedule import Job, Schedule, due, latest, upcoming
+from ricordo.host.scheduler import Job, Schedule, due, latest, upcoming
 from tests.host.conftest import HandClock
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -4,39 +4,40 @@
 """
 
 from ricordo.host.bus import Bus, DeadLetter, Event, Outgoing, Patience
-from ricordo.host.conversation import Conversation, Exchange
 from ricordo.host.extension import (
-    Around,
     ContextProvider,
     Extension,
     HistoryProvider,
+    HostServices,
     Manifest,
     MessageListener,
-    Planned,
+    Models,
+    PlannedJob,
     Prompt,
-    Said,
     SchedulerProvider,
     Tool,
     ToolProvider,
+    Utterance,
 )
-from ricordo.host.host import Host, Told
+from ricordo.host.host import Conversation, Exchange, GatheredContext, Host
 from ricordo.host.memory_extension import MemoryExtension
-from ricordo.host.models import Models
-from ricordo.host.router import SESSION_COMPLETED, Place, Router
-from ricordo.host.schedule import Job, Schedule
+from ricordo.host.router import SESSION_COMPLETED, ConversationKey, Router
+from ricordo.host.scheduler import Job, Schedule
 
 __all__ = [
     "SESSION_COMPLETED",
-    "Around",
     "Bus",
     "ContextProvider",
     "Conversation",
+    "ConversationKey",
     "DeadLetter",
     "Event",
     "Exchange",
     "Extension",
+    "GatheredContext",
     "HistoryProvider",
     "Host",
+    "HostServices",
     "Job",
     "Manifest",
     "MemoryExtension",
@@ -44,14 +45,12 @@ __all__ = [
     "Models",
     "Outgoing",
     "Patience",
-    "Place",
-    "Planned",
+    "PlannedJob",
     "Prompt",
     "Router",
-    "Said",
     "Schedule",
     "SchedulerProvider",
-    "Told",
     "Tool",
     "ToolProvider",
+    "Utterance",
 ]

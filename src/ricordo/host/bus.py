@@ -18,7 +18,18 @@ from typing import Any
 
 from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.host.journal import Journal, Rows, events
+from ricordo.host.journal import (
+    Delivery,
+    Journal,
+    Rows,
+    fail_delivery,
+    finish_delivery,
+    open_deliveries,
+    put_event,
+    read_payload,
+    remove_old,
+    take_delivery,
+)
 from ricordo.ports import Clock
 from ricordo.storage.leases import is_gone, new_holder
 
@@ -132,7 +143,7 @@ class Bus:
         """The publishing as a part of somebody else's transaction; `wake` when that is done."""
         _check_name(event.topic, "topic")
         now = self._clock.now()
-        return lambda rows: events.put(rows, event.topic, event.payload, once=event.once, now=now)
+        return lambda rows: put_event(rows, event.topic, event.payload, once=event.once, now=now)
 
     async def subscribe(self, handler: str, topic: str, handle: Handler) -> None:
         """Subscribe a handler to a topic under a durable name: events published while no process runs are delivered to
@@ -186,7 +197,7 @@ class Bus:
     async def waiting(self) -> tuple[int, int]:
         """How many deliveries wait for this process's handlers, and how many of them are due."""
         handlers, now = list(self._handlers), self._clock.now()
-        return await self._journal.change(lambda rows: events.open_deliveries(rows, handlers, now=now))
+        return await self._journal.change(lambda rows: open_deliveries(rows, handlers, now=now))
 
     async def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
         """What could not be dealt with, the latest first."""
@@ -223,10 +234,10 @@ class Bus:
                 _log.warning("the event bus waits: %s", error)
             await _either(news, self._patience.poll_s)
 
-    async def _taken(self, handler: str) -> events.Row | None:
+    async def _taken(self, handler: str) -> Delivery | None:
         wall, patience = _wall(), self._patience
         return await self._journal.change(
-            lambda rows: events.take(
+            lambda rows: take_delivery(
                 rows,
                 handler,
                 holder=self._holder,
@@ -238,7 +249,7 @@ class Bus:
             )
         )
 
-    async def _deliver(self, row: events.Row, handler: str) -> None:
+    async def _deliver(self, row: Delivery, handler: str) -> None:
         event = Event(
             id=row.id,
             topic=row.topic,
@@ -262,25 +273,25 @@ class Bus:
             holding.cancel()
         self.wake()
 
-    def _finished(self, row: events.Row, handler: str, following: Sequence[Outgoing]) -> Callable[[Rows], None]:
+    def _finished(self, row: Delivery, handler: str, following: Sequence[Outgoing]) -> Callable[[Rows], None]:
         publishing = [self.publishing(each) for each in following]
 
         def finish(rows: Rows) -> None:
-            if events.done(rows, row, handler, holder=self._holder):
+            if finish_delivery(rows, row, handler, holder=self._holder):
                 for publish in publishing:
                     publish(rows)
 
         return finish
 
-    async def _failed(self, row: events.Row, handler: str, error: Exception) -> None:
+    async def _failed(self, row: Delivery, handler: str, error: Exception) -> None:
         _log.warning("%s could not deal with %s (try %d)", handler, row.topic, row.tries, exc_info=error)
         is_last = row.tries >= self._patience.most_tries
         due_at = None if is_last else self._clock.now() + wait_ms(row.tries, self._patience)
         await self._journal.change(
-            lambda rows: events.failed(rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error))
+            lambda rows: fail_delivery(rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error))
         )
 
-    async def _hold(self, row: events.Row, handler: str) -> None:
+    async def _hold(self, row: Delivery, handler: str) -> None:
         """A handler may think for minutes; its delivery stays its own meanwhile."""
         lease_ms = self._patience.lease_ms
         place = {"event": row.event, "handler": handler, "holder": self._holder}
@@ -292,7 +303,7 @@ class Bus:
     async def _tidy(self) -> None:
         while True:
             with contextlib.suppress(RicordoError):
-                await self._journal.change(lambda rows: events.tidy(rows, now=self._clock.now()))
+                await self._journal.change(lambda rows: remove_old(rows, now=self._clock.now()))
             await asyncio.sleep(_TIDY_EVERY_S)
 
 
@@ -310,7 +321,7 @@ def dead_letters(rows: Rows, limit: int) -> tuple[DeadLetter, ...]:
             event=id_,
             handler=handler,
             topic=topic,
-            payload=events.read(payload),
+            payload=read_payload(payload),
             at=from_ms(at),
             tries=tries,
             reason=reason,

@@ -15,16 +15,22 @@ from ricordo.ports import Clock, Turn
 
 if TYPE_CHECKING:
     from ricordo.host.bus import Bus
-    from ricordo.host.models import Models
-    from ricordo.host.router import Place, Router
+    from ricordo.host.router import ConversationKey, Router
     from ricordo.model import Role
+from typing import TYPE_CHECKING, Literal
+
+from ricordo.settings import Settings
+
+if TYPE_CHECKING:
+    from ricordo.ports import ChatModel, LanguageModel
+
 
 USUAL_PRIORITY = 100
 """Where a context stands that does not say. The memory's own has 50: others may build on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedJob:
     """What an extension has done at its hour: a name, and a cron expression in the owner's time zone."""
 
     name: str
@@ -39,7 +45,7 @@ class Manifest:
     version: str
     summary: str = ""
     needs: tuple[str, ...] = ()
-    schedules: tuple[Planned, ...] = ()
+    schedules: tuple[PlannedJob, ...] = ()
 
     @classmethod
     def read(cls, file: Path) -> Manifest:
@@ -51,14 +57,14 @@ class Manifest:
         try:
             found = tomllib.loads(file.read_text(encoding="utf-8"))
             plans = found.pop("schedules", {})
-            schedules = tuple(Planned(name=name, cron=cron) for name, cron in plans.items())
+            schedules = tuple(PlannedJob(name=name, cron=cron) for name, cron in plans.items())
             return cls(**{**found, "needs": tuple(found.get("needs", ())), "schedules": schedules})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidError(f"{file} is no manifest: {error}", hint="it needs `name` and `version`") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class HostServices:
     """What the host gives an extension to work with."""
 
     bus: Bus
@@ -73,17 +79,17 @@ class Prompt:
     """What the user has just said, before a model answers."""
 
     text: str
-    place: Place
+    place: ConversationKey
     session: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Utterance:
     """A message of a conversation, by the user or by the assistant."""
 
     text: str
     role: Role
-    place: Place
+    place: ConversationKey
     session: str
     is_off_record: bool = False
     attributes: Mapping[str, Any] | None = None
@@ -95,7 +101,7 @@ class Extension(Protocol):
     @property
     def manifest(self) -> Manifest: ...
 
-    async def start(self, around: Around) -> None:
+    async def start(self, around: HostServices) -> None:
         """Begin: subscribe to events, open what is needed. Those it needs have begun."""
         ...
 
@@ -153,14 +159,14 @@ class SchedulerProvider(Protocol):
 class MessageListener(Protocol):
     """Hears what is said. The host waits for it before it goes on."""
 
-    async def hear(self, said: Said) -> None: ...
+    async def hear(self, said: Utterance) -> None: ...
 
 
 @runtime_checkable
 class HistoryProvider(Protocol):
     """Knows what was said in a session before."""
 
-    async def recent(self, place: Place, session: str, limit: int) -> Sequence[Turn]:
+    async def recent(self, place: ConversationKey, session: str, limit: int) -> Sequence[Turn]:
         """The last messages of a session, in order."""
         ...
 
@@ -184,3 +190,54 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
         return [by_name[name] for name in order]
     except CycleError as error:
         raise InvalidError(f"extensions: {', '.join(error.args[1][1:])} need each other") from error
+
+
+Part = Literal["chat", "consolidation"]
+
+
+class Models:
+    """The models of a host by their part. Made when first asked for; an extension asks here, and never for keys."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        chat: str | ChatModel | None = None,
+        consolidation: str | LanguageModel | None = None,
+    ) -> None:
+        """Args:
+        chat: who answers; the setting `chat_model` where None, else the model that consolidates.
+        consolidation: who turns conversations into knowledge; the setting `model` where None.
+        """
+        self._settings = settings
+        self._consolidation = consolidation or named(settings.model)
+        self._chat = chat or named(settings.chat_model) or self._consolidation
+        self._made: ChatModel | None = None
+
+    @property
+    def is_for_chat(self) -> bool:
+        """Whether there is a model that answers."""
+        return self._chat is not None
+
+    @property
+    def consolidation(self) -> str | LanguageModel | None:
+        """For `Memory.open(model=...)`."""
+        return self._consolidation
+
+    def chat(self) -> ChatModel | None:
+        """Who answers, or None.
+
+        Raises:
+            InvalidError: there is no such model, or it cannot answer piece by piece.
+            UnavailableError: its packages are not installed.
+        """
+        if self._made is None and self._chat is not None:
+            from ricordo.models.language import chat_model_from_settings  # pydantic takes a tenth of a second to import
+
+            self._made = chat_model_from_settings(self._chat, self._settings)
+        return self._made
+
+
+def named(spec: str) -> str | None:
+    """A model's name as settings give it; "" and "none" are none."""
+    return spec if spec not in ("", "none") else None

@@ -9,8 +9,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import NotFoundError, UnavailableError
-from ricordo.host.extension import Around, Manifest, Planned, Prompt, Said, Tool
-from ricordo.host.router import SESSION_COMPLETED, Place
+from ricordo.host.extension import HostServices, Manifest, PlannedJob, Prompt, Tool, Utterance
+from ricordo.host.router import SESSION_COMPLETED, ConversationKey
 from ricordo.model import Scope
 from ricordo.ports import Turn
 
@@ -40,8 +40,8 @@ class MemoryExtension:
         self._all_owners = all_owners
         self._whose = "everybody" if all_owners else _of(memory.scope)
         plans = (
-            Planned(name=f"maintain {self._whose}", cron=settings.maintain_at),
-            Planned(name=f"prune {self._whose}", cron=settings.prune_at),
+            PlannedJob(name=f"maintain {self._whose}", cron=settings.maintain_at),
+            PlannedJob(name=f"prune {self._whose}", cron=settings.prune_at),
         )
         self.manifest = Manifest(
             name="memory",
@@ -50,7 +50,7 @@ class MemoryExtension:
             summary="A long-term memory: recall before each answer, knowledge of each conversation.",
         )
 
-    async def start(self, around: Around) -> None:
+    async def start(self, around: HostServices) -> None:
         """Listen for the ends of sessions."""
         await around.bus.subscribe(f"memory of {self._whose}", SESSION_COMPLETED, self._learn)
 
@@ -70,12 +70,12 @@ class MemoryExtension:
         """What is remembered that concerns the prompt; what was said in this session is known already."""
         return await self._of(prompt.place).context(prompt.text, session=prompt.session)
 
-    async def hear(self, said: Said) -> None:
+    async def hear(self, said: Utterance) -> None:
         """Record a message, durably; nothing of what is off the record."""
         if not said.is_off_record and said.text.strip():
             await self._of(said.place).add(said.text, role=said.role, session=said.session, attributes=said.attributes)
 
-    async def recent(self, place: Place, session: str, limit: int) -> Sequence[Turn]:
+    async def recent(self, place: ConversationKey, session: str, limit: int) -> Sequence[Turn]:
         """What was said in a session before, in order."""
         page = await self._of(place).list(type="episodic", session=session, limit=limit)
         return [_turn(node.role, node.content) for node in reversed(page.nodes)]
@@ -110,16 +110,16 @@ class MemoryExtension:
         if any(item.what == "left" for item in run.items):
             raise UnavailableError("the conversation is being taken in by another process")
 
-    def _of(self, place: Place) -> Memory:
+    def _of(self, place: ConversationKey) -> Memory:
         return self._memory.scoped(_scope(place))
 
 
-def _scope(place: Place) -> Scope:
+def _scope(place: ConversationKey) -> Scope:
     return Scope(owner=place.owner, chat=place.chat or None)
 
 
-def _place(payload: Any) -> Place:
-    return Place(owner=str(payload.get("owner") or ""), chat=str(payload.get("chat") or ""))
+def _place(payload: Any) -> ConversationKey:
+    return ConversationKey(owner=str(payload.get("owner") or ""), chat=str(payload.get("chat") or ""))
 
 
 def _of(scope: Scope) -> str:

@@ -19,7 +19,7 @@ _MOST_NAME_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ConversationKey:
     """Whose conversation it is, in which chat, over which channel (a terminal, a messenger)."""
 
     owner: str
@@ -28,7 +28,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ConversationState:
     """Where a conversation stands. `last_at`: when somebody last spoke, in Unix milliseconds."""
 
     session: str | None
@@ -37,7 +37,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
+class Route:
     """Where a message goes: into `session`; `completed` is over by it."""
 
     session: str
@@ -46,7 +46,9 @@ class Routed:
     completed: str | None = None
 
 
-def turn(before: Standing | None, *, named: str | None, fresh: str, now: int, timeout_ms: int) -> tuple[Standing, str]:
+def turn(
+    before: ConversationState | None, *, named: str | None, fresh: str, now: int, timeout_ms: int
+) -> tuple[ConversationState, str]:
     """Where a conversation stands after a message, and why the session before is over, "" where it is not. Pure.
 
     Args:
@@ -56,7 +58,7 @@ def turn(before: Standing | None, *, named: str | None, fresh: str, now: int, ti
     """
     if before is None or before.session is None:
         is_off_record = before is not None and before.is_off_record
-        return Standing(session=named or fresh, last_at=now, is_off_record=is_off_record), ""
+        return ConversationState(session=named or fresh, last_at=now, is_off_record=is_off_record), ""
     if named is not None and named != before.session:
         return replace(before, session=named, last_at=now), "another session began"
     if named is None and now - before.last_at > timeout_ms:
@@ -73,7 +75,7 @@ class Router:
         self._clock = clock
         self._timeout_ms = int(timeout_s * 1_000)
 
-    async def route(self, place: Place, *, session: str | None = None) -> Routed:
+    async def route(self, place: ConversationKey, *, session: str | None = None) -> Route:
         """The session of a message that comes now; the one before is over where it was silent for too long, or where
         the message names another.
 
@@ -85,7 +87,7 @@ class Router:
         now = self._clock.now()
         fresh = f"{place.channel}-{new_id(now)}"
 
-        def work(rows: Rows) -> Routed:
+        def work(rows: Rows) -> Route:
             before = _read(rows, place)
             after, why = turn(before, named=session, fresh=fresh, now=now, timeout_ms=self._timeout_ms)
             over = before.session if before is not None and why else None
@@ -93,7 +95,7 @@ class Router:
                 self._completing(place, before, why)(rows)
             _write(rows, place, after)
             is_new = before is None or before.session != after.session
-            return Routed(
+            return Route(
                 session=after.session or fresh, is_new=is_new, is_off_record=after.is_off_record, completed=over
             )
 
@@ -102,12 +104,12 @@ class Router:
             self._bus.wake()
         return routed
 
-    async def standing(self, place: Place) -> Standing | None:
+    async def standing(self, place: ConversationKey) -> ConversationState | None:
         """Where a conversation stands, as of now: one that is silent for too long has no session any more."""
         await self.sweep()
         return await self._journal.change(lambda rows: _read(rows, place))
 
-    async def complete(self, place: Place, *, reason: str = "it was ended") -> str | None:
+    async def complete(self, place: ConversationKey, *, reason: str = "it was ended") -> str | None:
         """End a conversation's session now; returns its name, or None where there is none."""
 
         def work(rows: Rows) -> str | None:
@@ -129,8 +131,8 @@ class Router:
         def work(rows: Rows) -> list[str]:
             over = []
             for owner, chat, channel, session, last_at, off in rows.ask("conversations_silent", {"before": before}):
-                place = Place(owner=owner, chat=chat, channel=channel)
-                standing = Standing(session=session, last_at=last_at, is_off_record=bool(off))
+                place = ConversationKey(owner=owner, chat=chat, channel=channel)
+                standing = ConversationState(session=session, last_at=last_at, is_off_record=bool(off))
                 self._completing(place, standing, "inactivity")(rows)
                 _write(rows, place, replace(standing, session=None))
                 over.append(session)
@@ -141,33 +143,33 @@ class Router:
             self._bus.wake()
         return over
 
-    async def off_record(self, place: Place, is_off: bool) -> None:
+    async def off_record(self, place: ConversationKey, is_off: bool) -> None:
         """Note that a conversation is off the record, until it is taken back; a new session of it is, too."""
 
         def work(rows: Rows) -> None:
-            before = _read(rows, place) or Standing(session=None, last_at=self._clock.now())
+            before = _read(rows, place) or ConversationState(session=None, last_at=self._clock.now())
             _write(rows, place, replace(before, is_off_record=is_off))
 
         await self._journal.change(work)
 
-    def _completing(self, place: Place, standing: Standing, why: str) -> Callable[[Rows], Any]:
+    def _completing(self, place: ConversationKey, standing: ConversationState, why: str) -> Callable[[Rows], Any]:
         """Part of the step that notes the end, so neither a crash nor another process tells it twice."""
         payload = {"owner": place.owner, "chat": place.chat, "session": standing.session, "reason": why}
         return self._bus.publishing(Outgoing(topic=SESSION_COMPLETED, payload=payload))
 
 
-def _read(rows: Rows, place: Place) -> Standing | None:
+def _read(rows: Rows, place: ConversationKey) -> ConversationState | None:
     found = rows.ask("conversation_get", _named(place))
     if not found:
         return None
     session, last_at, is_off_record = found[0]
-    return Standing(session=session, last_at=last_at, is_off_record=bool(is_off_record))
+    return ConversationState(session=session, last_at=last_at, is_off_record=bool(is_off_record))
 
 
-def _write(rows: Rows, place: Place, standing: Standing) -> None:
+def _write(rows: Rows, place: ConversationKey, standing: ConversationState) -> None:
     values = {"session": standing.session, "last_at": standing.last_at, "is_off_record": int(standing.is_off_record)}
     rows.ask("conversation_put", {**_named(place), **values})
 
 
-def _named(place: Place) -> dict[str, str]:
+def _named(place: ConversationKey) -> dict[str, str]:
     return {"owner": place.owner, "chat": place.chat, "channel": place.channel}

@@ -1,8 +1,261 @@
-"""What the host keeps across restarts: events and who has yet to deal with them, jobs, and where conversations stand.
+"""The journal's file: one connection in a thread of its own, one transaction a time."""
 
-The only module of the host that speaks SQL. Its file lies beside the store and holds no memory.
-"""
+from __future__ import annotations
 
-from ricordo.host.journal.file import Journal, Rows, journal_path
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
 
-__all__ = ["Journal", "Rows", "journal_path"]
+import apsw
+
+from ricordo.errors import InvalidError, StoreError, UnavailableError
+from ricordo.ids import new_id
+from ricordo.model import Durability
+from ricordo.storage.sql import named_statements, patient, transaction, translated, use_wal
+
+T = TypeVar("T")
+
+_APPLICATION_ID = 0x52434A31
+"""`RCJ1`: tells a journal from a store and from other programs' files."""
+_VERSION = 1
+_PACKAGE = "ricordo.host.journal"
+_HINT = "move it away: what waits in it is lost, no memory is, and the nightly sweep sees to conversations"
+
+
+def journal_path(location: str | Path) -> Path | None:
+    """Where the journal of a store lies: beside it, `me.db.host`. None for a store that goes when it is closed.
+
+    >>> journal_path("notes/me.db").name, journal_path("memories/").name
+    ('me.db.host', 'memories.host')
+    """
+    if str(location) == ":memory:":
+        return None
+    path = Path(location).expanduser()
+    return path.with_name(f"{path.name}.host")
+
+
+class Rows:
+    """The journal inside a transaction. Blocking; for the journal's thread alone."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def ask(self, name: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """What a named statement gives."""
+        return self._connection.execute(named_statements(_PACKAGE)[name], dict(values)).fetchall()
+
+
+class Journal:
+    """Open it with `await Journal.open(path)`; close it when nothing uses it any more."""
+
+    def __init__(self, connection: apsw.Connection, thread: ThreadPoolExecutor, path: Path | None) -> None:
+        self.path = path
+        self._connection = connection
+        self._thread = thread
+        self._is_open = True
+
+    @classmethod
+    async def open(cls, path: Path | None, *, durability: Durability = "disk", patience_s: float = 30.0) -> Journal:
+        """The journal at a path, made if there is none; None for one in memory.
+
+        Args:
+            patience_s: how long a change waits for other processes, in seconds.
+
+        Raises:
+            StoreError: it cannot be opened, or is another program's file, or a newer Ricordo's.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="ricordo-journal")
+        try:
+            connection = await asyncio.get_running_loop().run_in_executor(
+                thread, lambda: _opened(path, durability=durability, patience_s=patience_s)
+            )
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(connection, thread, path)
+
+    async def change(self, work: Callable[[Rows], T]) -> T:
+        """Run a change in one transaction, all or nothing. A cancelled caller stops waiting; the change still completes.
+
+        Raises:
+            UnavailableError: the journal is closed, or another process holds it for too long.
+            StoreError: it is damaged, or the disk is full.
+        """
+
+        def changed() -> T:
+            with translated("the journal"), transaction(self._connection):
+                return work(Rows(self._connection))
+
+        if not self._is_open:
+            raise UnavailableError("the host is closed")
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, changed))
+
+    async def close(self) -> None:
+        """End what was begun and let go of the file. Closing twice is fine."""
+        if self._is_open:
+            self._is_open = False
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+            self._thread.shutdown(wait=False)
+
+
+def _opened(path: Path | None, *, durability: Durability, patience_s: float) -> apsw.Connection:
+    name = ":memory:" if path is None else str(path)
+    try:
+        if path is not None:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.touch(mode=0o600, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot open {name}: {error.strerror}", hint="check the path and its permissions") from error
+    with translated(f"cannot open {name}"):
+        connection = apsw.Connection(name)
+        try:
+            connection.set_busy_handler(patient(patience_s))
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}")
+            for setting in ("foreign_keys = ON", "secure_delete = ON", "recursive_triggers = ON"):
+                connection.execute(f"PRAGMA {setting}")
+            _prepare(connection, name)
+            if path is not None:
+                use_wal(connection)  # only now: what is not ours stays as it is
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection, name: str) -> None:
+    with transaction(connection):
+        version, application = connection.pragma("user_version"), connection.pragma("application_id")
+        is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+        if not is_empty and application != _APPLICATION_ID:
+            raise StoreError(f"{name} is no journal of Ricordo's", hint=_HINT)
+        if version > _VERSION:
+            raise StoreError(f"{name} is of a newer Ricordo", hint="upgrade with pip install -U ricordo")
+        if is_empty:
+            connection.execute((files(_PACKAGE) / "schema.sql").read_text(encoding="utf-8"))
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+
+
+MOST_WAITING = 100_000
+KEPT_MS = 7 * 86_400_000
+KEPT_EVENTS = 10_000
+DEAD_MS = 90 * 86_400_000
+DEAD_LETTERS = 1_000
+_MOST_CHARS = 65_536
+_DEADLY = "the process ended each time while it was dealt with"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A delivery that somebody has taken. `at` in Unix milliseconds; `tries` counts this one."""
+
+    event: int
+    id: str
+    topic: str
+    payload: Mapping[str, Any]
+    at: int
+    tries: int
+
+
+def put_event(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str | None, now: int) -> str:
+    """Write an event down for all who listen; returns its id. One with a known `once` is that event again.
+
+    Raises:
+        InvalidError: the payload is not a JSON object, or is longer than 64 kB.
+        UnavailableError: too many deliveries wait.
+    """
+    text = _as_json(payload)
+    if rows.ask("deliveries_many", {"most": MOST_WAITING - 1}):
+        raise UnavailableError(f"{MOST_WAITING:,} events wait already", hint="start what deals with them")
+    seen = None if once is None else hashlib.sha256(once.encode()).hexdigest()
+    values = {"id": new_id(now), "topic": topic, "payload": text, "once": seen, "at": now}
+    made = rows.ask("event_put", values)
+    if not made:
+        return str(rows.ask("event_by_once", {"once": seen})[0][0])
+    rows.ask("deliveries_put", {"event": made[0][0], "topic": topic, "at": now})
+    return str(values["id"])
+
+
+def _as_json(payload: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(payload), ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidError("payload: not a JSON object", hint="use text, numbers, lists and objects") from error
+    if len(text) > _MOST_CHARS:
+        raise InvalidError("payload: it is longer than 64 kB", hint="send an id, and keep the rest in a store")
+    return text
+
+
+def read_payload(payload: str) -> Mapping[str, Any]:
+    """A payload as it was given."""
+    found: Mapping[str, Any] = json.loads(payload)
+    return found
+
+
+def take_delivery(
+    rows: Rows,
+    handler: str,
+    *,
+    holder: str,
+    now: int,
+    wall: int,
+    until: int,
+    most_tries: int,
+    is_gone: Callable[[str], bool],
+) -> Delivery | None:
+    """The oldest delivery that is due and free, now the holder's. What was tried too often is buried on the way.
+
+    Args:
+        now: Unix milliseconds of the caller's clock, by which deliveries are due.
+        wall, until: of the machine's clock, by which they are held.
+    """
+    holders = [name for (name,) in rows.ask("delivery_holders", {"handler": handler})]
+    gone = json.dumps([name for name in holders if is_gone(name)])
+    while found := rows.ask("delivery_next", {"handler": handler, "now": now, "wall": wall, "gone": gone}):
+        event, id_, topic, payload, at, tries = found[0]
+        place = {"event": event, "handler": handler}
+        if tries >= most_tries:
+            rows.ask("delivery_bury", {**place, "holder": None, "reason": _DEADLY})
+            continue
+        rows.ask("delivery_take", {**place, "holder": holder, "until": until})
+        return Delivery(event=event, id=id_, topic=topic, payload=read_payload(payload), at=at, tries=tries + 1)
+    return None
+
+
+def finish_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str) -> bool:
+    """A delivery is dealt with. False where it is another's by now."""
+    gone = rows.ask("delivery_done", {"event": row.event, "handler": handler, "holder": holder})
+    if gone:
+        rows.ask("event_blank", {"event": row.event})
+    return bool(gone)
+
+
+def fail_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str, due_at: int | None, reason: str) -> None:
+    """A delivery could not be dealt with: again at `due_at`, or, with None, never of itself."""
+    place = {"event": row.event, "handler": handler}
+    if due_at is None:
+        rows.ask("delivery_bury", {**place, "holder": holder, "reason": reason})
+    else:
+        rows.ask("delivery_again", {**place, "holder": holder, "due_at": due_at, "reason": reason})
+
+
+def remove_old(rows: Rows, *, now: int) -> None:
+    """Let go of what nobody needs: the file stays small however long the host runs."""
+    rows.ask("deliveries_orphaned", {"before": now - DEAD_MS})
+    rows.ask("subscriptions_old", {"before": now - DEAD_MS})
+    rows.ask("dead_letters_old", {"before": now - DEAD_MS, "most": DEAD_LETTERS})
+    rows.ask("events_old", {"before": now - KEPT_MS, "most": KEPT_EVENTS})
+    rows.ask("conversations_old", {"before": now - DEAD_MS})
+
+
+def open_deliveries(rows: Rows, handlers: Sequence[str], *, now: int) -> tuple[int, int]:
+    """How many deliveries to some handlers wait, and how many of these are due."""
+    waiting, due = rows.ask("deliveries_open", {"handlers": json.dumps(list(handlers)), "now": now})[0]
+    return int(waiting), int(due)

@@ -93,7 +93,7 @@ class ChatSession:
         """Raises:
         RicordoError: The memory or the journal cannot be opened, or there is no such model.
         """
-        from ricordo.host import Place  # imports the memory: `--help` should not wait for it
+        from ricordo.host import ConversationKey  # imports the memory: `--help` should not wait for it
         from ricordo.loop_thread import Portal
 
         # Background errors are reported in the chat, not between its lines.
@@ -102,7 +102,7 @@ class ChatSession:
         self._stack = contextlib.AsyncExitStack()
         self._answering: asyncio.Task[None] | None = None
         self._conversation: Conversation | None = None
-        self.place = Place(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
+        self.place = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
         self._portal = Portal()
         try:
             self._portal.call(self._open())

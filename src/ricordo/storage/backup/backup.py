@@ -17,11 +17,12 @@ from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Backup, BackupFile
 from ricordo.storage import faults
 from ricordo.storage.checksums import checksum_of
-from ricordo.storage.database.connection import add_functions, read_snapshot, translated
+from ricordo.storage.database.connection import add_functions, read_snapshot
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import truth_of
 from ricordo.storage.protocol import Store
 from ricordo.storage.registry import is_folder
+from ricordo.storage.sql import translated
 from ricordo.storage.staging import make_folders, staging_folder, sync
 
 VERSION = 1

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 import apsw
 
-from ricordo.errors import StoreError, UnavailableError
+from ricordo.errors import UnavailableError
 from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
+from ricordo.storage.sql import patient, translated
 from ricordo.text import index_terms, statement_line
 from ricordo.text.features import traits_of
 
@@ -53,22 +52,6 @@ def connect(
             connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     return connection
-
-
-def patient(patience_s: float) -> Callable[[int], bool]:
-    """Return a busy handler that waits with jitter. Without it, processes wake at the same moments and one starves."""
-    started = 0.0
-
-    def wait(tries: int) -> bool:
-        nonlocal started
-        if tries == 0:
-            started = time.monotonic()
-        if time.monotonic() - started > patience_s:
-            return False
-        time.sleep(random.uniform(0.0005, min(0.002 * (tries + 1), 0.02)))
-        return True
-
-    return wait
 
 
 def add_functions(connection: apsw.Connection) -> None:
@@ -126,46 +109,6 @@ def stored_terms(terms: Sequence[str], shelf: str) -> str:
     """Return the text that the full-text index holds for a node: its terms, each ending in its space and shelf."""
     ending = f"·{shelf} "
     return ending.join(terms) + ending if terms else ""
-
-
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Turn errors of SQLite into errors of Ricordo, with a remedy.
-
-    Args:
-        doing: what failed, such as "cannot write".
-    """
-    try:
-        yield
-    except apsw.FullError as error:
-        raise StoreError(
-            f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat"
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
-    except apsw.NotADBError as error:
-        raise StoreError(f"{doing}: this is not a Ricordo store", hint="choose another path") from error
-    except apsw.CorruptError as error:
-        raise StoreError(f"{doing}: the store is damaged", hint="run `ricordo doctor`, restore a backup") from error
-    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
-        raise StoreError(f"{doing}: {error}", hint="check the path and its permissions") from error
-    except apsw.IOError as error:
-        raise StoreError(f"{doing}: input/output error: {error}", hint="check the disk") from error
-    except apsw.Error as error:
-        raise StoreError(f"{doing}: {error}", hint="please report this") from error
-
-
-@contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Run a block in one write transaction. IMMEDIATE takes the lock first: a deferred one cannot wait later."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextmanager

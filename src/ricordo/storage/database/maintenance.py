@@ -14,7 +14,8 @@ import apsw
 
 from ricordo.errors import StoreError
 from ricordo.storage import faults
-from ricordo.storage.database.connection import connect, transaction, translated
+from ricordo.storage.database.connection import connect
+from ricordo.storage.sql import transaction, translated
 from ricordo.storage.values import Cleaned
 
 _INDEXES = ("nodes_fts", "archive_fts")

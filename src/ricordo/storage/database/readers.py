@@ -10,10 +10,11 @@ from typing import TypeVar
 import apsw
 
 from ricordo.errors import UnavailableError
-from ricordo.storage.database.connection import read_snapshot, translated
+from ricordo.storage.database.connection import read_snapshot
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot, Kept
 from ricordo.storage.database.statements import Unchanged
+from ricordo.storage.sql import translated
 
 T = TypeVar("T")
 

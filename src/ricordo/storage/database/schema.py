@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,8 +12,9 @@ import apsw
 
 from ricordo.errors import StoreError
 from ricordo.storage import faults
-from ricordo.storage.database.connection import APPLICATION_ID, read_snapshot, transaction, translated
+from ricordo.storage.database.connection import APPLICATION_ID, read_snapshot
 from ricordo.storage.database.fulltext import analyze_again
+from ricordo.storage.sql import transaction, translated, use_wal
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
@@ -69,17 +69,6 @@ def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ..
         connection.execute(f"PRAGMA user_version = {steps[-1].version}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         faults.reached("schema: before commit")
-
-
-def use_wal(connection: apsw.Connection) -> None:
-    """SQLite asks no busy handler when it changes the journal mode, so two first openers must retry themselves."""
-    for attempt in range(200):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            return
-        except apsw.BusyError:
-            time.sleep(0.005 * min(attempt + 1, 10))
-    raise apsw.BusyError("the write-ahead log could not be switched on")
 
 
 def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) -> int:

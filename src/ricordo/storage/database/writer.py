@@ -21,8 +21,8 @@ import apsw
 
 from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.storage import faults
-from ricordo.storage.database.connection import transaction, translated
 from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.sql import transaction, translated
 
 T = TypeVar("T")
 

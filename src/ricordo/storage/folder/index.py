@@ -15,7 +15,7 @@ from ricordo.errors import StoreError
 from ricordo.model import BackupFile, Finding
 from ricordo.ports import Progress
 from ricordo.storage import faults
-from ricordo.storage.database.connection import connect, transaction, translated
+from ricordo.storage.database.connection import connect
 from ricordo.storage.database.database import Options
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import copy_database, prepare
@@ -35,6 +35,7 @@ from ricordo.storage.folder.rewrite import BUILDING, finish, link_files, replace
 from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
+from ricordo.storage.sql import transaction, translated
 
 _log = logging.getLogger("ricordo.storage")
 

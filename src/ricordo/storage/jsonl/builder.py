@@ -17,7 +17,7 @@ import apsw
 from ricordo.model import Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.apply import Rows, write_rows
-from ricordo.storage.database.connection import connect, read_snapshot, transaction
+from ricordo.storage.database.connection import connect, read_snapshot
 from ricordo.storage.database.integrity import renew_chain
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
@@ -58,6 +58,7 @@ from ricordo.storage.jsonl.loader import (
     put_vector,
 )
 from ricordo.storage.jsonl.shapes import Shape, Shapes, shapes_of
+from ricordo.storage.sql import transaction
 
 T = TypeVar("T")
 

@@ -1,0 +1,104 @@
+"""What every SQLite file of ours needs: named statements, transactions, waiting for locks, and our own errors.
+
+It knows no store: the journal of the host uses it, too.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+
+import apsw
+
+from ricordo.errors import StoreError, UnavailableError
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+@cache
+def named_statements(package: str) -> dict[str, str]:
+    """Return every statement of the `.sql` files of a package by name. A name used twice fails at first use.
+
+    Source: the idea of procrastinate's `sql` package.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(files(package).iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".sql"):
+            parts = _NAME.split(path.read_text(encoding="utf-8"))[1:]
+            for name, sql in zip(parts[::2], parts[1::2], strict=True):
+                if name in found:
+                    raise ValueError(f"two statements are named {name}")
+                found[name] = sql.strip()
+    return found
+
+
+def patient(patience_s: float) -> Callable[[int], bool]:
+    """Return a busy handler that waits with jitter. Without it, processes wake at the same moments and one starves."""
+    started = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal started
+        if tries == 0:
+            started = time.monotonic()
+        if time.monotonic() - started > patience_s:
+            return False
+        time.sleep(random.uniform(0.0005, min(0.002 * (tries + 1), 0.02)))
+        return True
+
+    return wait
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn errors of SQLite into errors of Ricordo, with a remedy.
+
+    Args:
+        doing: what failed, such as "cannot write".
+    """
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreError(
+            f"{doing}: the disk is full; nothing of it was kept", hint="free some space and repeat"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise UnavailableError(f"{doing}: another process holds the store", hint="try again") from error
+    except apsw.NotADBError as error:
+        raise StoreError(f"{doing}: this is not a Ricordo store", hint="choose another path") from error
+    except apsw.CorruptError as error:
+        raise StoreError(f"{doing}: the store is damaged", hint="run `ricordo doctor`, restore a backup") from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        raise StoreError(f"{doing}: {error}", hint="check the path and its permissions") from error
+    except apsw.IOError as error:
+        raise StoreError(f"{doing}: input/output error: {error}", hint="check the disk") from error
+    except apsw.Error as error:
+        raise StoreError(f"{doing}: {error}", hint="please report this") from error
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Run a block in one write transaction. IMMEDIATE takes the lock first: a deferred one cannot wait later."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def use_wal(connection: apsw.Connection) -> None:
+    """SQLite asks no busy handler when it changes the journal mode, so two first openers must retry themselves."""
+    for attempt in range(200):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except apsw.BusyError:
+            time.sleep(0.005 * min(attempt + 1, 10))
+    raise apsw.BusyError("the write-ahead log could not be switched on")
