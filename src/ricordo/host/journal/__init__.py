@@ -81,7 +81,7 @@ class Journal:
         return cls(connection, thread, path)
 
     async def change(self, work: Callable[[Rows], T]) -> T:
-        """Run a change in one transaction, all or nothing. A cancelled caller stops waiting; the change still completes.
+        """Run a change in one transaction. A cancelled caller stops waiting; the change still completes.
 
         Raises:
             UnavailableError: the journal is closed, or another process holds it for too long.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import apsw
 
 from ricordo.storage.database import queries
-from ricordo.storage.database.connection import transaction
 from ricordo.storage.database.statements import Statements
+from ricordo.storage.sql import transaction
 from ricordo.text.languages import analyzer_version
 
 _ANALYZER_KEY = "analyzer"
