@@ -91,7 +91,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     change = Change(
         add=tuple(fresh.values()),
         withheld_spans=tuple(span for each in seen for span in each.spans),
-        said_anew=tuple({number: None for each in seen for number in each.anew}),
+        said_anew=tuple({number: None for each in seen for number in each.restated}),
     )
     cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
     return with_stated_relations(snapshot, change, scope=scope, heard=cut)

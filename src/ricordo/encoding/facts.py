@@ -120,8 +120,8 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or node for node in facts)
     pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    anew = said_again(snapshot, added)
-    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=anew)
+    restated = said_again(snapshot, added)
+    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=restated)
     for each in people.values():
         change = each.extend(change)
     return LearntFacts(nodes=nodes, change=change)

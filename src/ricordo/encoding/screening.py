@@ -24,7 +24,7 @@ class Screened(NamedTuple):  # not a dataclass: an import makes one for each mes
     node: Node | None
     heard: str
     spans: tuple[Span, ...] = ()
-    anew: tuple[int, ...] = ()
+    restated: tuple[int, ...] = ()
 
 
 def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
@@ -54,7 +54,7 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
         node=node if text == node.content else replace(node, content=text),
         heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
-        anew=() if said_at is None or not heard else tuple(snapshot.suppression.said_anew(space, heard)),
+        restated=() if said_at is None or not heard else tuple(snapshot.suppression.said_anew(space, heard)),
     )
 
 

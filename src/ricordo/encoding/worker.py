@@ -263,7 +263,7 @@ class BackgroundWorker:
         pairs = find_mentions(texts, known, holders=holders, owner=owner)
 
         def write(tx: Snapshot) -> None:
-            if through is None:  # new names may also change whom an old mention meant
+            if through is None:  # new names may also change the entity of an old mention
                 tx.mentions.drop_all_links([text.key for text in texts])
             tx.mentions.put_links(pairs)
             if through is not None:
