@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.storage.making import ME, NOON, closing, commit, fact, opened, rows, said
+from tests.storage.making import NOON, closing, commit, fact, opened, rows, said
 
 from ricordo.errors import NotFoundError, StoreError
-from ricordo.model import Change, Edge, Entity
+from ricordo.model import Edge, Entity
 from ricordo.storage.database.hashes import bare, chain, digest, former_hash, is_sealed
 
 ANNA = Entity(id="anna", type="person", name="Anna", first_seen=NOON, last_updated=NOON, owner="me")
@@ -74,30 +74,6 @@ def test_equal_rows_have_different_hashes(tmp_path):
     assert seals[0] != seals[1]
 
 
-def test_a_changed_row_leaves_its_before_image(tmp_path):
-    _, coffee, _ = filled(tmp_path / "m.db")
-
-    async def ask(store):
-        return await store.read(lambda tx: tx.history.versions(tx.nodes.get(ME, coffee.id)))
-
-    versions = opened(tmp_path / "m.db", ask)
-    assert [node.content for node, _ in versions] == ["likes coffee", "likes strong coffee"]
-    assert [made.seq for _, made in versions] == [2, 4]
-
-
-@pytest.mark.parametrize("text", ["a\0b", "\0", 'quote " and \\ and \n', "тест 🫖 \u202e", "\ud7ff\ue000\U0010ffff"])
-def test_a_before_image_holds_any_text_as_it_was(tmp_path, text):
-    node = fact(text, tags=(text,), attributes={text: text}, speaker=text)
-
-    async def change(store):
-        await commit(store, add=(node,))
-        await commit(store, put=(replace(node, content="other", tags=(), attributes={}, speaker=None),))
-        return await store.read(lambda tx: tx.history.versions(tx.nodes.get(ME, node.id))[0][0])
-
-    was = opened(tmp_path / "m.db", change)
-    assert (was.content, was.tags, was.attributes, was.speaker) == (text, (text,), {text: text}, text)
-
-
 def test_closing_twice_changes_nothing_the_second_time(tmp_path):
     node = fact("likes tea")
 
@@ -154,15 +130,6 @@ def test_keys_are_never_reused(tmp_path):
     opened(path, refill)
     assert rows(path, "SELECT key FROM nodes") == [(3,)]
     assert rows(path, "SELECT key FROM entities") == [(2,)]
-
-
-def test_an_empty_change_makes_no_commit(tmp_path):
-    async def change(store):
-        await commit(store)
-
-    opened(tmp_path / "m.db", change)
-    assert Change().is_empty
-    assert rows(tmp_path / "m.db", "SELECT count(*) FROM commits") == [(0,)]
 
 
 def test_history_is_plain_json(tmp_path):

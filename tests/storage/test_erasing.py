@@ -16,7 +16,7 @@ from tests.storage.test_doctor import damage
 from tests.storage.traces import canaries, traces
 
 from ricordo import Memory, Message, Scope, Settings
-from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
+from ricordo.errors import NotFoundError
 from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
@@ -352,90 +352,6 @@ def test_erasing_a_very_large_memory_uses_little_ram(tmp_path, monkeypatch):
             assert checked.ok, checked
 
     asyncio.run(story())
-
-
-async def refused(memory: Memory, error, **asked) -> None:
-    with pytest.raises(error):
-        await memory.erase(**asked)
-
-
-def test_erasing_foreign_data_fails_like_missing_data(tmp_path):
-    async def story():
-        async with open_(tmp_path / "m.db") as memory:
-            ids = await small(memory)
-            bobs = memory.scoped(BOB)
-            await bobs.add("mine")
-            for asked in ({}, {"id": "a", "session": "b"}, {"id": ""}, {"owner": 7}):
-                await refused(bobs, InvalidError, **asked)
-            for asked in ({"id": ids["said"]}, {"id": "none"}, {"session": "talk"}, {"entity": "Mirabel"}):
-                await refused(bobs, NotFoundError, **asked)
-            await refused(bobs, DeniedError, owner=ANN.owner)
-            await refused(bobs, DeniedError, owner="there is no such")
-            await memory.erase(id=ids["said"])
-            with pytest.raises(NotFoundError) as theirs:
-                await bobs.get(ids["said"])
-            assert "erased" not in str(theirs.value)
-
-    asyncio.run(story())
-
-
-def test_undo_across_an_erasure_restores_only_the_rest(tmp_path):
-    async def story():
-        async with open_(tmp_path / "m.db") as memory:
-            ids = await memory.add_many([Message(text="alpha"), Message(text="beta"), Message(text="gamma")])
-            (made,) = await memory.log()
-            await memory.erase(id=ids[1])
-            erased = (await memory.log())[0]
-            assert erased.origin == "erase"
-            with pytest.raises(ConflictError, match="erased"):
-                await memory.undo(erased.seq)
-            assert [node.content for node in (await memory.list(as_of=made.seq)).nodes] == ["gamma", "alpha"]
-            await memory.undo(made.seq)
-            assert (await memory.stats()).nodes == {}
-            back = (await memory.log())[0]
-            await memory.undo(back.seq)
-            assert {node.content for node in (await memory.list()).nodes} == {"alpha", "gamma"}
-            alone = await memory.add("delta")
-            (number, *_) = [commit.seq for commit in await memory.log()]
-            await memory.erase(id=alone)
-            with pytest.raises(ConflictError, match="nothing is left"):
-                await memory.undo(number)
-            for ask in (memory.history, memory.explain, memory.restore, memory.forget, memory.get, memory.confirm):
-                with pytest.raises(NotFoundError, match="was erased on"):
-                    await ask(alone)
-            checked = await memory.doctor()
-            assert checked.ok, checked
-
-    asyncio.run(story())
-
-
-@pytest.mark.parametrize("kind", ["file", "folder"])
-async def test_writes_during_an_erasure_keep_their_subjects_and_session(tmp_path, monkeypatch, kind):
-    """An erasure in many steps with other writes in between: about a person only the erased memory mentioned, and into
-    the session it was in.
-    """
-    monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
-    path = tmp_path / ("me/" if kind == "folder" else "me.db")
-
-    def stop(point):
-        if point == "erase: begun":
-            raise RuntimeError("as if the process ended here")
-
-    async with open_(f"{tmp_path}/me/" if kind == "folder" else path) as memory:
-        gone = await memory.remember("Quentin keeps a lemur", about=["Quentin"], session="zoo")
-        faults.install(stop)
-        with pytest.raises(RuntimeError):
-            await memory.erase(id=gone.id)
-        faults.install(None)
-        kept = await memory.remember("Quentin plays chess", about=["Quentin"])
-        said = await memory.add("and who feeds it?", session="zoo")
-    async with open_(path) as memory:
-        await memory.settle(20)
-        assert (await memory.get(kept.id)).about == ("Quentin",)
-        assert (await memory.get(said)).session == "zoo"
-        with pytest.raises(NotFoundError):
-            await memory.get(gone.id)
-        assert (await memory.doctor()).ok
 
 
 async def test_a_rebuild_during_an_erasure_restores_nothing(tmp_path, monkeypatch):

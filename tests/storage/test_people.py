@@ -74,24 +74,6 @@ def test_a_profile_of_a_hundred_thousand_facts_does_not_read_them_all(famous: Pa
     assert min(took) < 200, took  # benchmarks/people.py measures it; reading all takes seconds
 
 
-async def test_counts_follow_linking_forgetting_and_restoring(tmp_path: Path) -> None:
-    async with opened(tmp_path / "m.db") as memory:
-        kept = await memory.remember("Sarah bakes", about=["Sarah"])
-        await memory.add("I met Sarah")
-        await memory.remember("It rains")
-        await memory.settle(20)
-
-        async def count() -> int:
-            return (await memory.entity("Sarah")).mention_count
-
-        assert await count() == 2
-        await memory.forget(kept.id)
-        assert await count() == 1
-        await memory.restore(kept.id)
-        assert await count() == 2
-        assert (await memory.doctor()).ok
-
-
 async def test_a_wrong_count_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with opened(path) as memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from tests.storage.histories import OPTIONS, HandClock, History
 from tests.storage.making import raw, rows
 from tests.storage.test_past import SEEDS
 
-from ricordo import ConflictError, InvalidError, Memory, NotFoundError, Scope
+from ricordo import ConflictError, Memory, Scope
 from ricordo.encoding.mentions import links
-from ricordo.model import Reason
 from ricordo.storage import Snapshot
 from ricordo.storage.database.truth_tables import truth_of
 from ricordo.storage.registry import open_store
@@ -106,28 +104,6 @@ async def memory(tmp_path):
         yield opened
 
 
-async def test_undo_is_refused_with_the_blocking_changes_or_includes_them(memory):
-    await memory.remember("Anna likes tea", about=["Anna"])
-    mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
-    await memory.forget(mentioned.id)
-    with pytest.raises(ConflictError, match="2, 3 build on it") as refused:
-        await memory.undo(1)
-    assert refused.value.commits == (2, 3)
-    done = await memory.undo(1, with_later=True)
-    assert (done.seq, done.origin, done.reason) == (4, "undo", "undo of 1 and what builds on it")
-    assert (await memory.list()).nodes == ()
-    assert (await memory.stats()).entities == 0
-
-
-async def test_a_session_stays_while_others_use_it(memory):
-    await memory.add("first", session="s")
-    second = await memory.add("second", session="s")
-    await memory.undo(1)
-    assert [node.id for node in (await memory.list(session="s")).nodes] == [second]
-    await memory.undo(2)
-    assert (await memory.list()).nodes == ()
-
-
 async def test_restored_memories_are_found_by_meaning_again(tmp_path, memory):
     await memory.remember("I like tea")
     undone = await memory.undo(1)
@@ -136,44 +112,6 @@ async def test_restored_memories_are_found_by_meaning_again(tmp_path, memory):
     await memory.settle(20)
     await memory.undo(undone.seq)
     await check_derived(memory, tmp_path / "m.db")
-
-
-async def test_a_second_undo_is_reported_as_done(memory):
-    await memory.remember("I like tea")
-    await memory.undo(1)
-    with pytest.raises(ConflictError, match="already undone"):
-        await memory.undo(1, with_later=True)
-
-
-async def test_a_change_of_another_owner_looks_absent(memory):
-    await memory.remember("I like tea")
-    eve = memory.scoped(Scope(owner="eve"))
-    said = []
-    for number in (1, 7):
-        with pytest.raises(NotFoundError) as refused:
-            await eve.undo(number)
-        said.append(str(refused.value).replace(str(number), "N"))
-    assert said[0] == said[1]
-    assert len((await memory.list()).nodes) == 1
-
-
-async def test_a_private_fact_about_a_group_member_uses_a_private_entity(memory):
-    """If it were about the group's Lena, undoing her would be refused, which would reveal the private fact."""
-    group = memory.scoped(Scope(owner="", chat="climbers"))
-    lena = await group.add_entity("Lena")
-    await memory.scoped(Scope(owner="me", chat="climbers")).remember("Lena owes me a rope", about=["Lena"])
-    assert (await group.entity("Lena")).mention_count == 0
-    await group.undo(1)
-    assert await group.people() == ()
-    (mine,) = await memory.people()
-    assert (mine.name, mine.mention_count, mine.id != lena.id) == ("Lena", 1, True)
-
-
-async def test_an_undo_in_a_group_is_listed_for_the_group(memory):
-    group = memory.scoped(Scope(owner="", chat="climbers"))
-    await memory.scoped(Scope(owner="me", chat="climbers")).add("see you at the wall")
-    await memory.scoped(Scope(owner="me", chat="climbers")).undo(1)
-    assert [commit.origin for commit in await group.log()] == ["undo", "add"]
 
 
 async def test_undo_does_not_restore_erased_data(tmp_path, memory):
@@ -194,25 +132,6 @@ async def test_undo_does_not_restore_erased_data(tmp_path, memory):
             await memory.undo(number)
     await memory.undo(3)
     assert [node.id for node in (await memory.list()).nodes] == [kept.id]
-
-
-async def test_a_run_is_undone_as_a_whole(tmp_path, memory):
-    engine = memory._engine
-    reason = Reason(actor="me", origin="test", reason="test", run_id="run-1")
-    from tests.storage.making import NOON, fact
-
-    from ricordo.model import Change
-
-    for text in ("one", "two"):
-        node = fact(text)
-        await engine.store.write(
-            lambda _, node=node: (Change(add=(node,)), None), scope=Scope(owner="me"), reason=reason, at=NOON
-        )
-    await memory.remember("three")
-    await memory.undo("run-1")
-    assert [node.content for node in (await memory.list()).nodes] == ["three"]
-    with pytest.raises(NotFoundError):
-        await memory.scoped(Scope(owner="eve")).undo("run-1")
 
 
 async def test_a_removed_name_links_nothing(tmp_path, memory):
@@ -237,33 +156,6 @@ async def test_a_removed_name_links_nothing(tmp_path, memory):
     await check_derived(memory, tmp_path / "m.db")
     assert {each.id for each in (await memory.list(entity="Katharina")).nodes} == {node.id}
     assert {each.id for each in (await memory.list(entity="Kathi", as_of=made)).nodes} == {node.id, other.id}
-
-
-@pytest.mark.parametrize("odd", [True, 1.5, None, b"1"])
-async def test_an_invalid_change_number_is_refused_by_name(memory, odd):
-    with pytest.raises(InvalidError, match="commit_or_run"):
-        await memory.undo(odd)
-
-
-@pytest.mark.parametrize("odd", [0, -1, 10**30, "no such run", "1" * 40, "\0", ""])
-async def test_a_missing_change_is_reported_as_missing(memory, odd):
-    with pytest.raises(NotFoundError):
-        await memory.undo(odd)
-
-
-async def test_no_write_is_lost_during_undo(memory):
-    kept = await memory.remember("I like tea")
-    number = (await memory.log(1))[0].seq
-
-    async def back_and_forth():
-        nonlocal number
-        for _ in range(10):
-            number = (await memory.undo(number)).seq
-
-    await asyncio.gather(back_and_forth(), *(memory.add(f"turn {place}", session="s") for place in range(50)))
-    assert len((await memory.list(limit=100)).nodes) == 51
-    assert (await memory.get(kept.id)).is_live
-    assert (await memory.doctor()).ok
 
 
 def test_every_durable_table_keeps_before_images_of_all_columns(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ricordo.errors import InvalidError, StoreError
@@ -15,6 +16,18 @@ from ricordo.storage.sqlite.store import SQLiteStore
 from ricordo.storage.staging import check_file_name, make_folders, staging_folder
 
 _TEMPORARY = ":memory:"
+
+Opener = Callable[[str, Options], Store]
+_openers: dict[str, Opener] = {}
+
+
+def register(scheme: str, opener: Opener) -> None:
+    """Let a backend open the locations that begin with a scheme, such as "scheme://place".
+
+    Args:
+        opener: called with the location and the options that `open_store` was given.
+    """
+    _openers[scheme] = opener
 
 
 def open_store(
@@ -51,9 +64,10 @@ def open_store(
     if text == _TEMPORARY:
         return SQLiteStore.open_temporary(options)
     if "://" in text:
-        raise InvalidError(
-            f"location: {text.partition('://')[0]} stores cannot be opened yet", hint="give a file's path"
-        )
+        scheme = text.partition("://")[0]
+        if scheme not in _openers:
+            raise InvalidError(f"location: {scheme} stores cannot be opened yet", hint="give a file's path")
+        return _openers[scheme](text, options)
     path = Path(location).expanduser()
     if is_folder(location):
         return _open_folder(path, options, progress)

@@ -12,7 +12,7 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0)
 
 -- name: run_by_id
 SELECT r.key, r.id, r.kind, r.model, r.prompt,
-  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  (SELECT json_group_array(ss.session_id ORDER BY e.key) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
   r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
@@ -20,7 +20,7 @@ WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 -- name: runs_listed
 -- Latest first.
 SELECT r.key, r.id, r.kind, r.model, r.prompt,
-  (SELECT json_group_array(ss.session_id) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
+  (SELECT json_group_array(ss.session_id ORDER BY e.key) FROM json_each(r.sessions) e JOIN sessions ss ON ss.key = e.value),
   r.started_at, r.ended_at, r.tokens_in, r.tokens_out, r.cost, r.items, s.owner, s.chat
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most

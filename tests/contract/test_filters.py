@@ -1,4 +1,4 @@
-"""Every combination of filters gives the same result as the same conditions in Python."""
+"""Every combination of conditions answers like the same conditions written in Python."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.storage.making import ME, NOON, WHY, fact
 
 from ricordo.clock import to_ms
 from ricordo.model import Change, Closing, Entity, Scope
-from ricordo.storage.registry import open_store
 from ricordo.storage.values import Filter
+from tests.contract.backends import BACKENDS, location, open_backend
+from tests.storage.making import ME, NOON, WHY, fact
 
 NODES = 150
 TYPES = ("episodic", "semantic", "procedural", "opinion")
@@ -46,12 +46,12 @@ def a_node(dice, number):
 
 
 class World:
-    """Return a store of random nodes, and the same nodes as plain values."""
+    """A store of random nodes, and the same nodes as plain values."""
 
-    def __init__(self, path):
+    def __init__(self, where):
         dice = random.Random(4)
         self.loop = asyncio.new_event_loop()
-        self.store = open_store(path, durability="process")
+        self.store = open_backend(where)
         self.nodes = [a_node(dice, number) for number in range(NODES)]
         self.closed = {node.id for node in self.nodes if dice.random() < 0.3}
         self.subjects = {node.id for node in self.nodes if dice.random() < 0.2}
@@ -68,14 +68,13 @@ class World:
             mine = tuple(end for end in close if self.sees(scope, self.by_id(end.id)))
             await self.store.write(lambda _, c=mine: (Change(close=c), None), scope=scope, reason=WHY, at=NOON)
         self.keys = await self.store.read(
-            lambda tx: {id_: tx.rows("node_place", {"id": id_})[0][0] for id_ in self.ids}
+            lambda tx: {
+                node.id: tx.nodes.get(Scope(owner=node.owner, chat=node.chat or None), node.id).key
+                for node in self.nodes
+            }
         )
         mentioned = [(self.keys[id_], 1) for id_ in self.mentions]
         await self.store.derive(lambda tx: tx.mentions.put_links(mentioned))
-
-    @property
-    def ids(self):
-        return [node.id for node in self.nodes]
 
     def by_id(self, id_):
         return next(node for node in self.nodes if node.id == id_)
@@ -85,7 +84,7 @@ class World:
         return (node.owner, node.chat) in {(scope.owner, ""), ("", scope.chat)}
 
     def matches(self, scope, filter_, node):
-        """The conditions of `filters.py` in Python."""
+        """What a filter means."""
         at = to_ms(node.event_time)
         shelf = "e" if node.type == "episodic" else "k"
         return (
@@ -114,9 +113,9 @@ def same(attributes, name, value):
     return name in attributes and type(attributes[name]) is type(value) and attributes[name] == value
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    world = World(tmp_path_factory.mktemp("filters") / "memory.db")
+@pytest.fixture(scope="module", params=BACKENDS)
+def world(request, tmp_path_factory):
+    world = World(location(request.param, tmp_path_factory.mktemp("filters") / "memory"))
     yield world
     world.store.close()
     world.loop.close()
@@ -141,13 +140,13 @@ FILTERS = some.builds(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES))
 def test_filters_match_their_conditions(world, filter_, scope):
     assert world.ask(lambda tx: tx.nodes.matching(scope, filter_)).tolist() == world.expected(scope, filter_)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES), size=some.integers(1, 40))
 def test_the_pages_of_a_listing_cover_all_matches_newest_first(world, filter_, scope, size):
     now = to_ms(NOON)
@@ -161,7 +160,7 @@ def test_the_pages_of_a_listing_cover_all_matches_newest_first(world, filter_, s
     assert pages == [key for key in reversed(world.expected(scope, filter_)) if key not in gone]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(filter_=FILTERS, scope=some.sampled_from(SCOPES), start=some.integers(0, 19), most=some.integers(1, 200))
 def test_a_time_span_returns_its_latest_matches(world, filter_, scope, start, most):
     found = world.ask(

@@ -1,0 +1,125 @@
+"""All that a memory shows of itself, through its public API: equal histories give equal dumps on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ricordo import Memory, RicordoError
+from ricordo.model import Commit, Node
+
+Dump = dict[str, Any]
+
+_LARGEST = 1_000
+
+
+async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str], points: Sequence[int] = ()) -> Dump:
+    """Return everything that a caller may see.
+
+    Args:
+        ids: memories to look at one by one, whether they are there or not.
+        names: entities to look at.
+        points: numbers of commits after which the memory is looked at as it was then.
+    """
+    found: Dump = {
+        "memories": [_node(node) for node in await _listed(memory)],
+        "archived": [_node(node) for node in await _listed(memory, archived=True)],
+        "timeline": [node.id for node in await memory.timeline(limit=100)],
+        "log": [_commit(commit) for commit in await memory.log(_LARGEST)],
+        "people": [_plain(person) for person in await memory.people(limit=_LARGEST)],
+        "reviews": [_plain(review) for review in await memory.review(limit=_LARGEST)],
+        "runs": [_plain(await memory.run(run.id)) for run in await memory.runs(_LARGEST)],
+        "weak": [_plain(weak) for weak in await memory.weak(limit=_LARGEST)],
+        "stats": _without(asdict(await memory.stats()), "size_mb"),
+    }
+    archive = await memory.archive(limit=_LARGEST)
+    found["archive"] = {"ids": [node.id for node in archive.nodes], "counts": dict(sorted(archive.counts.items()))}
+    for node_id in dict.fromkeys(ids):
+        found[f"memory {node_id}"] = await _one(memory, node_id)
+    for name in dict.fromkeys(names):
+        found[f"entity {name}"] = await _asked(_profile(memory, name))
+    for point in points:
+        then = [_node(node) for node in await _listed(memory, as_of=point)]
+        found[f"as of {point}"] = [*then, *[_node(node) for node in await _listed(memory, as_of=point, archived=True)]]
+        for name in dict.fromkeys(names):
+            found[f"entity {name} as of {point}"] = await _asked(_profile(memory, name, as_of=point))
+    return found
+
+
+async def _listed(memory: Memory, **conditions: Any) -> list[Node]:
+    nodes, cursor = [], None
+    while True:
+        page = await memory.list(type="any", limit=100, cursor=cursor, **conditions)
+        nodes += page.nodes
+        cursor = page.cursor
+        if cursor is None:
+            return nodes
+
+
+async def _asked(work: Any) -> Any:
+    """What an answer is, or why there is none."""
+    try:
+        return await work
+    except RicordoError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+async def _one(memory: Memory, node_id: str) -> Any:
+    return [await _asked(_history(memory, node_id)), await _asked(_explained(memory, node_id))]
+
+
+async def _history(memory: Memory, node_id: str) -> Any:
+    return [
+        (_node(version.node), version.commit and _commit(version.commit)) for version in await memory.history(node_id)
+    ]
+
+
+async def _explained(memory: Memory, node_id: str) -> Dump:
+    found = await memory.explain(node_id)
+    chains = {name: [node.id for node in getattr(found, name)] for name in ("sources", "supersedes", "superseded_by")}
+    plain = _without(asdict(found), "node", "made", "versions", *chains)
+    return plain | chains | {"edges": sorted(map(repr, found.edges)), "made": found.made and _commit(found.made)}
+
+
+async def _profile(memory: Memory, name: str, **when: Any) -> Dump:
+    """First and last sight of an entity are left out: a backend may count what named it once."""
+    found = await memory.entity(name, **when)
+    nodes = {part: [node.id for node in getattr(found, part)] for part in ("facts", "mentions")}
+    relations = [_without(asdict(each), "key") for each in found.relations]
+    return _without(asdict(found), "first_seen", "last_seen", "relations", *nodes) | nodes | {"relations": relations}
+
+
+def _node(node: Node) -> Dump:
+    return _without(asdict(node), "key")
+
+
+def _commit(commit: Commit) -> Dump:
+    return _without(asdict(commit), "hash")
+
+
+def _plain(value: Any) -> Any:
+    """A value without the keys of the store, however deep they lie."""
+    return _keyless(asdict(value))
+
+
+def _keyless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _keyless(each) for name, each in value.items() if name != "key"}
+    return [_keyless(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _without(values: Dump, *names: str) -> Dump:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def differences(one: Any, other: Any, path: str = "") -> list[str]:
+    """Return where two dumps differ, each place in a line."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [
+            line for name in {**one, **other} for line in differences(one.get(name), other.get(name), f"{path}/{name}")
+        ]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        return [line for place, pair in pairs for line in differences(*pair, f"{path}[{place}]")]
+    return [] if one == other else [f"{path}: {one!r:.300} | {other!r:.300}"]

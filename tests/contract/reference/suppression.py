@@ -1,0 +1,160 @@
+"""Sentences that were forgotten or erased: they are not learnt again, and answers leave them out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ricordo.model import Node
+from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
+from ricordo.text.sentences import Sentence, sentences
+from tests.contract.reference.tables import Row, State
+from tests.contract.reference.terms import terms_of
+
+_SPARED = range(4, 41)
+"""So many words a sentence has if one word more or less makes no other sentence of it."""
+_MOST_WORDS = 60
+_MOST_TEXTS = 500
+
+
+def _is_same(said: frozenset[str], withheld: frozenset[str]) -> bool:
+    """Whether two sentences have the same words, but for one that either may have more."""
+    if said == withheld:
+        return True
+    if said < withheld:
+        return len(withheld - said) == 1 and len(withheld) in _SPARED
+    return said > withheld and len(said - withheld) == 1 and len(said) in _SPARED
+
+
+def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
+    if is_source:
+        return len(words & wanted) >= 0.5 * len(wanted)
+    return words >= wanted and len(words) <= 2 * len(wanted) + 4
+
+
+class Suppression:
+    """Sentences that were forgotten or erased."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def withhold(self, node: Node, *, at: int) -> None:
+        """Suppress what a memory says, and the sentences it came from."""
+        self.withhold_row(self._state.tables["nodes"][(node.key,)], at=at)
+
+    def withhold_row(self, row: Row, *, at: int) -> None:
+        node = self._node(row)
+        gone = {each["key"] for each in self._state.drop("withheld", lambda each: each["node"] == node.key)}
+        self._state.drop("withheld_spans", lambda each: each["withheld"] in gone)
+        self.put(row["space"], [*of_text(node, is_erased=False, spans=False), *self.sources(node, row["space"])], at=at)
+
+    def _node(self, row: Row) -> Node:
+        from tests.contract.reference.snapshot import node_of  # it reads rows, as this does
+
+        return node_of(self._state, row)
+
+    def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
+        """Suppress sentences from now on."""
+        for each in withhold:
+            number = self._state.next_key("withheld")
+            row = {"key": number, "space": space, "node": each.cause, "at": at, "session": each.session}
+            row |= {"is_bound": each.is_bound, "is_erased": each.is_erased, "is_shared": each.is_shared}
+            self._state.put("withheld", {**row, "is_lifted": False, "words": each.words})
+            self.put_spans([(node, start, length, number) for node, start, length in each.spans])
+
+    def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
+        """Suppress pieces of texts: (node, start, length, number of the suppressed sentence)."""
+        for node, start, length, number in spans:
+            if self._state.get("withheld_spans", node, start, number) is None:
+                row = {"node": node, "start": start, "length": length, "withheld": number}
+                self._state.put("withheld_spans", row)
+
+    def lift(self, numbers: Collection[int]) -> None:
+        """Allow what was said again; the sentences of a fact go together."""
+        shared = {
+            row["node"] for row in self._state.all("withheld", lambda row: row["key"] in numbers and row["is_shared"])
+        }
+        for row in self._state.all("withheld"):
+            if row["key"] in numbers or (row["is_shared"] and row["node"] in shared):
+                self._state.put("withheld", {**row, "is_lifted": True})
+
+    def withholds(self, space: int) -> bool:
+        """Return whether anything is suppressed in a space."""
+        return bool(self._suppressed(space))
+
+    def _suppressed(self, space: int) -> list[Row]:
+        return self._state.all("withheld", lambda row: row["space"] == space and not row["is_lifted"])
+
+    def _saying_it(self, space: int, sentence: Sentence) -> list[Row]:
+        return [row for row in self._suppressed(space) if _is_same(sentence.words, row["words"])]
+
+    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+        """Return the suppressed sentences of a text. Said later by a person it is new, except in its own session."""
+        found = []
+        for sentence in sentences(text):
+            rows = [
+                row
+                for row in self._saying_it(space, sentence)
+                if (not row["is_bound"] or row["session"] == session)
+                and (
+                    said_at is None
+                    or said_at <= row["at"]
+                    or (row["session"] is not None and row["session"] == session)
+                )
+            ]
+            rows.sort(key=lambda row: not row["is_erased"])
+            if rows:
+                found.append(Match(sentence, rows[0]["key"], rows[0]["is_erased"]))
+        return found
+
+    def said_anew(self, space: int, text: str) -> list[int]:
+        """Return the numbers of the suppressed sentences that a text says."""
+        return [row["key"] for sentence in sentences(text) for row in self._saying_it(space, sentence)]
+
+    def is_withheld(
+        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
+    ) -> bool:
+        """Return whether a statement may not be learnt."""
+        space = self._state.space(owner, chat)
+        return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
+
+    def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
+        """Return the texts of nodes of which a part is suppressed, without that part."""
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for row in self._state.all("withheld_spans", lambda row: row["node"] in nodes):
+            cause = self._state.get("withheld", row["withheld"])
+            if cause is not None and not cause["is_lifted"]:
+                spans.setdefault(row["node"], []).append((row["start"], row["length"]))
+        return {node: without(nodes[node].content, pieces) for node, pieces in spans.items()}
+
+    def sources(self, node: Node, space: int) -> list[Withhold]:
+        """Return the sentences a fact came from: in its sources, and in other texts that say all of it."""
+        wanted: frozenset[str] = frozenset().union(*(each.words for each in sentences(node.content)))
+        if node.type == "episodic" or not wanted:
+            return []
+        edges = self._state.all(
+            "edges", lambda row: row["source"] == node.key and row["relation_type"] == "derived_from"
+        )
+        derived = {row["target"] for row in edges}
+        asked = derived | self._saying(space, wanted)
+        return [
+            Withhold(
+                cause=node.key,
+                words=each.words,
+                session=None
+                if row["session"] is None
+                else self._state.tables["sessions"][(row["session"],)]["session_id"],
+                is_bound=len(each.words) < MIN_GLOBAL_WORDS,
+                is_erased=False,
+                is_shared=True,
+                spans=((row["key"], each.start, len(each.text)),),
+            )
+            for row in self._state.all("nodes", lambda row: row["key"] in asked and row["type"] == "episodic")
+            for each in sentences(row["content"])
+            if _says(each.words, wanted, is_source=row["key"] in derived)
+        ]
+
+    def _saying(self, space: int, wanted: frozenset[str]) -> set[int]:
+        """Return the memories that hold all of these words; none if too many do."""
+        words = set(sorted(wanted)[:_MOST_WORDS])
+        rows = self._state.all("nodes", lambda row: row["space"] == space and words <= terms_of(row))
+        return {row["key"] for row in rows} if len(rows) <= _MOST_TEXTS else set()

@@ -1,0 +1,12 @@
+"""The terms by which a memory is found: those of its text, its tags and its speaker."""
+
+from __future__ import annotations
+
+from ricordo.text import index_terms
+from tests.contract.reference.tables import Row
+
+
+def terms_of(row: Row) -> set[str]:
+    """Return the index terms of a row of `nodes`."""
+    tags = {term for tag in row["tags"] for term in index_terms(tag)}
+    return {*index_terms(row["content"]), *tags, *index_terms(row["speaker"] or "")}

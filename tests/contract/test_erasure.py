@@ -1,0 +1,247 @@
+"""What is erased is in no answer, no version and no past; what is not its own stays; and it is not learnt again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ricordo import Memory, Message, Scope
+from ricordo.clock import from_ms
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
+from ricordo.forgetting import erase
+from ricordo.model import Change, Edge, Reason
+from ricordo.storage import faults
+from tests.contract.canonical import canonical
+
+ANN, BOB = Scope(owner="ann"), Scope(owner="bob")
+NOW = from_ms(1_767_261_600_000)
+
+
+@pytest.fixture
+async def anns(memory: Memory) -> Memory:
+    """The memory of one of two owners of a store."""
+    return memory.scoped(ANN)
+
+
+async def small(memory: Memory) -> dict[str, str]:
+    """A conversation and what is known from it, by name of a memory its id."""
+    said = await memory.add("My wife is Mirabel. The code is Zuvinakob.", session="talk")
+    fact = await memory.remember("Mirabel likes tea", about=["Mirabel"], session="other")
+    lives = await memory.remember("Mirabel lives in Rome", about=["Mirabel"])
+    await memory.settle(20)
+    return {"said": said, "likes": fact.id, "lives": lives.id}
+
+
+async def all_of(memory: Memory, ids: Any = ()) -> str:
+    """All that a memory shows, now and after each commit, as one text."""
+    last = (await memory.log(1))[0].seq
+    return repr(await canonical(memory, ids=ids, names=("Mirabel",), points=range(1, last + 1)))
+
+
+async def test_an_erased_memory_is_in_no_answer_version_or_past(anns):
+    ids = await small(anns)
+    await anns.update(ids["likes"], content="Mirabel likes coffee")
+    await anns.correct(ids["likes"], "Mirabel likes cocoa")
+    assert "cocoa" in await all_of(anns) and "coffee" in await all_of(anns)
+    current = next(node for node in (await anns.list()).nodes if node.content == "Mirabel likes cocoa")
+    report = await anns.erase(id=current.id)
+    assert {each.kind: each.count for each in report.erased}["semantic"] == 2
+    told = await all_of(anns)
+    assert all(word not in told for word in ("cocoa", "coffee", "likes tea"))
+    assert "lives in Rome" in told
+    with pytest.raises(NotFoundError, match="was erased on 2026-01-01"):
+        await anns.get(current.id)
+    assert (await anns.doctor()).ok
+
+
+async def test_a_dry_run_tells_what_would_go_and_changes_nothing(anns):
+    ids = await small(anns)
+    before = await all_of(anns)
+    dry = await anns.erase(entity="Mirabel", dry_run=True)
+    assert dry.dry_run and await all_of(anns) == before
+    report = await anns.erase(entity="Mirabel")
+    assert (dry.erased, dry.kept) == (report.erased, report.kept)
+    assert {each.kind for each in report.erased} == {"episodic", "semantic", "entity", "relation", "session"}
+    told = await all_of(anns)
+    assert "Rome" not in told and "Zuvinakob" not in told
+    for id_ in ids.values():
+        with pytest.raises(NotFoundError, match="was erased on"):
+            await anns.get(id_)
+
+
+async def test_an_erased_owner_is_gone_and_all_others_stay(memory):
+    anns, bobs = memory.scoped(ANN), memory.scoped(BOB)
+    await small(anns)
+    await anns.forget((await anns.list()).nodes[0].id, reason="a secret reason")
+    kept = await bobs.remember("Tom likes plums", about=["Tom"])
+    await bobs.settle(20)
+    before = await canonical(bobs, ids=[kept.id], names=["Tom"])
+    report = await anns.erase(owner="ann")
+    assert report.is_done
+    assert await canonical(bobs, ids=[kept.id], names=["Tom"]) == before
+    assert (await anns.stats()).nodes == {}
+    assert not await anns.log()
+    assert await anns.people() == ()
+    await anns.add("hello again")
+    assert (await anns.stats()).nodes == {"episodic": 1}
+    assert (await memory.doctor()).ok
+
+
+async def test_the_words_of_a_commit_go_with_what_it_wrote(anns):
+    gone = await anns.remember("a plan for nobody")
+    await anns.forget(gone.id, reason="it was a secret")
+    await anns.erase(id=gone.id)
+    log = await anns.log()
+    assert [commit.origin for commit in log] == ["erase", "forget", "remember"]
+    assert all("secret" not in commit.reason for commit in log)
+
+
+async def test_memories_with_other_evidence_stay_without_the_erased_part(anns):
+    one = await anns.add("My wife is Mirabel", session="one")
+    two = await anns.add("a longer day", session="two")
+    lone, both = await anns.remember("a"), await anns.remember("b")
+
+    def decide(tx):
+        (relation,) = tx.entities.open_relations(ANN, "wife")
+        fresh = [
+            replace(lone, id="from-one", key=0, origin="consolidation", content="she is Mirabel"),
+            replace(both, id="from-both", key=0, origin="consolidation", content="a day with Mirabel"),
+        ]
+        links = [Edge(source="from-one", target=one, type="derived_from", evidence=(one,))]
+        links += [
+            Edge(source="from-both", target=each, type="derived_from", evidence=(one, two)) for each in (one, two)
+        ]
+        links += [Edge(source="from-both", target=lone.id, type="entity", evidence=(one, two))]
+        kept = replace(relation, evidence=(one, two))
+        return Change(add=tuple(fresh), link=tuple(links), put_relations=(kept,)), None
+
+    reason = Reason(actor="x", origin="consolidate", reason="consolidate")
+    await anns._opened.store.write(decide, scope=ANN, reason=reason, at=NOW)
+    report = await anns.erase(session="one")
+    assert {each.kind: each.count for each in report.erased} == {"episodic": 1, "semantic": 1, "session": 1}
+    assert [each.ids for each in report.kept] == [("from-both",)]
+    assert (await anns.get("from-both")).content == "a day with Mirabel"
+    assert (await anns.entity("Mirabel")).relation == "wife"
+    edges = (await anns.explain("from-both")).edges
+    assert edges and all(one not in edge.evidence for edge in edges)
+    assert any(two in edge.evidence for edge in edges)
+    again = await anns.erase(session="two")
+    assert {each.kind for each in again.erased} >= {"semantic", "relation", "entity"}
+    assert (await anns.doctor()).ok
+
+
+async def test_erasing_foreign_data_fails_like_missing_data(memory):
+    anns, bobs = memory.scoped(ANN), memory.scoped(BOB)
+    ids = await small(anns)
+    await bobs.add("mine")
+    asked: Any
+    for error, asked in (
+        (InvalidError, {}),
+        (InvalidError, {"id": "a", "session": "b"}),
+        (InvalidError, {"id": ""}),
+        (InvalidError, {"owner": 7}),
+        (NotFoundError, {"id": ids["said"]}),
+        (NotFoundError, {"id": "none"}),
+        (NotFoundError, {"session": "talk"}),
+        (NotFoundError, {"entity": "Mirabel"}),
+        (DeniedError, {"owner": "ann"}),
+        (DeniedError, {"owner": "there is no such"}),
+    ):
+        with pytest.raises(error):
+            await bobs.erase(**asked)
+    await anns.erase(id=ids["said"])
+    with pytest.raises(NotFoundError) as theirs:
+        await bobs.get(ids["said"])
+    assert "erased" not in str(theirs.value)
+
+
+async def test_undo_across_an_erasure_restores_only_the_rest(memory):
+    ids = await memory.add_many([Message(text="alpha"), Message(text="beta"), Message(text="gamma")])
+    (made,) = await memory.log()
+    await memory.erase(id=ids[1])
+    erased = (await memory.log())[0]
+    assert erased.origin == "erase"
+    with pytest.raises(ConflictError, match="erased"):
+        await memory.undo(erased.seq)
+    assert [node.content for node in (await memory.list(as_of=made.seq)).nodes] == ["gamma", "alpha"]
+    await memory.undo(made.seq)
+    assert (await memory.stats()).nodes == {}
+    back = (await memory.log())[0]
+    await memory.undo(back.seq)
+    assert {node.content for node in (await memory.list()).nodes} == {"alpha", "gamma"}
+    alone = await memory.add("delta")
+    number = (await memory.log())[0].seq
+    await memory.erase(id=alone)
+    with pytest.raises(ConflictError, match="nothing is left"):
+        await memory.undo(number)
+    for ask in (memory.history, memory.explain, memory.restore, memory.forget, memory.get, memory.confirm):
+        with pytest.raises(NotFoundError, match="was erased on"):
+            await ask(alone)
+    assert (await memory.doctor()).ok
+
+
+async def test_an_interrupted_erasure_is_finished_on_opening_and_keeps_what_was_written_since(open_memory, monkeypatch):
+    """In many steps, in between which others write: of a person only the erased memory knew, and into its session."""
+    monkeypatch.setattr(erase, "AT_ONCE_ROWS", 0)
+
+    def stop(point):
+        if point == "erase: begun":
+            raise RuntimeError("as if the process ended here")
+
+    async with open_memory() as memory:
+        gone = await memory.remember("Quentin keeps a lemur", about=["Quentin"], session="zoo")
+        faults.install(stop)
+        with pytest.raises(RuntimeError):
+            await memory.erase(id=gone.id)
+        faults.install(None)
+        kept = await memory.remember("Quentin plays chess", about=["Quentin"])
+        said = await memory.add("and who feeds it?", session="zoo")
+    async with open_memory() as memory:
+        await memory.settle(20)
+        assert (await memory.get(kept.id)).about == ("Quentin",)
+        assert (await memory.get(said)).session == "zoo"
+        with pytest.raises(NotFoundError):
+            await memory.get(gone.id)
+        assert (await memory.doctor()).ok
+
+
+async def test_a_forgotten_statement_is_withheld_where_it_was_said_until_it_is_said_again(memory, clock):
+    said = await memory.add("By the way, I am allergic to peanuts. The bus was late.", session="s")
+    fact = await memory.remember("I am allergic to peanuts")
+    store = memory._opened.store
+
+    async def withheld(at):
+        ask = lambda tx: tx.suppression.is_withheld("me", "", "I'm allergic to peanuts", said_at=at)  # noqa: E731
+        return await store.read(ask)
+
+    async def shown():
+        def ask(tx):
+            node = tx.nodes.get(memory.scope, said)
+            return tx.suppression.shown({node.key: node}).get(node.key, node.content)
+
+        return await store.read(ask)
+
+    assert not await withheld(clock.ms)
+    await memory.forget(fact.id)
+    assert await withheld(clock.ms) and await withheld(None) and not await withheld(clock.ms + 1)
+    assert (await shown()).strip() == "The bus was late."
+    await memory.restore(fact.id)
+    assert not await withheld(clock.ms) and "peanuts" in await shown()
+    await memory.forget(fact.id)
+    assert await withheld(clock.ms) and "peanuts" not in await shown()
+    clock.ms += 1_000
+    await memory.remember("I am allergic to peanuts")
+    assert not await withheld(clock.ms - 1_000) and "peanuts" in await shown()
+
+
+async def test_what_is_withheld_for_one_owner_is_not_for_another(memory):
+    fact = await memory.remember("I am allergic to peanuts")
+    await memory.forget(fact.id)
+    store = memory._opened.store
+    for owner, wanted in (("me", True), ("eve", False)):
+        found = await store.read(
+            lambda tx, owner=owner: tx.suppression.is_withheld(owner, "", "I am allergic to peanuts")
+        )
+        assert found is wanted

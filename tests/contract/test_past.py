@@ -1,0 +1,71 @@
+"""The store as it was is what was seen then, whatever happened since and wherever the clock went."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from ricordo.encoding.mentions import links
+from ricordo.model import Change, Scope
+from ricordo.storage.values import When
+from tests.contract.canonical import canonical, differences
+from tests.contract.test_commits import ALL
+from tests.storage.histories import HOUR, NICKNAMES, PEOPLE, History
+from tests.storage.making import ME, NOON, WHY, fact
+
+STEPS = 30
+NAMES = (*PEOPLE, *NICKNAMES)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_past_is_what_was_seen_then(memory, clock, tmp_path, seed):
+    history = History(memory, clock, tmp_path, seed=seed)
+    seen: dict[int, dict] = {}
+    for number in range(STEPS):
+        await history.step()
+        await memory.settle(20)
+        if number % 4 == 1 and (made := await history.commit()):
+            at = (await memory.log(1))[0].at
+            kept, clock.ms = clock.ms, int(at.timestamp() * 1_000)  # what had expired by then had expired
+            dump = await canonical(memory, ids=(), names=NAMES)
+            clock.ms = kept
+            seen[made] = dump
+    last = await canonical(memory, ids=(), names=NAMES, points=sorted(seen))
+    for made, dump in seen.items():
+        assert last[f"as of {made}"] == [*dump["memories"], *dump["archived"]], made
+        for name in NAMES:
+            assert differences(last[f"entity {name} as of {made}"], dump[f"entity {name}"]) == [], (name, made)
+
+
+async def test_an_instant_stands_for_the_last_commit_by_number_that_is_not_after_it(store):
+    """A clock that went back shows an instant twice: the later moment is meant."""
+    for hours, text in ((0, "first"), (2, "second"), (-1, "third"), (3, "fourth")):
+        change = Change(add=(fact(text),))
+        at = NOON + timedelta(hours=hours)
+        await store.write(lambda _, change=change: (change, None), scope=ME, reason=WHY, at=at)
+
+    async def then(**when):
+        def ask(tx):
+            return [node.content for node in tx.nodes.page(ME, ALL, now=0, before_key=None, limit=9)]
+
+        return await store.read_past(ask, scope=ME, when=When(**when), links=links)
+
+    noon = int(NOON.timestamp() * 1_000)
+    assert await then(at=noon - 2 * HOUR) == []
+    assert await then(at=noon - HOUR) == ["third", "second", "first"]
+    assert await then(at=noon + 2 * HOUR) == ["third", "second", "first"]
+    assert await then(at=noon + 3 * HOUR) == ["fourth", "third", "second", "first"]
+    assert await then(commit=0) == []
+    assert await then(commit=2) == ["second", "first"]
+    assert await then(commit=99) == ["fourth", "third", "second", "first"]
+
+
+async def test_the_past_of_a_caller_is_that_of_their_own_commits(store):
+    for owner in ("me", "you", "me"):
+        change = Change(add=(fact(f"of {owner}", owner=owner),))
+        await store.write(lambda _, change=change: (change, None), scope=Scope(owner=owner), reason=WHY, at=NOON)
+    ask = lambda tx: [node.content for node in tx.nodes.page(ME, ALL, now=0, before_key=None, limit=9)]  # noqa: E731
+    assert await store.read_past(ask, scope=ME, when=When(commit=2), links=links) == ["of me"]
+    you = Scope(owner="you")
+    assert await store.read_past(ask, scope=you, when=When(commit=3), links=links) == ["of me"]  # after 2

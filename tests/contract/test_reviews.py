@@ -1,0 +1,128 @@
+"""Reviews, chains of versions, and facts that say much the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from ricordo.ids import new_id
+from ricordo.model import Edge, Entity, Review
+from tests.storage.making import ME, NOON, closing, commit, fact
+
+
+def question(newer, older, **fields):
+    given = {"id": new_id(0), "kind": "conflict", "created_at": NOON, "owner": "me", **fields}
+    return Review(newer=newer, older=older, **given)
+
+
+def supersedes(newer, older):
+    return Edge(source=newer.id, target=older.id, type="supersedes")
+
+
+async def open_questions(store, **conditions):
+    found = await store.read(lambda tx: tx.reviews.listed(ME, most=9, **conditions))
+    return [each.id for each in found]
+
+
+async def test_a_question_is_open_until_it_is_decided(store):
+    red, blue = fact("it is red"), fact("it is blue", minutes=1)
+    asked = question(blue, red)
+    await commit(store, add=(red, blue), reviews=(asked,))
+    (first,) = await store.read(lambda tx: tx.reviews.listed(ME, most=9))
+    assert (first.newer.content, first.older.content, first.decision) == ("it is blue", "it is red", None)
+    await commit(store, reviews=(replace(asked, decided_at=NOON, decision="keep both"),))
+    assert await open_questions(store) == []
+    decided = await store.read(lambda tx: tx.reviews.get(ME, asked.id))
+    assert (decided.decision, decided.key) == ("keep both", first.key)
+
+
+async def test_a_question_is_no_longer_open_when_one_of_its_facts_has_gone(store):
+    red, blue = fact("it is red"), fact("it is blue")
+    asked = question(blue, red)
+    await commit(store, add=(red, blue), reviews=(asked,))
+    await commit(store, close=(closing(red),))
+    assert await open_questions(store) == []
+
+
+async def test_live_conflicts_are_listed_before_what_a_rule_replaced_and_the_latest_first(store):
+    facts = [fact(f"fact {number}") for number in range(4)]
+    gone = replace(facts[0], closed_at=NOON, closed_reason="superseded")
+    held = fact("held back", closed_at=NOON, closed_reason="quarantined")
+    asked = {
+        "replaced": question(facts[1], gone, kind="replaced"),
+        "conflict": question(facts[2], facts[1]),
+        "several": question(facts[3], facts[1], kind="several"),
+        "quarantine": question(held, None, kind="quarantine", reasons=("an order",), about=("Ann",)),
+        "later": question(facts[3], facts[2]),
+    }
+    await commit(store, add=(gone, *facts[1:], held), reviews=tuple(asked.values()))
+    order = [asked[name].id for name in ("later", "conflict", "several", "quarantine", "replaced")]
+    found = await open_questions(store)
+    assert sorted(found) == sorted(order)
+    assert found[:2] == order[:2] and found[-1] == order[-1]
+    assert await open_questions(store, kind="replaced") == [asked["replaced"].id]
+    kept = await store.read(lambda tx: tx.reviews.get(ME, asked["quarantine"].id))
+    assert (kept.reasons, kept.about, kept.older) == (("an order",), ("Ann",), None)
+
+
+async def test_a_chain_of_versions_is_walked_both_ways(store):
+    chain = [fact(f"version {number}") for number in range(4)]
+    links = tuple(supersedes(newer, older) for older, newer in pairwise(chain))
+    await commit(store, add=tuple(chain), link=links)
+    for node in chain[:-1]:
+        await commit(store, close=(replace(closing(node), reason="superseded"),))
+    keys = [(await store.read(lambda tx, node=node: tx.nodes.get(ME, node.id))).key for node in chain]
+
+    def ask(tx):
+        middle = tx.nodes.get(ME, chain[1].id)
+        return (
+            tx.nodes.replaced(keys[3]),
+            tx.nodes.replacing(keys[0]),
+            tx.nodes.successor(keys[0]),
+            tx.nodes.lineage(ME, middle),
+        )
+
+    older, newer, live, lineage = await store.read(ask)
+    assert older == keys[2::-1] and newer == keys[1:] and live == keys[3]
+    assert {node.id for node in lineage} == {node.id for node in chain}
+    pairs = await store.read(lambda tx: tx.nodes.succession(keys[:2]))
+    assert sorted(pairs) == [(keys[1], keys[0]), (keys[2], keys[1])]
+
+
+async def test_a_ring_of_versions_ends(store):
+    one, two = fact("one"), fact("two")
+    await commit(store, add=(one, two), link=(supersedes(one, two), supersedes(two, one)))
+    await commit(store, close=(closing(one), closing(two)))
+    key = (await store.read(lambda tx: tx.nodes.get(ME, one.id))).key
+    assert await store.read(lambda tx: tx.nodes.successor(key)) is None
+    assert len(await store.read(lambda tx: tx.nodes.lineage(ME, tx.nodes.get(ME, one.id)))) == 2
+
+
+async def test_facts_that_say_much_the_same_follow_text_subjects_and_state(store):
+    tea, rain = fact("Likes tea"), fact("Likes rain", type="opinion")
+    people = [
+        Entity(id=new_id(0), type="person", name=name, first_seen=NOON, last_updated=NOON, owner="me")
+        for name in ("Ann", "Bob")
+    ]
+
+    async def near(*about):
+        found = await store.read(lambda tx: tx.nodes.near_statements("me", "", [each.id for each in about], "likes"))
+        return sorted(content for _, content in found)
+
+    subjects = ((tea.id, people[1].id), (tea.id, people[0].id))
+    await commit(store, add=(tea, rain), entities=tuple(people), subjects=subjects)
+    assert await near() == ["Likes rain"]
+    assert await near(*people) == await near(*reversed(people)) == ["Likes tea"]
+    assert await near(people[0]) == []
+    await commit(store, close=(closing(tea),))
+    assert await near(*people) == []
+    stored = await store.read(lambda tx: tx.nodes.get(ME, tea.id))
+    await commit(store, put=(replace(stored, closed_at=None, closed_reason=None, content="Likes soup"),))
+    assert await near(*people) == ["Likes soup"]
+    assert (await store.doctor()).ok
+
+
+async def test_of_many_alike_facts_the_nearest_are_given(store):
+    await commit(store, add=tuple(fact(f"Likes number {number:02}") for number in range(20)))
+    found = await store.read(lambda tx: tx.nodes.near_statements("me", "", [], "likes number 10"))
+    assert [content[-2:] for _, content in found] == ["10", "11", "12", "09", "08", "07"]

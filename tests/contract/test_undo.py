@@ -1,0 +1,180 @@
+"""After an undo everything is what it was before; it is refused while later commits build on what would go."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ricordo import ConflictError, InvalidError, NotFoundError, Scope
+from ricordo.model import Change, Reason
+from tests.contract.canonical import canonical
+from tests.storage.histories import NICKNAMES, PEOPLE, History
+from tests.storage.making import NOON, fact
+
+STEPS = 25
+SEEDS = range(2)
+
+
+async def dumped(memory, history):
+    """Everything but the log, what a commit says of itself, and when it was made."""
+    await memory.settle(20)
+    found = await canonical(memory, ids=history.ids, names=(*PEOPLE, *NICKNAMES))
+    found["stats"].pop("commits")
+    return {
+        name: part for name, part in found.items() if name not in ("log", "weak") and not name.startswith("memory ")
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_undo_restores_what_was_and_can_be_undone(memory, clock, tmp_path, seed):
+    history = History(memory, clock, tmp_path, seed=1_000 + seed)
+    dumps = {0: await dumped(memory, history)}
+    for _ in range(STEPS):
+        before = await history.commit()
+        await history.step()
+        made = await history.commit()
+        dumps[made] = await dumped(memory, history)
+        if made == before:
+            continue
+        undone = await memory.undo(made)
+        dumps[undone.seq] = await dumped(memory, history)
+        assert dumps[undone.seq] == dumps[before], undone
+        back = await memory.undo(undone.seq)
+        dumps[back.seq] = await dumped(memory, history)
+        assert dumps[back.seq] == dumps[made], back
+    assert (await memory.doctor()).ok
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_an_old_commit_is_undone_alone_or_with_what_builds_on_it(memory, clock, tmp_path, seed):
+    history = History(memory, clock, tmp_path, seed=2_000 + seed)
+    for _ in range(STEPS):
+        await history.step()
+    last = await history.commit()
+    for _ in range(5):
+        number = history.dice.randrange(1, last + 1)
+        before = await dumped(memory, history)
+        try:
+            undone = await memory.undo(number)
+        except ConflictError as error:
+            assert await dumped(memory, history) == before
+            assert all(number < later for later in error.commits)
+            if "already" in error.message:
+                continue
+            undone = await memory.undo(number, with_later=True)
+        again = await memory.undo(undone.seq)
+        assert await dumped(memory, history) == before, (number, again)
+
+
+async def test_every_change_can_be_undone_in_reverse_order(memory, clock, tmp_path):
+    history = History(memory, clock, tmp_path, seed=3)
+    empty = await dumped(memory, history)
+    for _ in range(STEPS):
+        await history.step()
+    for number in range(await history.commit(), 0, -1):
+        await memory.undo(number)
+    assert await dumped(memory, history) == empty
+    assert (await memory.stats()).nodes == {}
+
+
+async def test_undo_is_refused_with_the_blocking_changes_or_includes_them(memory):
+    await memory.remember("Anna likes tea", about=["Anna"])
+    mentioned = await memory.remember("Anna sold the boat", about=["Anna"])
+    await memory.forget(mentioned.id)
+    with pytest.raises(ConflictError, match="2, 3 build on it") as refused:
+        await memory.undo(1)
+    assert refused.value.commits == (2, 3)
+    done = await memory.undo(1, with_later=True)
+    assert (done.seq, done.origin, done.reason) == (4, "undo", "undo of 1 and what builds on it")
+    assert (await memory.list()).nodes == ()
+    assert (await memory.stats()).entities == 0
+
+
+async def test_a_session_stays_while_others_use_it(memory):
+    await memory.add("first", session="s")
+    second = await memory.add("second", session="s")
+    await memory.undo(1)
+    assert [node.id for node in (await memory.list(session="s")).nodes] == [second]
+    await memory.undo(2)
+    assert (await memory.list()).nodes == ()
+
+
+async def test_a_second_undo_is_reported_as_done(memory):
+    await memory.remember("I like tea")
+    await memory.undo(1)
+    with pytest.raises(ConflictError, match="already undone"):
+        await memory.undo(1, with_later=True)
+
+
+async def test_a_change_of_another_owner_looks_absent(memory):
+    await memory.remember("I like tea")
+    eve = memory.scoped(Scope(owner="eve"))
+    said = []
+    for number in (1, 7):
+        with pytest.raises(NotFoundError) as refused:
+            await eve.undo(number)
+        said.append(str(refused.value).replace(str(number), "N"))
+    assert said[0] == said[1]
+    assert len((await memory.list()).nodes) == 1
+
+
+async def test_a_private_fact_about_a_group_member_uses_a_private_entity(memory):
+    """Were it about the group's Lena, undoing her would be refused, and the group would learn that there is one."""
+    group = memory.scoped(Scope(owner="", chat="climbers"))
+    lena = await group.add_entity("Lena")
+    await memory.scoped(Scope(owner="me", chat="climbers")).remember("Lena owes me a rope", about=["Lena"])
+    assert (await group.entity("Lena")).mention_count == 0
+    await group.undo(1)
+    assert await group.people() == ()
+    (mine,) = await memory.people()
+    assert (mine.name, mine.mention_count, mine.id != lena.id) == ("Lena", 1, True)
+
+
+async def test_an_undo_in_a_group_is_listed_for_the_group(memory):
+    group = memory.scoped(Scope(owner="", chat="climbers"))
+    await memory.scoped(Scope(owner="me", chat="climbers")).add("see you at the wall")
+    await memory.scoped(Scope(owner="me", chat="climbers")).undo(1)
+    assert [commit.origin for commit in await group.log()] == ["undo", "add"]
+
+
+async def test_a_run_is_undone_as_a_whole(memory):
+    store = memory._opened.store
+    reason = Reason(actor="me", origin="test", reason="test", run_id="run-1")
+    for text in ("one", "two"):
+        node = fact(text)
+        await store.write(
+            lambda _, node=node: (Change(add=(node,)), None), scope=Scope(owner="me"), reason=reason, at=NOON
+        )
+    await memory.remember("three")
+    await memory.undo("run-1")
+    assert [node.content for node in (await memory.list()).nodes] == ["three"]
+    with pytest.raises(NotFoundError):
+        await memory.scoped(Scope(owner="eve")).undo("run-1")
+
+
+@pytest.mark.parametrize("odd", [True, 1.5, None, b"1"])
+async def test_an_invalid_change_number_is_refused_by_name(memory, odd):
+    with pytest.raises(InvalidError, match="commit_or_run"):
+        await memory.undo(odd)
+
+
+@pytest.mark.parametrize("odd", [0, -1, 10**30, "no such run", "1" * 40, "\0", ""])
+async def test_a_missing_change_is_reported_as_missing(memory, odd):
+    with pytest.raises(NotFoundError):
+        await memory.undo(odd)
+
+
+async def test_no_write_is_lost_during_undo(memory):
+    kept = await memory.remember("I like tea")
+    number = (await memory.log(1))[0].seq
+
+    async def back_and_forth():
+        nonlocal number
+        for _ in range(10):
+            number = (await memory.undo(number)).seq
+
+    await asyncio.gather(back_and_forth(), *(memory.add(f"turn {place}", session="s") for place in range(50)))
+    assert len((await memory.list(limit=100)).nodes) == 51
+    assert (await memory.get(kept.id)).is_live
+    assert (await memory.doctor()).ok

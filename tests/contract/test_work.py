@@ -1,0 +1,238 @@
+"""Background work is asked of the store, so that a crash loses none of it; leases say who does it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ricordo.model import Change, Edge, Entity, Relation, Run, RunItem, Scope
+from ricordo.storage.values import Usage
+from tests.contract.backends import open_backend
+from tests.storage.making import ME, NOON, WHY, closing, commit, fact, said
+
+ANNA = Entity(id="anna", type="person", name="Anna", aliases=("Annie",), first_seen=NOON, last_updated=NOON, owner="me")
+
+
+async def key_of(store, node):
+    return (await store.read(lambda tx: tx.nodes.get(ME, node.id))).key
+
+
+async def test_what_was_not_searched_for_names_is_a_question_to_the_store(store):
+    first, second = said("Anna came", speaker="Bob"), said("It rained")
+    await commit(store, add=(first, second))
+    assert await store.read(lambda tx: tx.mentions.spaces_with_names()) == []
+    await commit(store, entities=(ANNA,))
+    (space,) = await store.read(lambda tx: tx.mentions.spaces_with_names())
+    left = await store.read(lambda tx: tx.mentions.unlinked(space, 9))
+    assert [text.text for text in left] == ["Bob: Anna came", "It rained"]
+    assert await store.read(lambda tx: tx.mentions.owner_of(space)) == "me"
+    await store.derive(lambda tx: tx.mentions.mark_linked(space, left[0].key))
+    assert [text.text for text in await store.read(lambda tx: tx.mentions.unlinked(space, 9))] == ["It rained"]
+
+
+async def test_new_names_and_relations_are_noted_until_they_are_done(store):
+    await commit(store, entities=(ANNA,))
+    names = await store.read(lambda tx: tx.mentions.new_names())
+    assert [(folded, name, made) for _, folded, name, _, made in names] == [("anna", "Anna", 1), ("annie", "Annie", 1)]
+    await store.derive(lambda tx: tx.mentions.mark_names(1))
+    assert await store.read(lambda tx: tx.mentions.new_names()) == []
+    wife = Relation(id="r", predicate="wife", target="anna", created_at=NOON, owner="me")
+    await commit(store, relations=(wife,))
+    ((space, predicate, note),) = await store.read(lambda tx: tx.mentions.new_relations())
+    assert predicate == "wife"
+    (holder,) = await store.read(lambda tx: tx.mentions.holders_of(space))
+    assert (holder.predicate, holder.start, holder.end) == ("wife", None, None)
+    await store.derive(lambda tx: tx.mentions.mark_relations(note))
+    assert await store.read(lambda tx: tx.mentions.new_relations()) == []
+
+
+async def test_a_changed_text_is_searched_again_and_a_note_made_meanwhile_is_not_lost(store):
+    node = said("Anna came")
+    await commit(store, entities=(ANNA,), add=(node,))
+    key = await key_of(store, node)
+    entity = (await store.read(lambda tx: tx.entities.by_id(ME, "anna"))).key
+    await store.derive(lambda tx: tx.mentions.put_links([(key, entity), (key + 99, entity)]))
+    assert await store.read(lambda tx: tx.mentions.mentions_of(entity)) == [(key, "Anna came")]
+    await commit(store, put=(replace(node, content="Nobody came"),))
+    (space,) = await store.read(lambda tx: tx.mentions.spaces_to_link())
+    noted = await store.read(lambda tx: tx.mentions.to_link(space, 9))
+    await commit(store, put=(replace(node, content="Somebody came"),))
+    await store.derive(lambda tx: tx.mentions.put_links_again([note for note, _ in noted], [key], []))
+    assert await store.read(lambda tx: tx.mentions.mentions_of(entity)) == []
+    left = await store.read(lambda tx: tx.mentions.to_link(space, 9))
+    assert [each for _, each in left] == [key] and left[0][0] > noted[-1][0]
+
+
+async def test_texts_are_found_by_all_of_their_words(store):
+    nodes = [said("the red bicycle of Anna"), said("a red kite"), said("nothing", speaker="Bicycle Red")]
+    await commit(store, add=tuple(nodes), entities=(ANNA,))
+    (space,) = await store.read(lambda tx: tx.mentions.spaces_with_names())
+    found = await store.read(lambda tx: tx.mentions.texts_with(space, "red bicycles", 99))
+    assert sorted(text.text for text in found) == ["Bicycle Red: nothing", "the red bicycle of Anna"]
+
+
+async def test_a_lease_is_taken_by_one_renewed_given_back_and_runs_out(store):
+    async def take(holder, now, gone=()):
+        return await store.derive(
+            lambda tx: tx.leases.take("job", holder, now=now, until=now + 10, is_gone=lambda other: other in gone)
+        )
+
+    assert await take("one", 0)
+    assert not await take("two", 5)
+    assert await take("one", 9)
+    assert not await take("two", 12)
+    assert await take("two", 20)
+    assert await take("three", 21, gone=("two",))
+    await store.derive(lambda tx: tx.leases.drop("job", "two"))
+    assert not await take("one", 22)
+    await store.derive(lambda tx: tx.leases.drop("job", "three"))
+    assert await take("one", 22)
+
+
+async def test_what_waits_to_become_knowledge_leaves_when_it_has(store):
+    first, second = said("hello", session="s"), said("bye", session="s", minutes=1)
+    alone = said("to nobody", minutes=2)
+    await commit(store, add=(first, second, alone))
+    waiting = await store.read(lambda tx: tx.runs.waiting(ME))
+    assert [(each.session, each.messages) for each in waiting] == [("s", 2), (None, 1)]
+    assert await store.read(lambda tx: tx.runs.latest_waiting()) == [(("me", ""), None), (("me", ""), "s")]
+    episodes = await store.read(lambda tx: tx.runs.waiting_episodes(ME, ("me", ""), "s"))
+    assert [node.content for node in episodes] == ["hello", "bye"]
+    await commit(store, consolidated=(first.id,))
+    episodes = await store.read(lambda tx: tx.runs.waiting_episodes(ME, ("me", ""), "s"))
+    assert [node.content for node in episodes] == ["bye"]
+    everything = await store.read(lambda tx: tx.runs.session_episodes(ME, ("me", ""), "s"))
+    assert [node.content for node in everything] == ["hello", "bye"]
+
+
+async def test_a_run_comes_back_as_it_was_and_speaks_of_what_is_still_there(store):
+    node, other = fact("likes tea"), said("I like tea", session="b")
+    await commit(store, add=(node, other, said("x", session="a")))
+    items = (
+        RunItem(what="added", id=node.id, reason="said", evidence=(other.id,)),
+        RunItem(what="looked", evidence=(other.id,)),
+    )
+    run = Run(
+        id="run-12345678",
+        kind="consolidation",
+        state="done",
+        model="m",
+        prompt="1",
+        started_at=NOON,
+        ended_at=NOON,
+        sessions=("a", "b"),
+        tokens_in=3,
+        tokens_out=4,
+        cost=0.5,
+        items=items,
+        owner="me",
+    )
+    await commit(store, runs=(run,))
+    kept = await store.read(lambda tx: tx.runs.get(ME, run.id))
+    assert replace(kept, key=0) == replace(run, items=(replace(items[0], text="likes tea"), items[1]))
+    assert [each.id for each in await store.read(lambda tx: tx.runs.listed(ME, most=9))] == [run.id]
+    await commit(store, runs=(replace(run, tokens_in=30, model="other"),))
+    again = await store.read(lambda tx: tx.runs.get(ME, run.id))
+    assert (again.tokens_in, again.model, again.key) == (30, "m", kept.key)
+    assert await store.read(lambda tx: tx.runs.get(Scope(owner="eve"), run.id)) is None
+
+
+async def test_the_sessions_of_a_run_keep_their_order_when_the_store_is_opened_again(where):
+    """A database collects statistics when it is closed, and joins in another order from then on."""
+    names = tuple(f"s{number}" for number in (3, 1, 4, 5, 9, 2, 6))
+    run = Run(
+        id="run", kind="consolidation", state="done", model="m", prompt="1", started_at=NOON, ended_at=NOON, owner="me"
+    )
+    for number in range(3):
+        store = open_backend(where)
+        turns = tuple(said("x", session=name) for name in sorted(names))
+        await commit(store, add=turns, runs=(replace(run, id=f"run {number}", sessions=names),))
+        kept = [await store.read(lambda tx, n=n: tx.runs.get(ME, f"run {n}").sessions) for n in range(number + 1)]
+        assert kept == [names] * (number + 1)
+        await asyncio.to_thread(store.close)
+
+
+async def test_failures_use_and_proposals_are_remembered(store):
+    await commit(store, add=(said("hello", session="s"),))
+    place = ("me", "")
+    for session in ("s", "s", None):
+        await store.derive(lambda tx, s=session: tx.runs.note_failure(place, s, at=5, reason="no answer"))
+    failures = await store.read(lambda tx: tx.runs.failures(ME))
+    assert sorted((each.session or "", each.tries) for each in failures) == [("", 1), ("s", 2)]
+    await store.derive(lambda tx: tx.runs.forget_failures(place, "s"))
+    assert [each.session for each in await store.read(lambda tx: tx.runs.failures(ME))] == [None]
+    for day in ("2026-01-01", "2026-01-01", "2026-01-02"):
+        await store.derive(
+            lambda tx, day=day: tx.runs.note_use(day=day, model="m", calls=1, tokens_in=10, tokens_out=1)
+        )
+    assert await store.read(lambda tx: tx.runs.tokens_used(day="2026-01-01")) == 22
+    space = await store.read(lambda tx: tx.space("me", ""))
+    await store.derive(lambda tx: tx.proposals.put("run-12345678", space=space, at=0, body="{}"))
+    asked = [(ME, "run-12345678"), (ME, "12345678"), (ME, "2345678"), (Scope(owner="eve"), "run-12345678")]
+    found = [await store.read(lambda tx, each=each: tx.proposals.body(*each)) for each in asked]
+    assert found == ["{}", "{}", None, None]
+
+
+async def test_how_often_a_memory_was_shown_adds_up_and_goes_with_it(store):
+    node = fact("likes tea")
+    await commit(store, add=(node,))
+    key = await key_of(store, node)
+    for shown, at in ((2, 50), (1, 40)):
+        await store.derive(lambda tx, u=Usage(shown, at): tx.graph.put_usage({key: u, key + 99: u}))
+    assert await store.read(lambda tx: tx.graph.usage([key, key + 99])) == {key: Usage(3, 50)}
+    (vital,) = await store.read(lambda tx: tx.lifecycle.vitals(ME, [key], often=0))
+    assert (vital.shown, vital.last_access) == (3, 50)
+
+
+async def test_what_decides_how_long_a_memory_is_kept(store):
+    protected = replace(ANNA, protected=True)
+    own, drawn, theirs = fact("likes tea"), fact("drawn", origin="extraction", confidence=0.9), fact("x", origin="web")
+    words = said("I like tea", origin="conversation")
+    await commit(
+        store,
+        entities=(protected,),
+        add=(own, drawn, theirs, words),
+        subjects=((theirs.id, "anna"),),
+        link=(Edge(source=drawn.id, target=words.id, type="derived_from"),),
+    )
+    keys = [await key_of(store, node) for node in (own, drawn, theirs, words)]
+    vitals = await store.read(lambda tx: tx.lifecycle.vitals(ME, keys, often=0))
+    assert [each.is_said for each in vitals] == [True, True, False, True]
+    assert [each.is_inferred for each in vitals] == [False, True, False, False]
+    assert [each.is_protected for each in vitals] == [False, False, True, False]
+    assert [each.rate for each in vitals] == [0.1, 0.1, 0.1, 0.0]
+    assert await store.read(lambda tx: tx.lifecycle.knowledge(ME)) == keys[:3]
+    assert await store.read(lambda tx: tx.lifecycle.size(ME)) == (3, len("likes tea" + "drawn" + "x"))
+    assert not await store.read(lambda tx: tx.lifecycle.vitals(Scope(owner="eve"), keys, often=0))
+
+
+async def test_models_take_over_when_nothing_lacks_a_vector(store):
+    first = await store.derive(lambda tx: tx.models.adopt(name="one", dimension=4, spec="one"))
+    second = await store.derive(lambda tx: tx.models.adopt(name="two", dimension=4, spec="two"))
+    assert (first.state, second.state) == ("active", "coming")
+    node = fact("likes tea")
+    await commit(store, add=(node,))
+    assert not await store.derive(lambda tx: tx.models.switch(second.key))
+    await commit(store, close=(closing(node),))
+    assert await store.derive(lambda tx: tx.models.switch(second.key))
+    known = await store.read(lambda tx: tx.models.known())
+    assert [(each.name, each.state) for each in known] == [("one", "retiring"), ("two", "active")]
+    while await store.derive(lambda tx: tx.models.drop_retired()):
+        pass
+    assert [each.name for each in await store.read(lambda tx: tx.models.known())] == ["two"]
+
+
+async def test_memories_that_proved_useful_together_are_tied_more_each_time(store):
+    one, two = fact("one", reinforced_at=NOON), fact("two", reinforced_at=NOON)
+    await commit(store, add=(one, two))
+    keys = [await key_of(store, node) for node in (one, two)]
+    weights = []
+    for _ in range(2):
+        change = Change(associates=((one.id, two.id),))
+        await store.write(lambda _, change=change: (change, None), scope=ME, reason=WHY, at=NOON)
+        (step,) = await store.read(lambda tx: tx.graph.associates(ME, keys[:1], each=9))
+        weights.append((step.key, round(step.weight, 6)))
+    assert weights == [(keys[1], 0.3), (keys[1], 0.51)]
+    at = int(NOON.timestamp() * 1_000)
+    assert await store.read(lambda tx: tx.graph.reinforced_with("me", "", one.id, at=at)) == [two.id]
+    assert await store.read(lambda tx: tx.graph.reinforced_with("me", "", one.id, at=at + 60_001)) == []
