@@ -15,7 +15,7 @@ from tests.storage.making import ME, commit, fact, opened, raw, rows
 from ricordo.errors import InvalidError, StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.schema import Migration, _upgrade, migrations, prepare
+from ricordo.storage.database.schema import Migration, _migrate, migrations, prepare
 from ricordo.storage.registry import open_store
 
 NEWEST = migrations()[-1].version
@@ -105,7 +105,7 @@ def test_an_empty_file_and_a_half_made_store_become_a_store(tmp_path):
 # upgrades
 
 
-def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
+def test_an_migrate_makes_a_backup_first_and_keeps_everything(tmp_path):
     path = filled(tmp_path / "m.db")
     open_store(path, steps=(*migrations(), NEXT)).close()
     assert rows(path, "SELECT a FROM more") == [(1,)]
@@ -116,7 +116,7 @@ def test_an_upgrade_makes_a_backup_first_and_keeps_everything(tmp_path):
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
-def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path):
+def test_an_migrate_that_fails_leaves_the_store_as_it_was(tmp_path):
     path = filled(tmp_path / "m.db")
     with pytest.raises(StoreError):
         open_store(path, steps=(*migrations(), NEXT, BROKEN))
@@ -126,7 +126,7 @@ def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path):
     assert rows(path, "SELECT count(*) FROM nodes") == [(2,)]
 
 
-def test_nothing_can_be_written_between_the_backup_and_the_upgrade(tmp_path, fault):
+def test_nothing_can_be_written_between_the_backup_and_the_migrate(tmp_path, fault):
     path = filled(tmp_path / "m.db")
     refused = []
 
@@ -153,12 +153,12 @@ def test_of_two_upgrading_processes_the_second_keeps_the_backup(tmp_path, fault)
     first = backup.read_bytes()
     # The second process read the version before the first finished; it notices under the lock.
     connection = connect(path, patience_s=1)
-    _upgrade(connection, path, steps)
+    _migrate(connection, path, steps)
     connection.close()
     assert backup.read_bytes() == first
 
 
-def test_a_current_store_makes_no_upgrade_backup(tmp_path):
+def test_a_current_store_makes_no_migrate_backup(tmp_path):
     path = filled(tmp_path / "m.db")
     filled(path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.db"]

@@ -1,4 +1,4 @@
-"""A `Change` becomes rows: all of them sealed, under one commit, or none."""
+"""Applying a `Change`: it becomes sealed rows of one commit, all or none."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ricordo.clock import to_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason, Relation, Review, Run, Scope, Session
 from ricordo.storage import faults
-from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
+from ricordo.storage.database.integrity import put_commit, settle_digest
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import (
@@ -36,10 +36,10 @@ from ricordo.storage.database.undo import put_back, restored_rows
 from ricordo.text import raw_words, statement_line
 from ricordo.text.features import traits_of
 
-# How much of the way to 1 a tie between memories covers each time they prove useful together.
+# The share of the remaining way to 1 that the strength of an association grows by each time.
 _ASSOCIATED = 0.3
 
-# What these put in is new for certain, and there once: the digest need not be taken from the store.
+# Their rows are certainly new and written once: the digest need not be read from the database.
 _PLAIN = frozenset(("session_insert", "node_insert"))
 # Imports write most rows by these. Several rows in one statement take two thirds of the time of single ones.
 _AT_ONCE = 25
@@ -48,7 +48,7 @@ _WIDE = frozenset(("node_insert", "node_traits"))
 
 @dataclass(slots=True)
 class Rows:
-    """What one commit writes, by statement, in the order the references between tables ask for."""
+    """The rows of one commit by statement, in the order that the references between tables need."""
 
     hashes: list[bytes] = field(default_factory=list)
     is_plain: bool = True
@@ -85,7 +85,7 @@ class Rows:
         self.is_plain = self.is_plain and statement in _PLAIN
 
     def index(self, row: Row, *, is_live: bool) -> None:
-        """What the row of a new node brings along: its terms, its traits, and its part in the counts."""
+        """Add what is derived from the row of a new node: terms, features, and its part in the counts."""
         key, _, space, shelf, _, _, content, _, _, speaker, session, tags, _, event_time, *_ = row
         words = raw_words(content)
         terms = all_terms(content, tags, speaker, words)
@@ -102,22 +102,22 @@ class Rows:
 
 
 def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: Reason, at: datetime) -> int:
-    """Write a change inside the running transaction; return its commit's number.
+    """Write a change inside the running transaction. Return the number of its commit.
 
     Raises:
-        NotFoundError: the change names a node that is not there.
+        NotFoundError: the change names a node that does not exist.
     """
-    writer = _Writer(snapshot, scope)
+    writer = _RowBuilder(snapshot, scope)
     previous, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
     writer.commit = previous + 1
     writer.entities(change)
     for node in change.add:
-        writer.new_node(node, at)
+        writer.add_node(node, at)
     for node in change.put:
-        writer.altered_node(node)
+        writer.alter_node(node)
     for closing in change.close:
-        writer.closed_node(closing)
-    writer.consolidated(change.consolidated)
+        writer.close_node(closing)
+    writer.mark_consolidated(change.consolidated)
     for session in change.sessions:
         space = writer.space(session.owner, session.chat)
         writer.rows.add("session_update", session_row(session, key=session.key, space=space, commit=writer.commit))
@@ -126,7 +126,7 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
         source, target = writer.key_of(edge.source), writer.key_of(edge.target)
         writer.rows.add("edge_put", edge_row(edge, source=source, target=target, at=to_ms(at), commit=writer.commit))
     for edge in change.unlink:
-        writer.closed_edge(edge, at)
+        writer.close_edge(edge, at)
     for review in change.reviews:
         writer.review(review)
     for one, other in change.associates:
@@ -145,8 +145,8 @@ def apply(snapshot: DatabaseSnapshot, change: Change, *, scope: Scope, reason: R
     return writer.commit
 
 
-def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
-    """What is not to be learnt again, and what may be again."""
+def _withhold(writer: _RowBuilder, change: Change, at: datetime) -> None:
+    """Write what must not be learnt again, and what may be again."""
     if change.said_anew:
         writer.snapshot.suppression.lift(change.said_anew)
     if change.withheld_spans:
@@ -158,7 +158,7 @@ def _withhold(writer: _Writer, change: Change, at: datetime) -> None:
 
 
 def write_rows(connection: apsw.Connection, given: Rows) -> None:
-    """Write rows and what goes with them, in the running transaction."""
+    """Write rows and the counts that go with them, in the running transaction."""
     for statement, rows in given.by_statement.items():
         if rows and statement in _WIDE:
             insert_all(connection, sql(statement), rows)
@@ -191,8 +191,8 @@ def _for_many_rows(statement: str) -> str:
     return f"{head}{values}{','.join([row] * _AT_ONCE)}"
 
 
-class _Writer:
-    """Builds the rows of one commit. Keys are handed out here: the write lock is held, nobody else can."""
+class _RowBuilder:
+    """Builds the rows of one commit. It assigns keys, which is safe under the write lock."""
 
     def __init__(self, snapshot: DatabaseSnapshot, scope: Scope) -> None:
         self.snapshot = snapshot
@@ -206,11 +206,11 @@ class _Writer:
         self._next: dict[str, int] = {}
 
     def home(self, restored: Iterable[int]) -> int:
-        """The space the commit is listed under: that of its first row; the owner's own where any row lies there, since
-        a change that holds something private is nobody else's to see or to undo.
+        """Return the space the commit is listed under: that of its first row, or the owner's own if any row is in it,
+        since a change that holds something private must not be seen or undone by others.
 
         Args:
-            restored: the spaces of rows that are put back.
+            restored: the spaces of rows that are restored.
         """
         touched = [*restored, *self._spaces.values()]
         own = self.snapshot.space(self.scope.owner, "") if self.scope.owner else None
@@ -219,7 +219,7 @@ class _Writer:
         return touched[0]
 
     def space(self, owner: str, chat: str) -> int:
-        """The key of a space, made at its first use."""
+        """Return the key of a space, creating it at its first use."""
         if (owner, chat) not in self._spaces:
             key = self.snapshot.space(owner, chat)
             if key is None:
@@ -233,7 +233,7 @@ class _Writer:
         return int(key)
 
     def session(self, space: int, session_id: str, at: datetime) -> int:
-        """The key of a session, made when its first message arrives."""
+        """Return the key of a session, creating it with its first message."""
         if (space, session_id) not in self._sessions:
             key = self.snapshot.value("session_by_id", {"space": space, "session": session_id})
             if key is None:
@@ -243,7 +243,7 @@ class _Writer:
             self._sessions[space, session_id] = int(key)
         return self._sessions[space, session_id]
 
-    def new_node(self, node: Node, at: datetime) -> None:
+    def add_node(self, node: Node, at: datetime) -> None:
         space = self.space(node.owner, node.chat)
         session = None if node.session is None else self.session(space, node.session, at)
         key = self._next_key("node_last_key")
@@ -253,7 +253,7 @@ class _Writer:
         self.rows.add("node_insert", row)
         self.rows.index(row, is_live=node.is_live)
 
-    def altered_node(self, node: Node) -> None:
+    def alter_node(self, node: Node) -> None:
         places = self.snapshot.rows("node_place", {"id": node.id})
         if not places:
             raise NotFoundError(f"there is no memory {node.id}")
@@ -262,15 +262,15 @@ class _Writer:
         self._spaces.setdefault((node.owner, node.chat), space)
         self.rows.add("node_update", row)
 
-    def closed_node(self, closing: Closing) -> None:
-        """Closing twice is no change: a replay may repeat it."""
+    def close_node(self, closing: Closing) -> None:
+        """Close a node. Closing twice changes nothing: a replay may repeat it."""
         key = self.key_of(closing.id)
         node = self.snapshot.nodes.by_key(self.scope, [key]).get(key)
         if node is not None and node.is_live:
-            self.altered_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
+            self.alter_node(replace(node, closed_at=closing.at, closed_reason=closing.reason))
 
-    def consolidated(self, ids: Sequence[str]) -> None:
-        """Episodes that have become knowledge leave the shelf of those that wait."""
+    def mark_consolidated(self, ids: Sequence[str]) -> None:
+        """Move episodes that have become knowledge to the shelf of consolidated ones."""
         places = {node_id: self.snapshot.rows("node_place", {"id": node_id})[0] for node_id in ids}
         nodes = self.snapshot.nodes.by_key(self.scope, (place[0] for place in places.values()))
         for key, space, _, session in places.values():
@@ -279,7 +279,7 @@ class _Writer:
             self.rows.add("node_update", row)
 
     def run(self, run: Run) -> None:
-        """What it did is written as keys: erasing a memory leaves no id of it here."""
+        """Write a run. Its items are keys, so that erasing a memory leaves no id of it here."""
         space = self.space(run.owner, run.chat)
         key = self.snapshot.value("run_place", {"id": run.id}) or self._next_key("run_last_key")
         named = {each for item in run.items for each in (item.id, item.other, *item.evidence) if each is not None}
@@ -289,20 +289,20 @@ class _Writer:
         self.rows.add("run_put", row)
 
     def entities(self, change: Change) -> None:
-        """Entities come first: nodes are about them."""
+        """Write entities. They come first, since nodes refer to them."""
         for entity in change.entities:
             self.entity(entity)
         for entity in change.put_entities:
-            self.altered_entity(entity)
+            self.alter_entity(entity)
 
     def names_and_relations(self, change: Change) -> None:
-        """What links entities to names, to each other and to the nodes that are there by now."""
+        """Write what links entities to names, to each other, and to the nodes that exist by now."""
         for move in change.moved_names:
-            self.moved_name(move)
+            self.move_name(move)
         for relation in (*change.relations, *change.put_relations):
             self.relation(relation)
         for node_id, source, target in change.moved_subjects:
-            self.moved_subject(node_id, source, target)
+            self.move_subject(node_id, source, target)
         used = {(node_id, entity_id): name for node_id, entity_id, name in change.subject_names}
         for node_id, entity_id in change.subjects:
             self.subject(node_id, entity_id, name=used.get((node_id, entity_id), ""))
@@ -315,8 +315,8 @@ class _Writer:
         for alias in dict.fromkeys((entity.name, *entity.aliases)):
             self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
 
-    def altered_entity(self, entity: Entity) -> None:
-        """The entity as it shall be. Its new names are added; none are taken away (see `moved_name`)."""
+    def alter_entity(self, entity: Entity) -> None:
+        """Write an altered entity. New names are added, none are removed (see `move_name`)."""
         space, key = self.space(entity.owner, entity.chat), self.entity_key(entity.id)
         into = None if entity.merged_into is None else self.entity_key(entity.merged_into)
         self.rows.add("entity_update", entity_row(entity, key=key, space=space, merged_into=into, commit=self.commit))
@@ -325,7 +325,7 @@ class _Writer:
             if alias not in known and into is None:
                 self.rows.add("alias_insert", alias_row(alias, entity=key, space=space, commit=self.commit))
 
-    def moved_name(self, move: NameMove) -> None:
+    def move_name(self, move: NameMove) -> None:
         source, target = self.entity_key(move.source), self.entity_key(move.target)
         (space,) = self.snapshot.rows("alias_space", {"entity": source, "alias": move.alias})[0]
         gone = alias_row(move.alias, entity=source, space=space, commit=self.commit)
@@ -341,7 +341,7 @@ class _Writer:
         self.rows.add("relation_update" if relation.key else "relation_insert", row)
 
     def entity_key(self, entity_id: str) -> int:
-        """The key of an entity of this change or of the store."""
+        """Return the key of an entity of this change or of the store."""
         if entity_id not in self._entity_keys:
             key = self.snapshot.value("entity_place", {"id": entity_id})
             if key is None:
@@ -353,15 +353,15 @@ class _Writer:
         row = (self.key_of(node_id), self.entity_key(entity_id), name, self.commit)
         self.rows.add("subject_insert", sealed(row))
 
-    def moved_subject(self, node_id: str, source: str, target: str) -> None:
-        """A memory is about another entity than was thought; the name it used stays."""
+    def move_subject(self, node_id: str, source: str, target: str) -> None:
+        """Move a memory to another entity; the name it uses stays."""
         node, was = self.key_of(node_id), self.entity_key(source)
         name = self.snapshot.value("subject_name", {"node": node, "entity": was}) or ""
         self.rows.by_statement["subject_delete"].append((node, was))
         self.subject(node_id, target, name=name)
 
-    def closed_edge(self, edge: Edge, at: datetime) -> None:
-        """Closing an edge that is not there, or closed, is no change."""
+    def close_edge(self, edge: Edge, at: datetime) -> None:
+        """Close an edge. Closing a missing or closed one changes nothing."""
         ends = {"source": self.key_of(edge.source), "type": edge.type, "target": self.key_of(edge.target)}
         for row in self.snapshot.rows("edge_of", ends):
             self.rows.add("edge_close", closed_edge_row(row, at=to_ms(at), commit=self.commit))
@@ -375,12 +375,12 @@ class _Writer:
         self.rows.add("review_put", row)
 
     def associate(self, one: str, other: str) -> None:
-        """Two memories proved useful together. Derived: no seal."""
+        """Note that two memories proved useful together. Derived, so without a seal."""
         ends = self.key_of(one), self.key_of(other)
         self.rows.by_statement["associate_put"] += [(*ends, _ASSOCIATED), (*ends[::-1], _ASSOCIATED)]
 
     def key_of(self, node_id: str) -> int:
-        """The key of a node of this change or of the store."""
+        """Return the key of a node of this change or of the store."""
         if node_id not in self._node_keys:
             places = self.snapshot.rows("node_place", {"id": node_id})
             if not places:

@@ -55,7 +55,7 @@ class Options:
 
 
 class Database:
-    """Owns the writer and the readers of one SQLite file. Safe from any thread and any event loop."""
+    """Owns the writer and the readers of one SQLite file. `Store` describes the methods."""
 
     def __init__(
         self,
@@ -106,12 +106,7 @@ class Database:
     # writing
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
-        """Decide and apply as one commit; return when it is durable.
-
-        Raises:
-            StoreError: the disk is full or failing; nothing of the change was kept.
-            UnavailableError: the store is closing, or was busy for longer than its patience.
-        """
+        """Decide and apply as one commit; return when it is durable."""
         self.check_process()
         return await outcome(self.writer.submit(_commit(decide, scope, reason, at)))
 
@@ -133,12 +128,7 @@ class Database:
         return await outcome(self.readers.submit(ask))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
-        """Ask the store as it was, in a reader's thread.
-
-        Args:
-            scope: the caller. An instant stands for the caller's last commit that is not later.
-            links: finds the entities named in texts, where texts or names have changed since.
-        """
+        """Ask the store as it was, in a reader's thread."""
 
         def answer(today: DatabaseSnapshot) -> T:
             commit, at = commit_of(today, scope, when)
@@ -172,26 +162,13 @@ class Database:
         return examine(snapshot, self.path, unawaited_failures=self.writer.unawaited_failures)
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
-        """Rewrite the file so that no byte of deleted rows is left in it or its log. Takes a second per 100 MB.
-
-        Args:
-            patience_s: how long to wait for other processes, in seconds; as for a write by default.
-
-        Raises:
-            StoreError: the disk is full.
-            UnavailableError: another process kept writing.
-        """
+        """Rewrite the file so that no byte of deleted rows is left in it or its log."""
         self.check_process()
         patience = self.options.patience_s if patience_s is None else patience_s
         return await asyncio.to_thread(clean, self.path, patience_s=patience)
 
     def copy_to(self, target: Path) -> int:
-        """Copy the whole database to a new file, also while others write. Return its size in bytes.
-
-        Raises:
-            InvalidError: the target exists.
-            StoreError: the copy cannot be written; nothing is left of it.
-        """
+        """Copy the whole database to a new file, also while others write. Return its size in bytes."""
         self.check_process()
         check_file_name(str(target), name="path")
         if target.exists():

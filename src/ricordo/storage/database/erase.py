@@ -14,9 +14,8 @@ from typing import Any
 from ricordo.clock import from_ms
 from ricordo.model import Reason, Scope
 from ricordo.storage import faults
-from ricordo.storage.database.commit_log import put_commit, settle_digest
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
-from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint
+from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.database.truth_tables import Table, Truth, row_text, truth_of

@@ -1,4 +1,4 @@
-"""Reading another program's SQLite file, without changing it. Names of its tables come from the file itself."""
+"""SQLite files of other programs, which are read without changing them. Table names come from the file itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BUSY_MS = 5_000
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file is one of SQLite's. SQLite itself is asked: a file of ours that is in use must not be opened in
-    any other way, since closing it would drop the locks on it.
+    """Return whether a file is a SQLite database. SQLite itself is asked: opening a store in use in any other way would
+    drop the locks on it when it is closed.
     """
     if path.stat().st_size < 512:
         return False
@@ -32,7 +32,7 @@ def is_database(path: Path) -> bool:
 
 
 def tables(path: Path) -> Mapping[str, frozenset[str]]:
-    """The tables of a database, each with its columns.
+    """Return the tables of a database with their columns.
 
     Raises:
         InvalidError: it is damaged, or a Ricordo store.
@@ -62,7 +62,7 @@ def _plain_tables(connection: apsw.Connection) -> dict[str, set[str]]:
 
 
 def rows(path: Path, table: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(number of the row, column to value) of a table, in the order of its rows.
+    """Yield (number of the row, column to value) of a table, in the order of its rows.
 
     Raises:
         InvalidError: it is damaged.
@@ -87,7 +87,7 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
-    """For reading only. One in a folder that cannot be written is read as it lies, without its log."""
+    """Open a file for reading. One in a read-only folder is read without its log."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     address = path.resolve().as_uri()
     connection = apsw.Connection(f"{address}?mode=ro", flags=flags)

@@ -1,16 +1,19 @@
-"""What protects a store against silent damage: digests of commits, sums of unsealed tables, keyed fingerprints."""
+"""Protection against silent damage: commits with digests in a hash chain, sums of unsealed tables, fingerprints."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
-from ricordo.storage.database.hashes import chain, digest
+from ricordo.clock import to_ms
+from ricordo.model import Reason
+from ricordo.storage.database.hashes import bare, chain, digest, seal
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.statements import Statements
@@ -133,3 +136,31 @@ def fingerprint_key(sql: Statements) -> bytes:
 def id_fingerprint(key: bytes, node_id: str) -> bytes:
     """Return the keyed hash that is kept in place of the id of an erased memory."""
     return blake2b(node_id.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
+
+
+CommitValues = tuple[Any, ...]
+"""The values that the hash of a commit covers, the digest last."""
+
+
+def put_commit(
+    snapshot: Statements, head: bytes, seq: int, *, space: int, reason: Reason, at: datetime, hashes: Sequence[bytes]
+) -> CommitValues:
+    """Write the row of a commit. Its rows refer to it, so it comes first.
+
+    Args:
+        head: the hash of the commit before.
+        hashes: the bare hashes of the seals of its rows, as far as they are known.
+    """
+    words = seal((reason.actor, reason.reason))
+    values = (seq, space, to_ms(at), reason.origin, reason.run_id, bare(words), digest(hashes))
+    row = (*values[:3], reason.actor, reason.origin, reason.reason, reason.run_id, words, values[-1])
+    snapshot.connection.execute(sql("commit_insert"), (*row, chain(head, values)))
+    return values
+
+
+def settle_digest(snapshot: Statements, head: bytes, values: CommitValues) -> None:
+    """Correct the digest of a commit by the rows in the database: a row may be written twice, or have existed."""
+    settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
+    if settled != values:
+        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
+        snapshot.connection.execute(sql("commit_digest"), told)

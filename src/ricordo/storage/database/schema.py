@@ -1,4 +1,4 @@
-"""Making a store, and bringing an older one up to date."""
+"""The schema: creating a store, and migrating an older one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One numbered step. `version` is what the store has after it."""
+    """One numbered step. `version` is that of the store after it."""
 
     version: int
     name: str
@@ -30,7 +30,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All steps, in order, from an empty file to the present schema."""
+    """Return all steps in order, from an empty file to the present schema."""
     found = []
     for path in (files("ricordo.storage.database") / "migrations").iterdir():
         if match := _FILE.match(path.name):
@@ -40,23 +40,23 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def prepare(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
-    """Bring the store at `path` to the newest version: a fresh one is made, an older one backed up and upgraded.
+    """Bring the store at `path` to the newest version. A missing one is created, an older one backed up and migrated.
 
     Raises:
         StoreError: the file belongs to another program, or to a newer Ricordo.
     """
     newest = steps[-1].version
     with translated(f"cannot open {path}"):
-        with read_snapshot(connection):  # another process may be making the store right now
+        with read_snapshot(connection):  # another process may be creating the store right now
             version = _checked_version(connection, path, newest=newest)
-        use_wal(connection)  # only now: what is not ours stays as it is
+        use_wal(connection)  # only now: a file of another program stays as it is
         if version < newest:
-            _upgrade(connection, path, steps)
+            _migrate(connection, path, steps)
         analyze_again(connection)
 
 
-def _upgrade(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
-    """All steps in one transaction. The backup is made inside it, so that nobody writes between the two."""
+def _migrate(connection: apsw.Connection, path: Path, steps: tuple[Migration, ...]) -> None:
+    """Run all steps in one transaction. The backup is made inside it, so that nothing is written in between."""
     with transaction(connection):
         # Another process may have been first.
         version = _checked_version(connection, path, newest=steps[-1].version)
@@ -85,7 +85,7 @@ def _checked_version(connection: apsw.Connection, path: Path, *, newest: int) ->
 
 
 def _back_up(path: Path, version: int) -> None:
-    """Beside the store. By a connection of its own: the one that upgrades cannot copy what it will change."""
+    """Copy the store beside itself, by a connection of its own: the migrating one cannot copy what it will change."""
     faults.reached("schema: before backup")
     source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
@@ -95,7 +95,7 @@ def _back_up(path: Path, version: int) -> None:
 
 
 def copy_database(source: apsw.Connection, target: Path) -> None:
-    """A consistent copy in one step, under load too. A plain file copy lost rows and passed every check.
+    """Copy a database consistently in one step, also under load. A plain file copy lost rows and passed every check.
 
     The target appears whole or not at all; one that was there is replaced.
     """
