@@ -25,7 +25,6 @@ FORKED.set_forkserver_preload(
         "ricordo.storage.backup.restore",
         "ricordo.storage.database.proposals",
         "ricordo.consolidation.run",
-        "ricordo.consolidation.accept",
         "ricordo.models.language",
         "ricordo.portability.pipeline",
         "ricordo.portability.importers.memories",

@@ -5,7 +5,7 @@ This runs inside the write transaction and checks the present state: it may have
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -57,29 +57,38 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What to learn from a conversation, before it is compared with the present state of the store.
+class Transcript:
+    """Messages of one conversation as they are, and as a model is shown them: without forgotten sentences.
 
-    Attributes:
-        place: (owner, chat).
-        episodes: the messages that were shown.
-        waits_on: whether a model has yet to read the conversation as a whole.
-        is_verbatim: whether the facts are the speakers' own words.
+    `place` is (owner, chat).
     """
 
     place: tuple[str, str]
     session: str | None
     episodes: tuple[Node, ...]
+    shown: tuple[Node, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the conversation."""
+        owner, chat = self.place
+        return Scope(owner=owner, chat=chat or None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What to learn from a conversation, before it is compared with the present state of the store.
+
+    Attributes:
+        waits_on: whether a model has yet to read the conversation as a whole.
+        is_verbatim: whether the facts are the speakers' own words.
+    """
+
+    said: Transcript
     judged: Judged
     compared: tuple[Compared, ...] = ()
     waits_on: bool = False
     is_verbatim: bool = False
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the conversation, which knows only its own people."""
-        owner, chat = self.place
-        return Scope(owner=owner, chat=chat or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +131,9 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
         run: as it is so far; the items of this conversation are added to it.
         now: Unix milliseconds, UTC.
     """
-    waiting = snapshot.runs.waiting_episodes(draft.scope, draft.place, draft.session)
+    waiting = snapshot.runs.waiting_episodes(draft.said.scope, draft.said.place, draft.said.session)
     unchanged = {node.id: node for node in waiting}
-    shown = {node.id: node for node in draft.episodes}
+    shown = {node.id: node for node in draft.said.episodes}
     sound = [node_id for node_id, node in shown.items() if _is_same(node, unchanged.get(node_id))]
     if not sound:
         return Change(), run
@@ -135,9 +144,14 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
         return Change(), replace(run, items=(*run.items, *learning.items))
     if not draft.waits_on:
         change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
-    known = (draft.session,) if draft.session and draft.session not in run.sessions else ()
-    done = replace(run, sessions=(*run.sessions, *known), items=(*run.items, *learning.items), ended_at=learning.at)
+    done = add_items(run, learning.items, at=learning.at, session=draft.said.session)
     return replace(change, runs=(done,)), done
+
+
+def add_items(run: Run, items: Iterable[RunItem], *, at: datetime, session: str | None = None) -> Run:
+    """Return a run with more items and, if it is new to the run, a session; it ends at `at`."""
+    known = (session,) if session and session not in run.sessions else ()
+    return replace(run, sessions=(*run.sessions, *known), items=(*run.items, *items), ended_at=at)
 
 
 def learn_again(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, now: int) -> tuple[Change, Run]:
@@ -150,7 +164,7 @@ def learn_again(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: 
         now: Unix milliseconds, UTC.
     """
     learning = _Learning(snapshot=snapshot, draft=draft, rules=rules, now=now, at=from_ms(now))
-    change = _change(learning, frozenset(node.id for node in draft.episodes))
+    change = _change(learning, frozenset(node.id for node in draft.said.episodes))
     return change, replace(run, items=(*run.items, *learning.items))
 
 
@@ -161,7 +175,7 @@ def _is_same(shown: Node, now: Node | None) -> bool:
 def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
     """Return the consolidated session; it keeps waiting if messages arrived in the meantime."""
     draft = learning.draft
-    known = None if draft.session is None else learning.snapshot.sessions.get(draft.scope, draft.session)
+    known = None if draft.said.session is None else learning.snapshot.sessions.get(draft.said.scope, draft.said.session)
     if known is None:
         return ()
     summary = draft.judged.summary
@@ -192,12 +206,12 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         Change(add=tuple(given)),
         _sound(draft.judged.entities, sound),
         _sound(draft.judged.relations, sound),
-        scope=draft.scope,
+        scope=draft.said.scope,
         now=learning.now,
     )
     learning.items += [RunItem(what="entity", text=each.name) for each in change.entities]
     change, same = _without_same(learning, change, facts)
-    arrived = arrive(snapshot, change, scope=draft.scope, now=learning.now, claimed=())
+    arrived = arrive(snapshot, change, scope=draft.said.scope, now=learning.now, claimed=())
     if held_for:
         arrived = with_quarantine_reviews(snapshot, arrived, given, held_for, claimed=(), now=learning.now)
     arrived = _as_derived(arrived, facts)
@@ -242,7 +256,7 @@ def _is_learnt(learning: _Learning, fact: Accepted) -> bool:
     draft = learning.draft
     evidence = tuple(node.id for node in fact.evidence)
     least = 1 if draft.waits_on else len(evidence)
-    found = learning.snapshot.evidence.learnt_from(*draft.place, fact.content, evidence=evidence, least=least)
+    found = learning.snapshot.evidence.learnt_from(*draft.said.place, fact.content, evidence=evidence, least=least)
     if found and not draft.waits_on:
         repeat = RunItem(what="repeated", id=found.id, text=fact.content, reason="was learnt before", evidence=evidence)
         ended = RunItem(what="refused", text=fact.content, reason="was learnt before, and has ended since")
@@ -261,7 +275,7 @@ def _node(node_id: str, fact: Accepted, draft: Draft, *, at: datetime) -> Node:
     """Return a derived memory with the session, time and speaker of its evidence."""
     last = max(fact.evidence, key=lambda node: (node.event_time, node.key))
     speakers = {node.speaker for node in fact.evidence}
-    owner, chat = draft.place
+    owner, chat = draft.said.place
     return Node(
         id=node_id,
         type=fact.type,
@@ -345,7 +359,7 @@ def _present(learning: _Learning, shown: Node) -> Node | None:
     if shown.id in learning.put:
         present: Node | None = learning.put[shown.id]
     else:
-        present = learning.snapshot.nodes.get(learning.draft.scope, shown.id)
+        present = learning.snapshot.nodes.get(learning.draft.said.scope, shown.id)
     return present if present is not None and present.is_live and present.content == shown.content else None
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.apply import SURE, causal_edge, tier_of
+from ricordo.consolidation.apply import SURE, add_items, causal_edge, tier_of
 from ricordo.consolidation.context import (
     ConsolidationContext,
     Spent,
@@ -141,11 +141,6 @@ def unchanged(snapshot: Snapshot, context: ConsolidationContext, shown: Iterable
     found = (snapshot.nodes.get(context.scope, each) for each in before)
     present = [node for node in found if node is not None and node.is_live]
     return {node.id: node for node in as_shown(snapshot, present) if node.content == before[node.id].content}
-
-
-def with_items(context: ConsolidationContext, run: Run, items: Iterable[RunItem]) -> Run:
-    """Return the run with what it did, and its end."""
-    return replace(run, items=tuple(items), ended_at=from_ms(context.now()))
 
 
 def last_looked(
@@ -306,7 +301,7 @@ def _reflection_change(
             added[node.id] = node, each
             items.append(RunItem(what="added", id=node.id, text=each.text, evidence=evidence))
     seen = RunItem(what="looked", reason=f"{len(there)} memories", evidence=tuple(there))
-    done = with_items(context, run, [*items, seen])
+    done = add_items(run, [*items, seen], at=from_ms(context.now()))
     nodes = tuple(node for node, _ in added.values())
     change = context.learning.add_entities(snapshot, Change(add=nodes), (), (), scope=context.scope, now=context.now())
     links = tuple(edge for node, each in added.values() for edge in evidence_edges(node, each.evidence, sure=each.sure))
@@ -440,7 +435,8 @@ def _causes_change(
         items.append(RunItem(what="cause", id=cause.id, text=cause.content, other=effect.id))
     last = snapshot.nodes.by_key(context.scope, [look.through]).get(look.through)
     last_id = look.pairs[-1].then.id if last is None else last.id
-    done = with_items(context, run, [*items, RunItem(what="looked", id=last_id, reason=f"{len(look.pairs)} pairs")])
+    seen = RunItem(what="looked", id=last_id, reason=f"{len(look.pairs)} pairs")
+    done = add_items(run, [*items, seen], at=from_ms(context.now()))
     return Change(link=tuple(links.values()), runs=(done,)), done
 
 

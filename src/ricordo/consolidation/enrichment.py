@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import exp
 
 from ricordo.clock import from_ms
+from ricordo.consolidation.apply import add_items
 from ricordo.consolidation.conclusions import (
     MAX_CHARS,
     Decide,
@@ -21,7 +22,6 @@ from ricordo.consolidation.conclusions import (
     may_conclude_from,
     run_alone,
     unchanged,
-    with_items,
 )
 from ricordo.consolidation.context import (
     ConsolidationContext,
@@ -220,7 +220,8 @@ def _change(
     left = [node.key for each in known if each.entity.id not in summarised for node in each.memories]
     seen = snapshot.nodes.by_key(context.scope, sorted({*left, *_seen(snapshot, context)}))
     ids = tuple(node.id for node in seen.values() if node.is_live)
-    done = with_items(context, run, [*items, RunItem(what="looked", reason=f"{len(known)} names", evidence=ids)])
+    looked = RunItem(what="looked", reason=f"{len(known)} names", evidence=ids)
+    done = add_items(run, [*items, looked], at=from_ms(context.now()))
     return replace(change, runs=(done,)), done
 
 

@@ -9,10 +9,10 @@ crash loses nothing and reads nothing twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.apply import Compared, Draft, learn
+from ricordo.consolidation.apply import Compared, Draft, Transcript, add_items, learn
 from ricordo.consolidation.context import (
     MAX_PROMPT_TOKENS,
     ConsolidationContext,
@@ -47,25 +47,6 @@ _PAIRS = 20
 _PAIR_CHARS = 400
 _CANDIDATES = 3
 _RESTING = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
-    """Messages of one conversation as they are, and as a model is shown them: without forgotten sentences.
-
-    `place` is (owner, chat).
-    """
-
-    place: tuple[str, str]
-    session: str | None
-    episodes: tuple[Node, ...]
-    shown: tuple[Node, ...]
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the conversation."""
-        owner, chat = self.place
-        return Scope(owner=owner, chat=chat or None)
 
 
 def transcript(snapshot: Snapshot, place: tuple[str, str], session: str | None, episodes: Sequence[Node]) -> Transcript:
@@ -106,14 +87,7 @@ async def make_draft(
     if found.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
         raise AnswerError("nothing in the model's answer rests on the conversation")
     by_rule = model is None
-    draft = Draft(
-        place=said.place,
-        session=said.session,
-        episodes=said.episodes,
-        judged=found,
-        waits_on=by_rule,
-        is_verbatim=by_rule,
-    )
+    draft = Draft(said=said, judged=found, waits_on=by_rule, is_verbatim=by_rule)
     if model is None or not compares:
         return draft
     return replace(draft, compared=await _compare(context, model, draft, spent))
@@ -145,10 +119,10 @@ async def _compare(
 
 async def _similar(context: ConsolidationContext, draft: Draft, fact: Accepted) -> list[Node]:
     """Return the few memories that a fact may repeat or contradict."""
-    found = await context.similar(draft.scope, fact.content, fact.type, fact.about)
-    place = draft.place
+    found = await context.similar(draft.said.scope, fact.content, fact.type, fact.about)
+    place = draft.said.place
     near = [node for node in found if (node.owner, node.chat) == place and node.content != fact.content][:_CANDIDATES]
-    resting = await context.store.read(lambda tx: _learnt_from_same(tx, draft.scope, fact))
+    resting = await context.store.read(lambda tx: _learnt_from_same(tx, draft.said.scope, fact))
     return list({node.id: node for node in (*near, *resting)}.values())
 
 
@@ -271,15 +245,14 @@ def _learn(
     snapshot: Snapshot, context: ConsolidationContext, draft: Draft, run: Run, spent: Spent
 ) -> tuple[Change, Run]:
     """Learn from new messages under the growing run; return the run with only its new items."""
-    before = snapshot.runs.get(draft.scope, run.id)
+    before = snapshot.runs.get(draft.said.scope, run.id)
     base = run if before is None else replace(before, state=run.state)
     run = with_cost(base, spent, context.limits)
     change, done = learn(snapshot, draft, context.learning, run=run, now=context.now())
     if context.model is None:
         return change, replace(done, items=done.items[len(base.items) :])
-    there = [node.id for node in draft.episodes if (now := snapshot.nodes.get(draft.scope, node.id)) and now.is_live]
+    present = (snapshot.nodes.get(draft.said.scope, node.id) for node in draft.said.episodes)
+    there = [node.id for node in present if node is not None and node.is_live]
     seen = RunItem(what="looked", reason=f"{len(there)} messages", evidence=tuple(there))
-    known = (draft.session,) if draft.session and draft.session not in done.sessions else ()
-    ended_at = from_ms(context.now())
-    whole = replace(done, sessions=(*done.sessions, *known), items=(*done.items, seen), ended_at=ended_at)
+    whole = add_items(done, [seen], at=from_ms(context.now()), session=draft.said.session)
     return replace(change, runs=(whole,)), replace(whole, items=whole.items[len(base.items) :])

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.consolidation.apply import Draft, causal_edge, learn_again, resolve_contradiction
+from ricordo.consolidation.apply import Draft, Transcript, add_items, causal_edge, learn_again, resolve_contradiction
 from ricordo.consolidation.context import ConsolidationContext, as_shown
 from ricordo.consolidation.enrichment import judge_summary, may_rest_on, summary_change
-from ricordo.consolidation.extraction import Transcript, transcript
+from ricordo.consolidation.extraction import transcript
 from ricordo.consolidation.judge import Judged, Proposal, ProposedSummary, Refused, judge, says_why
 from ricordo.consolidation.prompts import PAGE, Page, one_line, own_words, speaker_label
 from ricordo.errors import InvalidError, NotFoundError
@@ -177,7 +177,7 @@ class Operations:
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             found = self._transcript(tx, session)
             judged: Judged = judge(proposal, _page(found), self.context.rules)
-            draft = Draft(place=found.place, session=None, episodes=found.episodes, judged=judged, waits_on=True)
+            draft = Draft(said=replace(found, session=None), judged=judged, waits_on=True)
             begun = self._begun(tx)
             change, done = learn_again(tx, draft, self.context.learning, run=begun, now=self.context.now())
             items = done.items[len(begun.items) :]
@@ -192,29 +192,17 @@ class Operations:
         return await self._write(decide)
 
     def _may_link(self, snapshot: Snapshot, cause: Node, effect: Node) -> bool:
-        both = cause, effect
-        is_said = any(says_why(node.content) for node in as_shown(snapshot, both))
-        are_messages = all(node.type == "episodic" and node.is_live for node in both)
-        return (
-            are_messages
-            and is_said
-            and cause.id != effect.id
-            and not snapshot.graph.is_causal_between(cause.key, effect.key)
-        )
+        is_said = any(says_why(node.content) for node in as_shown(snapshot, (cause, effect)))
+        are_messages = all(node.type == "episodic" and node.is_live for node in (cause, effect))
+        is_new = cause.id != effect.id and not snapshot.graph.is_causal_between(cause.key, effect.key)
+        return are_messages and is_said and is_new
 
     def _begun(self, snapshot: Snapshot) -> Run:
         """Return the run as it is now."""
         return snapshot.runs.get(self.context.scope, self.run.id) or self.run
 
     def _noted(self, snapshot: Snapshot, change: Change, items: Sequence[RunItem], session: str = "") -> Change:
-        begun = self._begun(snapshot)
-        known = (session,) if session and session not in begun.sessions else ()
-        done = replace(
-            begun,
-            items=(*begun.items, *items),
-            sessions=(*begun.sessions, *known),
-            ended_at=from_ms(self.context.now()),
-        )
+        done = add_items(self._begun(snapshot), items, at=from_ms(self.context.now()), session=session)
         return replace(change, runs=(done,))
 
     async def _write(self, decide: Callable[[Snapshot], tuple[Change, Json]]) -> Json:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ricordo.clock import from_ms, to_ms
-from ricordo.consolidation.apply import Draft, LearningRules, learn, learn_again
+from ricordo.consolidation.apply import Draft, LearningRules, Transcript, learn, learn_again
 from ricordo.consolidation.context import (
     BudgetError,
     ConsolidationContext,
@@ -31,7 +31,7 @@ from ricordo.consolidation.context import (
     with_cost,
     within_budget,
 )
-from ricordo.consolidation.extraction import BUSY, Transcript, make_draft, prompt_pages, transcript
+from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript
 from ricordo.consolidation.judge import Accepted, Judged, Summary
 from ricordo.consolidation.prompts import VERSION, extraction
 from ricordo.consolidation.resolve import is_much_the_same
@@ -139,7 +139,7 @@ async def _consolidate_one(
     if dry_run:
         return await context.store.read(lambda tx: decide(tx)[1])
     reason = context.reason("consolidate", run.id)
-    done = await context.store.write(decide, scope=draft.scope, reason=reason, at=from_ms(context.now()))
+    done = await context.store.write(decide, scope=draft.said.scope, reason=reason, at=from_ms(context.now()))
     await context.store.derive(lambda tx: tx.runs.forget_failures(place, session))
     return done
 
@@ -251,7 +251,7 @@ def _keep_replay(
     Args:
         base: id of the run that was replayed.
     """
-    shown = {node.id: _digest(node) for draft in drafts for node in draft.episodes}
+    shown = {node.id: _digest(node) for draft in drafts for node in draft.said.episodes}
     space = snapshot.space(run.owner, run.chat)
     if space is None or len(_unchanged(snapshot, scope, run, shown)) < len(shown):
         return
@@ -395,7 +395,8 @@ def _accepted_draft(
     relations = [Assertion(**{**each, "evidence": tuple(each["evidence"])}) for each in found.relations if is_whole]
     judged = Judged(facts=tuple(facts), entities=tuple(entities), relations=tuple(relations))
     place = found.run.owner, found.run.chat
-    return Draft(place=place, session=None, episodes=tuple(there.values()), judged=judged, waits_on=True)
+    said = Transcript(place=place, session=None, episodes=tuple(there.values()))
+    return Draft(said=said, judged=judged, waits_on=True)
 
 
 def _closings(

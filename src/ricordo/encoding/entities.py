@@ -173,35 +173,25 @@ class EntityResolver:
             start = start or (from_ms(self._now) if present else None)
             for each in present:
                 self._altered[each.id] = replace(each, valid_until=from_ms(self._now))
-        self._relations.append(self._relation(predicate, target, source, evidence=evidence, start=start, end=end))
+        self._relations.append(
+            Relation(
+                id=new_id(self._now),
+                predicate=predicate,
+                target=target.id,
+                source=whose,
+                valid_from=start,
+                valid_until=end,
+                evidence=() if evidence is None else (evidence,),
+                created_at=from_ms(self._now),
+                owner=target.owner,
+                chat=target.chat,
+            )
+        )
 
     def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
         if source is None:
             return self._snapshot.entities.open_relations(self._scope, predicate)
         return self._snapshot.entities.relations(source.key) if source.key else ()
-
-    def _relation(
-        self,
-        predicate: str,
-        target: Entity,
-        source: Entity | None,
-        *,
-        evidence: str | None,
-        start: datetime | None,
-        end: datetime | None,
-    ) -> Relation:
-        return Relation(
-            id=new_id(self._now),
-            predicate=predicate,
-            target=target.id,
-            source=None if source is None else source.id,
-            valid_from=start,
-            valid_until=end,
-            evidence=() if evidence is None else (evidence,),
-            created_at=from_ms(self._now),
-            owner=target.owner,
-            chat=target.chat,
-        )
 
     def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
         """Merge a nameless entity, such as "my wife", into the one with a name, and move the relation to that."""
@@ -214,8 +204,10 @@ class EntityResolver:
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
-        """Learn the relations that a node states outright, of the owner or of another speaker who is known. Return the
-        entities they lead to.
+        """Learn the relations that a node states outright, of the owner or of another known speaker.
+
+        Returns:
+            The entities they lead to.
         """
         if not is_persons_word(node.role, node.origin):
             return []
@@ -322,14 +314,12 @@ def add_relation(
         InvalidError: the predicate is not a short text, or both are the same entity or belong to different memories.
     """
     label = predicate_of(short_name(predicate, name="predicate") or "")
-    start_at = None if source is None else find_entity(snapshot, scope, source)
-    end_at = find_entity(snapshot, scope, target)
-    if start_at is not None and (
-        start_at.id == end_at.id or (start_at.owner, start_at.chat) != (end_at.owner, end_at.chat)
-    ):
-        raise InvalidError(f"target: {end_at.name} cannot be related to {start_at.name}", hint="name two of one memory")
-    people = EntityResolver(snapshot, scope=scope_of(end_at.owner, end_at.chat), now=now)
-    people.relate(label, end_at, source=start_at, start=start, end=end)
+    one = None if source is None else find_entity(snapshot, scope, source)
+    other = find_entity(snapshot, scope, target)
+    if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
+        raise InvalidError(f"target: {other.name} cannot be related to {one.name}", hint="name two of one memory")
+    people = EntityResolver(snapshot, scope=scope_of(other.owner, other.chat), now=now)
+    people.relate(label, other, source=one, start=start, end=end)
     return people.extend(Change()), None
 
 
@@ -384,8 +374,13 @@ def add_entities(
         found = [(name, entity) for name in node.about if (entity := _named(people, name))]
         names += [(node.id, entity.id, folded_name(name)) for name, entity in found]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in found))))
-    subjects = tuple(dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in names))
-    return people.extend(replace(change, add=tuple(added), subjects=subjects, subject_names=tuple(names)))
+    return people.extend(with_subjects(replace(change, add=tuple(added)), names))
+
+
+def with_subjects(change: Change, names: Sequence[tuple[str, str, str]]) -> Change:
+    """Return the change with subjects: (node id, entity id, folded name used)."""
+    subjects = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in names)
+    return replace(change, subjects=tuple(subjects), subject_names=tuple(names))
 
 
 def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapshot, scope: Scope, now: int) -> None:

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import get_args
 
 from ricordo.clock import from_ms
-from ricordo.encoding.entities import EntityResolver, checked_names, scope_of
+from ricordo.encoding.entities import EntityResolver, checked_names, scope_of, with_subjects
 from ricordo.encoding.episodes import Instant, check_same, is_silent
 from ricordo.encoding.screening import may_learn, said_again
 from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, checked_tags, short_name, storable
@@ -119,9 +119,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
     nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or node for node in facts)
-    pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    restated = said_again(snapshot, added)
-    change = Change(add=tuple(added), subjects=tuple(pairs), subject_names=tuple(subjects), said_anew=restated)
+    change = with_subjects(Change(add=tuple(added), said_anew=said_again(snapshot, added)), subjects)
     for each in people.values():
         change = each.extend(change)
     return LearntFacts(nodes=nodes, change=change)
@@ -131,5 +129,4 @@ def subjects_change(snapshot: Snapshot, node: Node, *, now: int) -> Change:
     """Return the change that adds a stored fact's subjects, and the people among them who are unknown."""
     people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
     subjects = [(node.id, entity.id, folded_name(name)) for name, entity in people.subjects_of(node)]
-    pairs = dict.fromkeys((node_id, entity_id) for node_id, entity_id, _ in subjects)
-    return people.extend(Change(subjects=tuple(pairs), subject_names=tuple(subjects)))
+    return people.extend(with_subjects(Change(), subjects))

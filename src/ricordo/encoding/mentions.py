@@ -1,4 +1,4 @@
-"""Find known entities that texts mention, by rule and in any script. Nothing is added here.
+"""Find known entities that texts mention, by rule and in any script, and link them. No entity is added here.
 
 Names are matched by `text.names`. "My wife" is looked up among the owner's relations.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ricordo.encoding.relations import is_owners_word
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
-from ricordo.text.kinship import relations_in
+from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.names import MAX_CHARS, Known, candidates, meant, runs_in
+
+_BATCH = 500
+_MAX_NODES = 100_000
 
 
 def find_mentions(
@@ -47,8 +50,104 @@ def _related(text: LinkText, holders: Sequence[RelationHolder]) -> list[int]:
 
 def links(snapshot: Snapshot, space: int, keys: Sequence[int]) -> list[tuple[int, int]]:
     """Return (node key, entity key) pairs for some nodes, by the names and relations of this snapshot."""
-    texts = snapshot.mentions.texts(keys)
+    return _links_in(snapshot, space, snapshot.mentions.texts(keys))
+
+
+def _links_in(snapshot: Snapshot, space: int, texts: Sequence[LinkText]) -> list[tuple[int, int]]:
     names, sounds = candidates(text.text for text in texts)
     known = snapshot.mentions.known_names(space, names, sounds)
     holders, owner = snapshot.mentions.holders_of(space), snapshot.mentions.owner_of(space)
     return find_mentions(texts, known, holders=holders, owner=owner)
+
+
+def has_unlinked(snapshot: Snapshot) -> bool:
+    """Return whether `Linker.step` has anything to do."""
+    found = snapshot.mentions
+    return bool(
+        any(found.unlinked(space, 1) for space in found.spaces_with_names())
+        or found.spaces_to_link()
+        or found.new_names()
+        or found.new_relations()
+    )
+
+
+class Linker:
+    """Stores the mentions of known entities, batch by batch, in the background."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.has_more = False
+        """Whether a batch of the last step was full, so that there may be more of it."""
+
+    async def step(self) -> bool:
+        """Link a batch of each kind in each space; return whether there was any."""
+        self.has_more = False
+        fresh = await self._store.read(lambda tx: tx.mentions.spaces_with_names())
+        done = [await self._link_new_nodes(space) for space in fresh]
+        changed = await self._store.read(lambda tx: tx.mentions.spaces_to_link())
+        done += [await self._link_changed_nodes(space) for space in changed]
+        done += [await self._link_new_names(), await self._link_new_relations()]
+        return any(done)
+
+    async def _link_new_nodes(self, space: int) -> bool:
+        """Link nodes that were never searched for names."""
+
+        def read(tx: Snapshot) -> tuple[list[LinkText], list[tuple[int, int]]]:
+            texts = tx.mentions.unlinked(space, _BATCH)
+            return texts, _links_in(tx, space, texts) if texts else []
+
+        def write(tx: Snapshot) -> None:
+            tx.mentions.put_links(pairs)
+            tx.mentions.mark_linked(space, texts[-1].key)
+
+        texts, pairs = await self._store.read(read)
+        if texts:
+            self.has_more = self.has_more or len(texts) == _BATCH
+            await self._store.derive(write)
+        return bool(texts)
+
+    async def _link_changed_nodes(self, space: int) -> bool:
+        """Link nodes again that were altered or came back, or that mentioned a name that is gone."""
+
+        def read(tx: Snapshot) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+            noted = tx.mentions.to_link(space, _BATCH)
+            keys = sorted({key for _, key in noted})
+            return [note for note, _ in noted], keys, links(tx, space, keys)
+
+        notes, keys, pairs = await self._store.read(read)
+        self.has_more = self.has_more or len(notes) == _BATCH
+        await self._store.derive(lambda tx: tx.mentions.put_links_again(notes, keys, pairs))
+        return True
+
+    async def _link_new_names(self) -> bool:
+        """Search older memories for names that were learnt since."""
+        fresh = await self._store.read(lambda tx: tx.mentions.new_names())
+        for space, _, name, _, _ in fresh:
+            await self._link_nodes_with(space, name)
+        if fresh:
+            await self._store.derive(lambda tx: tx.mentions.mark_names(fresh[-1][4]))
+        return bool(fresh)
+
+    async def _link_new_relations(self) -> bool:
+        """Search memories that mention "my wife" again when it is learnt who that is or was."""
+        fresh = await self._store.read(lambda tx: tx.mentions.new_relations())
+        for space, predicate, _ in fresh:
+            for words in stems_of(predicate):
+                await self._link_nodes_with(space, words)
+        if fresh:
+            await self._store.derive(lambda tx: tx.mentions.mark_relations(fresh[-1][2]))
+        return bool(fresh)
+
+    async def _link_nodes_with(self, space: int, words: str) -> None:
+        """Link all nodes that contain some words. New names may also change the entity of an old mention."""
+        texts = await self._store.read(lambda tx: tx.mentions.texts_with(space, words, most=_MAX_NODES))
+        for start in range(0, len(texts), _BATCH):
+            await self._link_again(space, texts[start : start + _BATCH])
+
+    async def _link_again(self, space: int, texts: Sequence[LinkText]) -> None:
+        def write(tx: Snapshot) -> None:
+            tx.mentions.drop_all_links([text.key for text in texts])
+            tx.mentions.put_links(pairs)
+
+        pairs = await self._store.read(lambda tx: _links_in(tx, space, texts))
+        await self._store.derive(write)

@@ -10,24 +10,21 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from ricordo.encoding.mentions import find_mentions, links
+from ricordo.encoding.mentions import Linker, has_unlinked
 from ricordo.errors import RicordoError, UnavailableError
 from ricordo.models.embedding.vectors import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
-from ricordo.storage.values import EmbeddingModel, LinkText, NewVectors, Unembedded
-from ricordo.text.kinship import stems_of
-from ricordo.text.names import candidates
+from ricordo.storage.values import EmbeddingModel, NewVectors, Unembedded
 
 _log = logging.getLogger("ricordo.backlog")
 
 _LEASE = "backlog"
 _LEASE_MS = 10_000
-_LINK_BATCH = 500
 _POLL_S = (0.1, 1.0)  # how often to look for writes of other processes: soon after work, rarely when idle
 _GATHER_S = 0.05  # how long to wait for more writes to do together
 _RETRY_S = 60.0  # a text whose embedding failed is tried again after this
@@ -57,6 +54,7 @@ class BackgroundWorker:
         self._embedder = embedder
         self._model = model
         self._batch = batch
+        self._linker = Linker(store)
         self._lease = LeaseHolder(store, _LEASE, lease_ms=_LEASE_MS)
         self._cursor: _Cursor | None = None
         self._closing = False
@@ -136,13 +134,7 @@ class BackgroundWorker:
         return True
 
     def _is_left(self, snapshot: Snapshot) -> bool:
-        return bool(
-            self._lacking(snapshot, 1)
-            or any(snapshot.mentions.unlinked(space, 1) for space in snapshot.mentions.spaces_with_names())
-            or snapshot.mentions.spaces_to_link()
-            or snapshot.mentions.new_names()
-            or snapshot.mentions.new_relations()
-        )
+        return bool(self._lacking(snapshot, 1)) or has_unlinked(snapshot)
 
     async def close(self) -> None:
         """Stop after the current batch. The rest is found at the next opening."""
@@ -214,11 +206,8 @@ class BackgroundWorker:
 
     async def _pass(self) -> bool:
         """Do some of each kind of work; return whether there may be more."""
-        steps: tuple[Callable[[], object], ...] = (
+        steps: tuple[Callable[[], Awaitable[bool]], ...] = (
             self._link,
-            self._link_again,
-            self._link_new_names,
-            self._link_new_relations,
             self._embed,
             self._centre,
             self._change_model,
@@ -226,74 +215,13 @@ class BackgroundWorker:
         )
         busy = False
         for step in steps:
-            busy = bool(await step()) or busy  # type: ignore[misc]
+            busy = await step() or busy
         return busy
 
     async def _link(self) -> bool:
-        found = False
-        for space in await self._store.read(lambda tx: tx.mentions.spaces_with_names()):
-            texts = await self._store.read(lambda tx, space=space: tx.mentions.unlinked(space, _LINK_BATCH))  # type: ignore[misc]
-            if texts:
-                found, self._is_cut = True, self._is_cut or len(texts) == _LINK_BATCH
-                await self._link_texts(space, texts, through=texts[-1].key)
-        return found
-
-    async def _link_again(self) -> bool:
-        """Link nodes again that were altered or came back, or that mentioned a name that is gone."""
-        spaces = await self._store.read(lambda tx: tx.mentions.spaces_to_link())
-        for space in spaces:
-            noted = await self._store.read(lambda tx, space=space: tx.mentions.to_link(space, _LINK_BATCH))  # type: ignore[misc]
-            notes, keys = [note for note, _ in noted], sorted({key for _, key in noted})
-            self._is_cut = self._is_cut or len(noted) == _LINK_BATCH
-            pairs = await self._store.read(lambda tx, space=space, keys=keys: links(tx, space, keys))  # type: ignore[misc]
-            await self._store.derive(
-                lambda tx, notes=notes, keys=keys, pairs=pairs: tx.mentions.put_links_again(notes, keys, pairs)  # type: ignore[misc]
-            )
-        return bool(spaces)
-
-    async def _link_texts(self, space: int, texts: list[LinkText], *, through: int | None) -> None:
-        keys, sounds = candidates(text.text for text in texts)
-        known, holders, owner = await self._store.read(
-            lambda tx: (
-                tx.mentions.known_names(space, keys, sounds),
-                tx.mentions.holders_of(space),
-                tx.mentions.owner_of(space),
-            )
-        )
-        pairs = find_mentions(texts, known, holders=holders, owner=owner)
-
-        def write(tx: Snapshot) -> None:
-            if through is None:  # new names may also change the entity of an old mention
-                tx.mentions.drop_all_links([text.key for text in texts])
-            tx.mentions.put_links(pairs)
-            if through is not None:
-                tx.mentions.mark_linked(space, through)
-
-        await self._store.derive(write)
-
-    async def _link_new_names(self) -> bool:
-        """Search older memories for names that were learnt since."""
-        fresh = await self._store.read(lambda tx: tx.mentions.new_names())
-        for space, _, name, _, _ in fresh:
-            await self._link_holding(space, name)
-        if fresh:
-            await self._store.derive(lambda tx: tx.mentions.mark_names(fresh[-1][4]))
-        return bool(fresh)
-
-    async def _link_new_relations(self) -> bool:
-        """Search memories that mention "my wife" again when it is learnt who that is or was."""
-        fresh = await self._store.read(lambda tx: tx.mentions.new_relations())
-        for space, predicate, _ in fresh:
-            for words in stems_of(predicate):
-                await self._link_holding(space, words)
-        if fresh:
-            await self._store.derive(lambda tx: tx.mentions.mark_relations(fresh[-1][2]))
-        return bool(fresh)
-
-    async def _link_holding(self, space: int, words: str) -> None:
-        texts = await self._store.read(lambda tx: tx.mentions.texts_with(space, words, most=100_000))
-        for start in range(0, len(texts), _LINK_BATCH):
-            await self._link_texts(space, texts[start : start + _LINK_BATCH], through=None)
+        busy = await self._linker.step()
+        self._is_cut = self._is_cut or self._linker.has_more
+        return busy
 
     async def _embed(self) -> bool:
         """Embed one batch of nodes that lack a vector."""
