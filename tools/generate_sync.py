@@ -46,7 +46,17 @@ class Memory:
         self.close()
 '''
 
-_INSIDE = ("ricordo.engine", "ricordo.encoding", "ricordo.consolidation", "ricordo.retrieval", "ricordo.storage")
+_INSIDE = (
+    "ricordo.engine",
+    "ricordo.store_view",
+    "ricordo.encoding",
+    "ricordo.consolidation",
+    "ricordo.retrieval",
+    "ricordo.storage",
+)
+
+_ASYNC_ONLY = ("store_view",)
+"""For adapters, which are asynchronous."""
 
 _BODIES = {
     "open": """        portal = Portal()
@@ -79,7 +89,9 @@ def generate(source: str) -> str:
     methods = [
         node
         for node in memory.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and node.name not in _ASYNC_ONLY
     ]
     body = "\n\n".join(_method(node) for node in methods)
     return _HEADER.format(imports="\n".join(imports)) + "\n" + body + "\n"

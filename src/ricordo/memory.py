@@ -76,6 +76,7 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.backup import back_up, restore_backup, verify_backup
+from ricordo.store_view import StoreView
 from ricordo.trust import capped, check_may_alter, trust_of
 
 T = TypeVar("T")
@@ -1319,6 +1320,12 @@ class Memory:
     def scope(self) -> Scope:
         """The caller: whose memory this is."""
         return self._scope
+
+    @property
+    def store_view(self) -> StoreView:
+        """Direct reads of the store for adapters of other libraries. Owners are visible only to the store's opener."""
+        engine = self._opened
+        return StoreView(engine.store, self._scope, now=engine.now, sees_owners=self._owns_engine)
 
     def _text(self, content: str) -> str:
         return storable(content, name="content", rules=self._opened.rules)

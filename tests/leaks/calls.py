@@ -132,6 +132,12 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             _all(lambda memory, _, form=form: _exported(memory, form, folder))  # type: ignore[misc]
             for form in ("jsonl", "markdown", "mcp")
         ),
+        "store_view": (
+            Call(kind="ids", ask=lambda memory, given: memory.store_view.nodes([given])),
+            Call(kind="ids", ask=lambda memory, given: memory.store_view.owner_of(given)),
+            _all(lambda memory, _: memory.store_view.owners()),
+            _all(lambda memory, _: memory.store_view.page(None, before_key=None, limit=1_000)),
+        ),
         "run": (Call(kind="runs", ask=_simple("run")),),
         "accept": (Call(kind="runs", ask=_simple("accept")),),
         "replay": (Call(kind="runs", ask=_simple("replay")),),

@@ -38,6 +38,18 @@ async def test_no_canary_leaks_and_forbidden_data_looks_absent(memory: Memory, t
     assert set(tally.by_method) == set(table(tmp_path))
 
 
+async def test_only_the_opener_of_a_store_sees_its_owners(memory: Memory) -> None:
+    kept = (await others(memory))["id"]
+    assert (await memory.store_view.owner_of(kept), Scope(owner="eve") in await memory.store_view.owners()) == (
+        Scope(owner="eve"),
+        True,
+    )
+    with pytest.raises(DeniedError):
+        await memory.scoped(Scope(owner="eve")).store_view.owners()
+    with pytest.raises(DeniedError):
+        await memory.scoped(Scope(owner="eve")).store_view.owner_of(kept)
+
+
 async def test_statistics_ignore_other_owners(memory: Memory, tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "alone.db", embedder="hashing", clock=Still()) as alone:
         await others(alone)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ricordo.integrations import store_access
 from ricordo.model import Json, Message, Node
 
 if TYPE_CHECKING:
@@ -45,14 +44,14 @@ class Items:
 
     async def get(self, names: Sequence[Sequence[str]]) -> list[Node | None]:
         """Those that are there, in the order asked for."""
-        found = await store_access.nodes(self._memory, [self.id_of(name) for name in names])
+        found = await self._memory.store_view.nodes([self.id_of(name) for name in names])
         nodes = (found.get(self.id_of(name)) for name in names)
         return [node if node is not None and node.is_live else None for node in nodes]
 
     async def put(self, items: Sequence[Item]) -> None:
         """Keep them; what has the same name gets the new text and fields. What is new comes as one commit."""
         ids = [self.id_of(item.name) for item in items]
-        known = await store_access.nodes(self._memory, ids)
+        known = await self._memory.store_view.nodes(ids)
         fresh = [
             Message(text=item.text, role="assistant", origin="agent", id=id, attributes=self._fields(item))
             for id, item in zip(ids, items, strict=True)
@@ -79,7 +78,7 @@ class Items:
         found: list[Node] = []
         wanted = {"kind": self._kind, **where}
         last: int | None = None
-        while page := await store_access.listed(self._memory, wanted, before_key=last, limit=_PAGE):
+        while page := await self._memory.store_view.page(wanted, before_key=last, limit=_PAGE):
             found += page
             last = page[-1].key
         return found[::-1]
@@ -88,7 +87,7 @@ class Items:
         """Those that answer a question, best first, with scores; at most 1,000."""
         wanted = {"kind": self._kind, **where}
         results = await self._memory.search(text, type="episodic", where=wanted, limit=min(1_000, max(1, limit)))
-        nodes = await store_access.nodes(self._memory, results.ids)
+        nodes = await self._memory.store_view.nodes(results.ids)
         return [(nodes[hit.id], hit.score) for hit in results.hits if hit.id in nodes]
 
     def _fields(self, item: Item) -> Json:

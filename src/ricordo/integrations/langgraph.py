@@ -199,7 +199,7 @@ class RicordoStore(BaseStore):
         return live
 
     def _now(self) -> datetime:
-        return from_ms(self._memory._opened.now())
+        return from_ms(self._memory.store_view.now())
 
 
 def _until(node: Node) -> datetime:

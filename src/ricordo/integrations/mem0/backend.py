@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ricordo.clock import from_ms
 from ricordo.errors import RicordoError
 from ricordo.ids import new_id
-from ricordo.integrations import store_access
 from ricordo.integrations.mem0 import shapes
 from ricordo.integrations.mem0.filters import IDENTITIES, Mem0Error, asked, fits, identity, plain
 from ricordo.integrations.mem0.shapes import Item
@@ -119,7 +118,7 @@ class Keeping:
         said = shapes.spoken(messages)
         if not said:
             return []
-        session = known.get("run_id") or new_id(memory._opened.now())
+        session = known.get("run_id") or new_id(memory.store_view.now())
         recorded = [shapes.recorded(each, session=session, payload=payload) for each in said]
         if kind is not None and "agent_id" in known:
             return [await _procedure(memory, recorded, payload)]
@@ -136,7 +135,7 @@ class Keeping:
         given = {name: value for name, value in (metadata or {}).items() if name not in shapes.OWN_KEYS}
         if not isinstance(until, Unset):
             given["expiration_date"] = shapes.expiration(until)
-        now = from_ms(memory._opened.now()).isoformat()
+        now = from_ms(memory.store_view.now()).isoformat()
         await memory.update(id, content=text, attributes={**node.attributes, **given, "updated_at": now})
 
     async def delete(self, id: str) -> None:
@@ -154,7 +153,7 @@ class Keeping:
     async def reset(self) -> None:
         """Somebody else's memories in the same store stay."""
         opened_memory = await self._opened()
-        for scope in await store_access.scopes(opened_memory):
+        for scope in await opened_memory.store_view.owners():
             memory = opened_memory.scoped(scope)
             found = [node async for node in _everything(memory)]
             ours = [node for node in found if _is_ours(node)]
@@ -189,7 +188,7 @@ class Keeping:
         for memory in await self._memories(wanted):
             most = min(_MOST, max(4 * top_k, 60))
             results = await memory.search(query, where=plain(wanted) or None, limit=most, trace=explain)
-            nodes = await store_access.nodes(memory, results.ids)
+            nodes = await memory.store_view.nodes(results.ids)
             for hit in results.hits:
                 if hit.id in nodes and self._is_wanted(memory, nodes[hit.id], wanted, show_expired):
                     shares = {each.strategy: each.share for each in hit.why}
@@ -225,7 +224,7 @@ class Keeping:
 
     async def history(self, id: str) -> list[Item]:
         memory = await self._opened()
-        scope = await store_access.whose(memory, id)
+        scope = await memory.store_view.owner_of(id)
         return [] if scope is None else shapes.events(id, await memory.scoped(scope).history(id))
 
     # whose
@@ -237,8 +236,8 @@ class Keeping:
             Mem0Error: there is none.
         """
         memory = await self._opened()
-        scope = await store_access.whose(memory, id) if isinstance(id, str) else None
-        found = {} if scope is None else await store_access.nodes(memory.scoped(scope), [id])
+        scope = await memory.store_view.owner_of(id) if isinstance(id, str) else None
+        found = {} if scope is None else await memory.scoped(scope).store_view.nodes([id])
         if scope is None or id not in found or not found[id].is_live:
             raise Mem0Error(f"Memory with id {id} not found")
         return memory.scoped(scope), found[id]
@@ -249,10 +248,10 @@ class Keeping:
         user = wanted.get("user_id")
         if isinstance(user, str) and user != "*":
             return [memory.scoped(Scope(owner=user))]
-        return [memory.scoped(each) for each in await store_access.scopes(memory)]
+        return [memory.scoped(each) for each in await memory.store_view.owners()]
 
     def _is_wanted(self, memory: Memory, node: Node, wanted: Json, show_expired: bool) -> bool:
-        today: date = from_ms(memory._opened.now()).date()
+        today: date = from_ms(memory.store_view.now()).date()
         return fits(node.attributes, wanted) and (show_expired or not shapes.is_over(node, today))
 
 
@@ -275,7 +274,7 @@ def _is_ours(node: Node) -> bool:
 async def _all(memory: Memory, where: Json) -> AsyncIterator[Node]:
     """What a search looks among, the latest first."""
     last: int | None = None
-    while page := await store_access.listed(memory, where, before_key=last, limit=_PAGE):
+    while page := await memory.store_view.page(where, before_key=last, limit=_PAGE):
         for node in page:
             yield node
         last = page[-1].key
@@ -356,7 +355,7 @@ async def _asked_of_a_model(memory: Memory, recorded: Sequence[Message], session
         _log.warning("the messages are kept as they are: %s", run.reason)
         return messages
     made = [each.id for each in run.items if each.what in ("added", "replaced") and each.id is not None]
-    found = await store_access.nodes(memory, list(dict.fromkeys(made)))
+    found = await memory.store_view.nodes(list(dict.fromkeys(made)))
     live = [node for node in found.values() if node.is_live]
     named = [await memory.update(node.id, attributes={**node.attributes, **payload}) for node in live]
     return [_added(node.id, node.content) for node in named]
