@@ -89,8 +89,8 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often and how soon a failed delivery is tried again: at once five seconds, then four times as long, up to
-    six hours. `lease_ms`: how long a delivery stays with a process that nobody can tell has died.
+    """Retries of a failed delivery: first after five seconds, then four times as long each time, up to six hours.
+    `lease_ms`: how long a delivery stays with a process that may have died.
     """
 
     first_wait_ms: int = 5_000
@@ -200,7 +200,7 @@ class Bus:
         return await self._journal.change(lambda rows: open_deliveries(rows, handlers, now=now))
 
     async def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """What could not be dealt with, the latest first."""
+        """Return deliveries that failed for good, latest first."""
         return await self._journal.change(lambda rows: dead_letters(rows, limit))
 
     async def retry(self, event: str, handler: str) -> None:

@@ -134,7 +134,7 @@ def says_no_more(message: Message, facts: Sequence[Fact]) -> bool:
 
 
 def events(id: str, versions: Sequence[Version]) -> list[Item]:
-    """What became of a memory, the first first, as mem0's table `history` tells it."""
+    """Return the history of a memory, oldest first, in the shape of mem0's table `history`."""
     told: list[Item] = []
     before: Version | None = None
     for version in versions:

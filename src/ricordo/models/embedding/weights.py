@@ -1,4 +1,4 @@
-"""Reads the weights of models from .npz and ONNX files, without the onnx package."""
+"""Read the weights of models from .npz and ONNX files, without the onnx package."""
 
 from __future__ import annotations
 

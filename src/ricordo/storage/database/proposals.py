@@ -1,4 +1,4 @@
-"""Replays that may be accepted. They are no truth: a lost one is made again, and erasing anything deletes all."""
+"""Replays that may be accepted. They are derived data: a lost one can be run again, and any erasure deletes all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEPT_MS = 30 * 86_400_000
 
 
 class Proposals:
-    """Replays that may be accepted. They are no truth: a lost one is made again, and erasing anything deletes all."""
+    """Replays that may be accepted. They are derived data: a lost one can be run again, and any erasure deletes all."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql

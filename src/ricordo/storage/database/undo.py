@@ -1,4 +1,4 @@
-"""Restores rows to what they were: the writing half of an undo, for any truth table."""
+"""Restore rows to earlier versions: the writing half of an undo, for any truth table."""
 
 from __future__ import annotations
 

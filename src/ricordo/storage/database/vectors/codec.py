@@ -1,4 +1,4 @@
-"""A vector as int8: 4 bytes of scale and one byte a dimension, the same on every machine."""
+"""The int8 form of a vector: 4 bytes of scale and one byte per dimension, the same on every machine."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def ascending(keys: ArrayLike) -> NDArray[np.int64]:
 
 
 def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
-    """Where each run of equal values begins, intp[runs]; none in nothing."""
+    """Return where each run of equal values begins, intp[runs]; empty for no values."""
     begins = np.empty(len(ordered), np.bool_)
     begins[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
