@@ -48,7 +48,7 @@ async def test_a_written_change_is_seen_by_the_next_reader(store):
 
 
 async def test_no_reader_sees_half_of_a_change(store):
-    """Two facts come and go together: whoever sees one sees the other."""
+    """Two facts come and go together: a reader that sees one sees the other."""
     pair, seen, done = (fact("left"), fact("right")), [], threading.Event()
     await commit(store, add=pair)
 

@@ -57,8 +57,8 @@ class Holders:
         return [(self._both[begin:end] & _KEY).astype(np.int64) for begin, end in spans]
 
     def occurrences(self, asked: Codes, *, most: int) -> tuple[NDArray[np.intp], Keys, NDArray[np.uint32]] | None:
-        """Each turn that holds one of some codes, for each that it holds: the place of the code, the turn, and how
-        often it holds it; None where there are more of these than `most`.
+        """Return (index of the code, turn, count) for each code and each turn with it; None if there are more than
+        `most`.
         """
         begins, ends = self._spans(asked)
         sizes = ends - begins

@@ -76,7 +76,7 @@ def nearest(parts: Sequence[Distances], count: int) -> list[Rows]:
 
 
 def _likely_limit(parts: Sequence[Distances], count: int) -> int:
-    """Return a limit that most likely admits at least `count` rows: an estimate from a sample plus three standard errors."""
+    """Return a limit that very likely admits `count` rows: a sample estimate plus three standard errors."""
     sample = np.concatenate([part[::_SAMPLED_EVERY] for part in parts])
     share = count / _SAMPLED_EVERY
     return _limit_of(sample, int(share + 3 * share**0.5) + 1)
