@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import Change, RowId, RowState, Scope
 from ricordo.storage import Snapshot
-from ricordo.storage.protocol import Ledger
+from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
 
 # Rows that many commits share. They stay while any row refers to them.

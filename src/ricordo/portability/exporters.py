@@ -23,9 +23,7 @@ from ricordo.portability import EXPORTED
 from ricordo.portability.markdown_text import bullet, comment, escaped
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database.schema import migrations
-from ricordo.storage.jsonl.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES
-from ricordo.storage.jsonl.writer import ScopedLines
+from ricordo.storage.complete import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES, lines_of, schema_version
 from ricordo.storage.values import Holdings
 
 COMPLETE = "jsonl"
@@ -66,10 +64,10 @@ def _write_complete(path: Path, snapshot: Snapshot, *, scope: Scope, progress: P
     These are the lines of a folder store, each with the name of its file. The first line says what the file is and
     whose, the last how many lines lie between.
     """
-    whole = ScopedLines(snapshot, scope)
+    whole = lines_of(snapshot, scope)
     total, counts = whole.count(), Counter[str]()
     owner = {"owner_user_id": scope.owner or None, "chat_id": scope.chat}
-    head = {"ricordo": "export", "version": VERSION, "schema": migrations()[-1].version, **owner}
+    head = {"ricordo": "export", "version": VERSION, "schema": schema_version(), **owner}
     head["is_whole"] = whole.is_all
     with _new_file(path) as file:
         file.write(json.dumps(head, ensure_ascii=False) + "\n")

@@ -15,7 +15,7 @@ from ricordo.retrieval.names import entity_key
 from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.query import Request, query_of
 from ricordo.retrieval.service import Asking
-from ricordo.storage import PastSnapshot, Snapshot
+from ricordo.storage import Snapshot
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
@@ -83,4 +83,4 @@ def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[No
 def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
     """What decides how long a memory is kept. How often it was shown by then nobody knows of the past."""
     (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
-    return vital._replace(shown=0, last_access=None) if isinstance(snapshot, PastSnapshot) else vital
+    return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital

@@ -1,53 +1,218 @@
-"""The storage port: what the rest of Ricordo may ask of a store, whatever backend it has."""
+"""The storage port: what the rest of Ricordo may ask of a store, whatever its backend.
+
+A `Store` gives out snapshots and applies changes; a `Snapshot` answers questions, grouped by subject (see `groups`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ricordo.model import BackupFile, Change, Reason, Report, RowId, Scope
+from ricordo.model import BackupFile, Change, Reason, Report, Scope
 from ricordo.ports import Progress
-from ricordo.storage.database.as_of import Links, PastSnapshot
-from ricordo.storage.database.reader import DatabaseSnapshot
-from ricordo.storage.values import Cleaned, Image, When
+from ricordo.storage.groups import (
+    EmbeddingModels,
+    Entities,
+    Erasure,
+    Evidence,
+    Export,
+    Graph,
+    History,
+    Leases,
+    Lifecycle,
+    Mentions,
+    Nodes,
+    Proposals,
+    Reviews,
+    Runs,
+    Sessions,
+    Statistics,
+    Suppression,
+    Upkeep,
+    Vectors,
+)
+from ricordo.storage.values import Cleaned, FormerText, When
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
+
+    Keys = NDArray[np.int64]
 
 T = TypeVar("T")
 
-Decide = Callable[[DatabaseSnapshot], tuple[Change, T]]
+
+class Snapshot(Protocol):
+    """One moment of a store. Lives inside one transaction; use it only inside the work that got it."""
+
+    @property
+    def nodes(self) -> Nodes: ...
+
+    @property
+    def entities(self) -> Entities: ...
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    @property
+    def reviews(self) -> Reviews: ...
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def history(self) -> History: ...
+
+    @property
+    def lifecycle(self) -> Lifecycle: ...
+
+    @property
+    def mentions(self) -> Mentions: ...
+
+    @property
+    def suppression(self) -> Suppression: ...
+
+    @property
+    def models(self) -> EmbeddingModels: ...
+
+    @property
+    def statistics(self) -> Statistics: ...
+
+    @property
+    def export(self) -> Export: ...
+
+    @property
+    def evidence(self) -> Evidence: ...
+
+    @property
+    def vectors(self) -> Vectors: ...
+
+    @property
+    def upkeep(self) -> Upkeep: ...
+
+    @property
+    def leases(self) -> Leases: ...
+
+    @property
+    def proposals(self) -> Proposals: ...
+
+    @property
+    def erasure(self) -> Erasure: ...
+
+    @property
+    def is_past(self) -> bool:
+        """Whether this is the store as it was, not as it is."""
+        ...
+
+    def current(self, now: int) -> int:
+        """Return the instant that counts as now, in Unix milliseconds: `now`, or the instant of the past."""
+        ...
+
+    def until(self, moment: float, work: Callable[[], T]) -> T:
+        """Return the result of some work that must end at a moment on the clock of `time.monotonic`, in seconds.
+
+        Raises:
+            TimeoutError: it took too long.
+        """
+        ...
+
+    def space(self, owner: str, chat: str) -> int | None:
+        """Return the key of a space; None if nothing was ever written to it."""
+        ...
+
+    def visible(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces a caller sees: their own, and that of the present chat."""
+        ...
+
+    def candidates(self, query: CandidateQuery) -> CandidateSet:
+        """Return the candidates of a search, with all that ranking needs to know of them."""
+        ...
+
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+        """Return what is known of the best candidates; `now` in Unix milliseconds."""
+        ...
+
+    def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
+        """Load the vectors that a caller's first search needs. A backend without such a cache does nothing."""
+        ...
+
+    def load_more_vectors(self) -> bool:
+        """Load more of the vectors that searches read one by one so far; return whether any are left."""
+        ...
+
+    def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
+        """Load all turns of a caller into the cache of the backend.
+
+        Args:
+            ahead: do not evict turns of other callers; return False if there is no room.
+        """
+        ...
+
+
+class PastSnapshot(Snapshot, Protocol):
+    """The store as it was right after a commit. Vectors and indexes are those of today."""
+
+    @property
+    def today(self) -> Snapshot:
+        """The store as it is."""
+        ...
+
+    @property
+    def commit_number(self) -> int: ...
+
+    @property
+    def at(self) -> int:
+        """The instant that counts as now, in Unix milliseconds."""
+        ...
+
+    @property
+    def altered(self) -> Mapping[int, FormerText]:
+        """The texts that today's indexes do not hold, by node: they were changed since, or are gone."""
+        ...
+
+    def holders(self, scope: Scope, term: str) -> set[int]:
+        """Return the nodes that held an index term, live or not."""
+        ...
+
+    def closed_since(self, keys: Keys) -> Keys:
+        """Return those of the nodes that are closed today."""
+        ...
+
+    def similar(
+        self,
+        scope: Scope,
+        vectors: Mapping[int, NDArray[np.float32]],
+        *,
+        among: Keys,
+        shelves: Sequence[str],
+        most: int,
+    ) -> dict[int, float]:
+        """Return the memories most like a question, by cosine after today's mean is subtracted from both sides.
+
+        What is live today is found by today's index, what was closed since by its vectors. Texts that were altered
+        since have no vector any more.
+
+        Args:
+            vectors: by model, the question's vector, float32[dimension].
+            among: keys of the memories of then, ascending.
+            shelves: whose mean is subtracted.
+            most: upper bound for each model.
+        """
+        ...
+
+
+Links = Callable[[Snapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
+"""Finds mentions by rule: (snapshot, space, node keys) to (node key, entity key) pairs."""
+
+Decide = Callable[[Snapshot], tuple[Change, T]]
 """Reads the store, decides without side effects, returns the change and what the caller gets."""
-
-
-class Ledger(Protocol):
-    """The versions of rows, by table and key, for undo."""
-
-    def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
-        """Return the commits of a run, oldest first; none if the caller may not see it."""
-
-    def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
-        """Return which of these commits the caller may see."""
-
-    def touched(self, commit: int) -> list[RowId]:
-        """Return the rows a commit wrote, altered or removed, as far as anything is left of them."""
-
-    def current(self, row: RowId) -> Image | None:
-        """Return the row as it is; None if there is none."""
-
-    def state(self, row: RowId, commit: int) -> Image | None:
-        """Return the row as it was right after a commit; None if there was none."""
-
-    def touches(self, row: RowId) -> list[int]:
-        """Return the commits that wrote, altered or removed a row, ascending."""
-
-    def children(self, row: RowId) -> list[RowId]:
-        """Return the rows that refer to a row now."""
-
-    def parents(self, row: RowId, image: Image) -> list[RowId]:
-        """Return the rows that an image of a row refers to."""
-
-    def rivals(self, row: RowId, image: Image) -> list[RowId]:
-        """Return other rows that hold now what only one row may hold, an id for instance."""
 
 
 class Store(Protocol):
@@ -86,11 +251,11 @@ class Store(Protocol):
         """Write without waiting. A failure is logged, and counted in `doctor`."""
         ...
 
-    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
+    async def derive(self, work: Callable[[Snapshot], T]) -> T:
         """Write derived rows: durable like the rest, but without a commit, since they can be computed again."""
         ...
 
-    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    async def read(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
         ...
 
@@ -103,7 +268,7 @@ class Store(Protocol):
         """
         ...
 
-    async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    async def look(self, ask: Callable[[Snapshot], T]) -> T:
         """Ask a long question, with a connection and a thread of its own: other readers do not wait for it."""
         ...
 
@@ -148,7 +313,7 @@ class Store(Protocol):
         """
         ...
 
-    def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+    def copy_files(self, target: Path, look: Callable[[Snapshot], T]) -> tuple[T, dict[str, BackupFile]]:
         """Copy the plain files as they are at one moment to an empty folder, while others write.
 
         Returns:

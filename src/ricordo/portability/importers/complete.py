@@ -30,9 +30,16 @@ from ricordo.portability.records import (
 from ricordo.portability.sources import MAX_LINE_BYTES, Source
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
-from ricordo.storage.database.schema import migrations
-from ricordo.storage.jsonl.builder import has_models, holds_only, is_empty, load_lines, opened_lines
-from ricordo.storage.jsonl.layout import FILES, STORE
+from ricordo.storage.complete import (
+    FILES,
+    STORE,
+    has_models,
+    holds_only,
+    is_empty,
+    load_lines,
+    opened_lines,
+    schema_version,
+)
 from ricordo.storage.values import Everything
 from ricordo.trust import capped
 
@@ -74,7 +81,7 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
         with path.open("rb") as file:
             head = _object(file.readline(MAX_LINE_BYTES), path, 1)
             schema = int(head.get("schema") or 0)
-            if head.get("version") != exporters.VERSION or schema > migrations()[-1].version:
+            if head.get("version") != exporters.VERSION or schema > schema_version():
                 raise InvalidError(f"{path} is of a later version", hint="upgrade with pip install -U ricordo")
             (folder / "files").mkdir(mode=0o700)
             lines = _sort(file, folder / "files", path)
@@ -141,7 +148,7 @@ async def restore(
         None, with the store unchanged, if the store is not empty, the export is another owner's, or it was edited.
     """
     is_theirs = (export.scope.owner, export.scope.chat) == (scope.owner, scope.chat) and scope.trust == "user"
-    if not is_theirs or export.schema != migrations()[-1].version:
+    if not is_theirs or export.schema != schema_version():
         return None
     try:
         return await derive(lambda tx: _filled(tx, export, scope=scope, rules=rules, progress=progress))

@@ -18,9 +18,9 @@ from ricordo.model import Backup, BackupFile
 from ricordo.storage import faults
 from ricordo.storage.checksums import checksum_of
 from ricordo.storage.database.connection import add_functions, read_snapshot
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.reader import DatabaseSnapshot, database_of
 from ricordo.storage.database.truth_tables import truth_of
-from ricordo.storage.protocol import Store
+from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import translated
 from ricordo.storage.staging import make_folders, staging_folder, sync
@@ -107,14 +107,15 @@ def read_manifest(path: Path) -> Backup | None:
         raise StoreError(f"{path} cannot be read: {error}", hint="use another backup") from error
 
 
-def figures_of(snapshot: DatabaseSnapshot) -> dict[str, Any]:
+def figures_of(snapshot: Snapshot) -> dict[str, Any]:
     """Return the schema of a store, the number of rows of each truth table, the last commit and the head of the chain.
     The statements are built from names of the schema.
     """
-    tables = sorted(truth_of(snapshot.connection).tables)
-    rows = {name: int(snapshot.connection.execute(f'SELECT count(*) FROM "{name}"').get or 0) for name in tables}
-    seq, head = (snapshot.rows("commit_last") or [(0, b"")])[0]
-    schema = int(snapshot.connection.pragma("user_version"))
+    database = database_of(snapshot)
+    tables = sorted(truth_of(database.connection).tables)
+    rows = {name: int(database.connection.execute(f'SELECT count(*) FROM "{name}"').get or 0) for name in tables}
+    seq, head = (database.rows("commit_last") or [(0, b"")])[0]
+    schema = int(database.connection.pragma("user_version"))
     return {"schema": schema, "commits": int(seq), "head": head.hex(), "rows": rows}
 
 

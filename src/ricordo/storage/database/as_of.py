@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
+from ricordo.storage.protocol import Links
 from ricordo.storage.values import FormerText, When
-
-Links = Callable[[DatabaseSnapshot, int, Sequence[int]], Iterable[tuple[int, int]]]
-"""Finds who is named where, by rule: (snapshot, space, node keys) to (node key, entity key)s."""
 
 _BODY = re.compile(r"\bAS\s")
 """What stands before the body of a view."""
 
 
-class PastSnapshot(DatabaseSnapshot):
+class DatabasePastSnapshot(DatabaseSnapshot):
     """The store as it was after a commit, at an instant (Unix milliseconds). `today` is the store as it is."""
+
+    is_past = True
 
     def __init__(self, connection: apsw.Connection, *, today: DatabaseSnapshot, commit: int, at: int) -> None:
         super().__init__(connection)
@@ -165,13 +165,13 @@ def _terms(text: FormerText) -> set[str]:
 @contextmanager
 def past(
     connection: apsw.Connection, today: DatabaseSnapshot, *, commit: int, at: int, links: Links
-) -> Iterator[PastSnapshot]:
+) -> Iterator[DatabasePastSnapshot]:
     """Yield the store as it was after a commit. Uses and closes a connection of its own."""
     try:
         with translated("cannot read"):
             connection.execute("PRAGMA query_only = OFF")  # for temporary tables; the file itself is open for reading
             with read_snapshot(connection):
-                snapshot = PastSnapshot(connection, today=today, commit=commit, at=at)
+                snapshot = DatabasePastSnapshot(connection, today=today, commit=commit, at=at)
                 _shadow(snapshot)
                 _shadow_links(snapshot, links)
                 yield snapshot
@@ -179,7 +179,7 @@ def past(
         connection.close()
 
 
-def _shadow(snapshot: PastSnapshot) -> None:
+def _shadow(snapshot: DatabasePastSnapshot) -> None:
     """Shadow all truth tables. Names come from the schema and the number is an int, so statements are put together."""
     connection, commit = snapshot.connection, int(snapshot.commit_number)
     truth = truth_of(connection)
@@ -210,7 +210,7 @@ def _shadow_table(connection: apsw.Connection, table: Table, former: Sequence[Im
     )
 
 
-def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
+def _shadow_links(snapshot: DatabasePastSnapshot, links: Links) -> None:
     """Find mentions again where texts or names were different."""
     connection = snapshot.connection
     connection.execute(sql("past_links_table"))
@@ -226,7 +226,7 @@ def _shadow_links(snapshot: PastSnapshot, links: Links) -> None:
     connection.execute(sql("past_counts_view"))
 
 
-def _to_search(snapshot: PastSnapshot) -> dict[int, set[int]]:
+def _to_search(snapshot: DatabasePastSnapshot) -> dict[int, set[int]]:
     """Return by space the nodes whose words were different, or that may name someone whose relation was."""
     spaces: dict[int, set[int]] = {}
     for key, text in snapshot.altered.items():
@@ -237,7 +237,7 @@ def _to_search(snapshot: PastSnapshot) -> dict[int, set[int]]:
     return spaces
 
 
-def _links_of_renamed(snapshot: PastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
+def _links_of_renamed(snapshot: DatabasePastSnapshot, links: Links) -> Iterator[tuple[int, int]]:
     renamed = snapshot.rows("past_renamed_names")
     entities = {entity for _, _, entity in renamed}
     for space, alias, _ in renamed:

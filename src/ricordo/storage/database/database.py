@@ -18,7 +18,7 @@ from ricordo.errors import InvalidError, StoreError, UnavailableError
 from ricordo.model import Change, Durability, Reason, Report, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.apply import apply
-from ricordo.storage.database.as_of import Links, PastSnapshot, commit_of, past
+from ricordo.storage.database.as_of import commit_of, past
 from ricordo.storage.database.connection import connect, read_snapshot
 from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.maintenance import clean
@@ -26,6 +26,7 @@ from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.readers import Readers
 from ricordo.storage.database.schema import Migration, copy_database, migrations
 from ricordo.storage.database.writer import CommitHook, Writer, outcome
+from ricordo.storage.protocol import Links, PastSnapshot
 from ricordo.storage.sql import patient, translated
 from ricordo.storage.staging import check_file_name, make_folders
 from ricordo.storage.values import Cleaned, When

@@ -26,7 +26,6 @@ class EmbeddingModels:
         self._sql = sql
 
     def known(self) -> list[EmbeddingModel]:
-        """Return all models, oldest first."""
         return self._sql.once(
             ("known_models",),
             lambda: [
@@ -36,7 +35,6 @@ class EmbeddingModels:
         )
 
     def adopt(self, *, name: str, dimension: int, spec: str) -> EmbeddingModel:
-        """Adopt an embedder. The first one is active at once; a later one takes over when all vectors are there."""
         models = self.known()
         mine = next((model for model in models if (model.name, model.dimension) == (name, dimension)), None)
         active = next((model for model in models if model.state == "active"), None)
@@ -55,7 +53,6 @@ class EmbeddingModels:
         return EmbeddingModel(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
 
     def switch(self, coming: int) -> bool:
-        """Activate a coming model if nothing lacks its vector any more; return whether it is active."""
         if self._sql.rows("lacking", {"model": coming, "after": 0, "most": 1}):
             return False
         faults.reached("model: before switch")
@@ -67,26 +64,19 @@ class EmbeddingModels:
         return True
 
     def progress(self, model: int) -> tuple[int, int, tuple[int, int]]:
-        """Return up to which node, and as of which removal, everything had its vector: (node, removal, both)."""
         after, _, removals = (self._sql.meta(_progress_name(model)) or "0,0").partition(",")
         return int(after), int(removals), (int(after), int(removals))
 
     def note_progress(self, model: int, after: int, removals: int) -> None:
-        """Record the progress for the next opening. Only inside `derive`."""
         self._sql.rows("meta_put", {"name": _progress_name(model), "value": f"{after},{removals}"})
 
     def lost_since(self, removal: int) -> tuple[int, int | None]:
-        """Return the latest removal, and the first node that lost a vector after the given one."""
         newest, least = self._sql.rows("removals_since", {"after": removal})[0]
         if removal + 1 < self.dropped_below():  # what was lost in between nobody can tell: all is looked at again
             least = 1
         return max(removal, newest or 0), least
 
     def drop_removals(self) -> int:
-        """Delete old removal notes that no process opened now needs; return how many rows went.
-
-        A process that is further behind reads its index again from the start (`dropped_below`).
-        """
         noted = [self.progress(model.key)[1] for model in self.known()]
         before = self._sql.value("removals_needed", {"least": min(noted, default=1 << 62)})
         if before is None or before <= self.dropped_below():
@@ -97,18 +87,13 @@ class EmbeddingModels:
         return gone
 
     def dropped_below(self) -> int:
-        """Return below which removal nothing can be read any more."""
         return int(self._sql.meta(_DROPPED) or 0)
 
     def centres_due(self, model: int) -> list[tuple[int, str]]:
-        """Return (space, shelf) of what has grown by a third since the mean of its vectors was taken."""
         values = {"model": model, "least": CENTRE_LEAST, "most": CENTRE_MOST}
         return [(space, shelf) for space, shelf in self._sql.rows("centres_due", values)]
 
     def drop_retired(self) -> bool:
-        """Delete some vectors of retired models; call again while it returns True. Steps are short, so that others can
-        write. A model is deleted in a step of its own: the files of a folder name it to say which vectors went.
-        """
         retired = [model.key for model in self.known() if model.state == "retiring"]
         for key in retired:
             self._sql.rows("model_packs_drop", {"model": key})

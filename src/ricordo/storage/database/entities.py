@@ -28,7 +28,6 @@ class Entities:
         self._sql = sql
 
     def named(self, scope: Scope, name: str) -> Named:
-        """Return the entities that a name means. A looser likeness counts only if a stricter one finds none."""
         if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
             return Named(entities=related, by="relation")  # before any name: who was "my wife" may be so no longer
         by_likeness: dict[Likeness, set[int]] = {}
@@ -51,13 +50,11 @@ class Entities:
         return Named()
 
     def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
-        """Return the entities that are the owner's wife (brother, boss, ...) now, oldest first."""
         targets = {relation.target for relation in self.open_relations(scope, predicate)}
         keys = [self._sql.value("entity_place", {"id": target}) for target in targets]
         return self.by_key(scope, keys)
 
     def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
-        """Return the owner's relations of a kind that hold now, newest first."""
         space = self.home(scope)
         if space is None:
             return []
@@ -65,45 +62,35 @@ class Entities:
         return [relation for relation in map(relation_of, rows) if relation.valid_until is None]
 
     def home(self, scope: Scope) -> int | None:
-        """Return the space of a caller's own knowledge: the owner's, or the chat's if there is no owner."""
         return self._sql.space(scope.owner, "") if scope.owner else self._sql.space("", scope.chat or "")
 
     def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
-        """Return entities by key, oldest first, without those the caller may not see."""
         values = {"keys": json.dumps(sorted(keys)), "spaces": json.dumps(self._sql.visible(scope))}
         return tuple(entity_of(row) for row in self._sql.rows("entities_by_key", values))
 
     def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
-        """Return the entity of an id, or the one it was merged into."""
         values = {"id": entity_id, "spaces": json.dumps(self._sql.visible(scope))}
         key = self._sql.value("entity_key_by_id", values) if entity_id.isprintable() else None
         return None if key is None else self.by_key(scope, [key])[0]
 
     def members(self, scope: Scope, key: int) -> tuple[Entity, ...]:
-        """Return an entity and those merged into it; each has names and memories of its own."""
         keys = [row[0] for row in self._sql.rows("entity_members", {"entity": key})]
         return self.by_key(scope, keys)
 
     def own_names(self, key: int) -> list[str]:
-        """Return the names of one entity, without those of entities merged into it."""
         return [row[0] for row in self._sql.rows("aliases_of_entity", {"entity": key})]
 
     def people(self, scope: Scope, *, most: int) -> list[Entity]:
-        """Return people, those mentioned most often first."""
         values = {"spaces": json.dumps(self._sql.visible(scope)), "most": most}
         keys = [row[0] for row in self._sql.rows("people_listed", values)]
         found = {entity.key: entity for entity in self.by_key(scope, keys)}
         return [found[key] for key in keys]
 
     def relations(self, key: int) -> tuple[Relation, ...]:
-        """Return the relations to and from an entity: present before past ones, newest first."""
         found = [relation_of(row) for row in self._sql.rows("relations_of_entity", {"entity": key})]
         return tuple(sorted(found, key=lambda relation: relation.valid_until is not None))
 
     def span(self, entity: Entity) -> tuple[datetime, datetime]:
-        """Return the event times of the first and last memory that names an entity; if none does, when it was first
-        seen.
-        """
         first, last = self._sql.rows("entity_span", {"entity": entity.key})[0]
         return (
             entity.first_seen if first is None else from_ms(first),
@@ -111,7 +98,6 @@ class Entities:
         )
 
     def latest(self, key: int, link: Literal["subject", "mention"], *, now: int, most: int) -> list[Sketch]:
-        """Return the latest memories about an entity, or those that merely name it."""
         statement = "subjects_latest" if link == "subject" else "mentions_latest"
         values = {"most": most, "walk": _WALK, "now": now}
         found: dict[int, Sketch] = {}
@@ -121,31 +107,21 @@ class Entities:
         return [found[each] for each in sorted(found, reverse=True)[:most]]
 
     def named_together(self, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
-        """Return the entities these memories name besides the given one, most often first."""
         values = {"nodes": json.dumps(nodes), "entity": key, "most": most}
         rows = self._sql.rows("named_together", values)
         return tuple(Related(name=name, type=type_, together=count) for name, type_, count in rows)
 
     def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
-        """Return live entities that go by one of the folded names, oldest first."""
         rows = self._sql.rows("names_like", self._sql.scoped(scope, keys=json.dumps(names), sounds="[]"))
         return list(self.by_key(scope, {key for _, key in rows}))
 
     def key_of(self, entity_id: str) -> int | None:
-        """Return the key of an entity by its id, whatever became of it; None where there is none."""
         found: int | None = self._sql.value("entity_place", {"id": entity_id})
         return found
 
     def subject_uses(self, key: int) -> list[SubjectUse]:
-        """Return the memories about exactly this entity, closed ones too, in no order."""
         return [SubjectUse(*row) for row in self._sql.rows("subjects_of_entity", {"entity": key})]
 
     def to_summarise(self, owner: str, chat: str, *, least: int, most: int) -> list[int]:
-        """Return the keys of live entities of an owner and chat that need a summary.
-
-        Such an entity is named in at least `least` memories (with entities merged into it) and has no summary, or one
-        that a model made and that was closed by its lifetime or rests on a closed memory. An entity whose summary a
-        person forgot or retracted is left out. Most often named first, then by ascending key; the first `most`.
-        """
         values = {"space": self._sql.space(owner, chat), "least": least, "most": most}
         return [found for (found,) in self._sql.rows("entities_to_enrich", values)]

@@ -302,7 +302,6 @@ class Erasure:
         self._sql = sql
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
-        """Record what is to be erased; return the erasure's number. An owner's memory is hidden from then on."""
         self._sql.rows("proposals_erase")
         erasing = int(self._sql.value("erasing_begin", {"space": targets.space, "kind": targets.kind, "at": at}))
         rows = [(erasing, "nodes", key) for key in targets.nodes]
@@ -329,7 +328,6 @@ class Erasure:
         self._sql.rows("owner_unnamed", {"space": space})
 
     def step(self, erasing: int, *, kind: str, at: int) -> int:
-        """Erase some rows with all that refers to them; return how many, 0 at the end. Only inside `derive`."""
         work = _Erasing(self._sql, erasing, at, keeps_ids=kind != "owner")
         for table in ("nodes", "relations", "entities", "sessions"):
             keys = work.next(table)
@@ -345,7 +343,6 @@ class Erasure:
         return 0
 
     def finish(self, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
-        """Erase what history still says of the erased rows, and commit the erasure. Only inside `derive`."""
         if not [row for row in self._sql.rows("erasing_open") if row[0] == erasing and row[4] == "rows"]:
             return  # another process was first
         work = _Erasing(self._sql, erasing, at)
@@ -369,49 +366,38 @@ class Erasure:
     # what an erasure would remove
 
     def unfinished(self) -> list[OpenErasure]:
-        """Return erasures that were begun and not finished, oldest first."""
         return [OpenErasure(*row) for row in self._sql.rows("erasing_open")]
 
     def end(self, erasures: Sequence[int]) -> None:
-        """Note that no byte of some erasures is left. Only inside `derive`."""
         for erasing in erasures:
             self._sql.rows("erasing_end", {"erasing": erasing})
 
     def older_versions(self, node: int) -> list[int]:
-        """Return the keys of a node and of all that it replaced, in no order."""
         return self._keys("erase_older", key=node)
 
     def sessions(self, scope: Scope, session: str) -> list[int]:
-        """Return the keys of the sessions of that id in the spaces a caller sees."""
         return self._keys("erase_sessions", **self._sql.scoped(scope, session=session))
 
     def nodes_in(self, sessions: Sequence[int]) -> list[int]:
-        """Return the keys of all nodes of some sessions, closed ones too."""
         return self._keys("erase_in_session", sessions=json.dumps(sessions))
 
     def members(self, entity: int) -> list[int]:
-        """Return the keys of an entity and of all entities merged into it."""
         return self._keys("erase_members", entity=entity)
 
     def own_names(self, entities: Sequence[int]) -> list[str]:
-        """Return the names of some entities that no other live entity of their space has."""
         rows = self._sql.rows("erase_names", {"entities": json.dumps(entities)})
         return [alias for _, alias, is_shared in rows if not is_shared]
 
     def nodes_naming(self, entities: Sequence[int]) -> set[int]:
-        """Return the keys of nodes that are about some entities or mention them."""
         return set(self._keys("erase_naming", entities=json.dumps(entities)))
 
     def texts(self, space: int) -> Iterator[tuple[int, str]]:
-        """Yield (key, all its text: content, speaker, tags and attributes) of each node of a space."""
         return self._sql.each("erase_texts", {"space": space})
 
     def summaries(self, space: int) -> list[tuple[str, int, str]]:
-        """Return (table, key, summary) of the sessions and entities of a space that have one."""
         return self._sql.rows("erase_summaries", {"space": space})
 
     def former_texts(self, space: int) -> Iterator[tuple[str, int, str]]:
-        """Yield (row, commit that replaced it, all its text) of each former version of a node of a space."""
         for _, row, seq, before in self._sql.rows("history_images_of_table", {"table": "nodes"}):
             image = json.loads(before)
             if image["space"] == space:
@@ -422,38 +408,30 @@ class Erasure:
                 )
 
     def derived(self, nodes: Sequence[int]) -> list[Derived]:
-        """Return the memories that were derived from any of these, by ascending key."""
         return [Derived(*row) for row in self._sql.rows("erase_derived", {"nodes": json.dumps(nodes)})]
 
     def sources(self, nodes: Sequence[int]) -> list[str]:
-        """Return the ids of the memories that these were derived from, without these."""
         return self._keys("erase_resting", nodes=json.dumps(nodes))
 
     def relations(self, nodes: Sequence[int], entities: Sequence[int]) -> list[int]:
-        """Return the keys of relations of these entities, or whose evidence lies in these nodes alone."""
         return self._keys("erase_relations", nodes=json.dumps(nodes), entities=json.dumps(entities))
 
     def orphaned_entities(self, nodes: Sequence[int], relations: Sequence[int]) -> list[int]:
-        """Return the keys of unprotected entities that nothing else than these nodes and relations refers to."""
         return self._keys("erase_forsaken", nodes=json.dumps(nodes), relations=json.dumps(relations))
 
     def emptied_sessions(self, nodes: Sequence[int]) -> list[int]:
-        """Return the keys of sessions in which nothing is left without these nodes."""
         return self._keys("erase_emptied", nodes=json.dumps(nodes))
 
     def summarised(self, nodes: Sequence[int]) -> list[tuple[str, int]]:
-        """Return (table, key) of sessions and entities whose summary may rest on these nodes."""
         return self._sql.rows("erase_summarised", {"nodes": json.dumps(nodes)})
 
     def listed(self, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
-        """Yield (kind, id) of each memory, entity, relation and session that an erasure removes."""
         if targets.whole_space:
             return self._sql.each("erase_space_listed", {"space": targets.space})
         values = {name: json.dumps(getattr(targets, name)) for name in ("nodes", "entities", "relations", "sessions")}
         return self._sql.each("erase_rows_listed", values)
 
     def said_in_chats(self, owner: str) -> int:
-        """Return how many messages an owner wrote in chats."""
         return int(self._sql.value("erase_said_in_chats", {"owner": owner}))
 
     def _keys(self, statement: str, **values: Any) -> list[Any]:

@@ -19,14 +19,6 @@ class Evidence:
     def learnt_from(
         self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
     ) -> LearntFact | None:
-        """Return the memory that says the same and rests on at least `least` of some messages of this owner and chat.
-
-        It says the same if its content or its non-empty `statement_line` is equal. Closed memories and closed edges
-        count. A live memory comes first, then the lowest key; None where there is none.
-
-        Args:
-            evidence: ids of messages.
-        """
         values = {
             "content": content,
             "line": statement_line(content),
@@ -38,29 +30,19 @@ class Evidence:
         return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
 
     def count(self, key: int, *, among: Sequence[str]) -> int:
-        """Return on how many of some nodes (by id) a memory rests, by edges that are not closed."""
         found: int = self._sql.value("rests_on_count", {"node": key, "evidence": json.dumps(among)})
         return found
 
     def resting_on(self, evidence: Iterable[str], *, most: int) -> list[int]:
-        """Return the keys of live memories that rest on at least one of some nodes (by id), by edges that are not
-        closed: ascending, the first `most`.
-        """
         values = {"evidence": json.dumps(list(evidence)), "most": most}
         return [key for (key,) in self._sql.rows("resting_on", values)]
 
     def reflections_on(self, keys: Iterable[int]) -> list[int]:
-        """Return the keys of live memories of the category "reflection" that rest on at least one of some nodes (by
-        key), by any edge: ascending.
-        """
         return [key for (key,) in self._sql.rows("reflections_on", {"nodes": json.dumps(list(keys))})]
 
     def dismissed(
         self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
     ) -> list[ClosedFact]:
-        """Return the facts of a type of this owner and chat that were closed as forgotten or retracted, and that say
-        the same (as in `learnt_from`) or rest on one of some messages (by id) by any edge; in no order.
-        """
         values = {
             "space": self._sql.space(owner, chat),
             "type": type_,

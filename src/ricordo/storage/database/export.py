@@ -20,11 +20,6 @@ class Export:
         self._entities = entities
 
     def holdings(self, scope: Scope, *, now: int) -> Holdings:
-        """Return what the caller may see of what holds now.
-
-        Args:
-            now: Unix milliseconds; what has expired by then is left out.
-        """
         spaces = json.dumps(self._sql.visible(scope))
         keys = [key for (key,) in self._sql.rows("facts_alive", {"spaces": spaces, "now": now})]
         nodes = self._nodes.by_key(scope, keys)
@@ -37,7 +32,6 @@ class Export:
         )
 
     def everything(self, scope: Scope) -> Everything:
-        """Return everything the caller may see, closed memories too."""
         spaces = json.dumps(self._sql.visible(scope))
         keys = [key for (key,) in self._sql.rows("memories_all", {"spaces": spaces})]
         nodes = self._nodes.by_key(scope, keys)

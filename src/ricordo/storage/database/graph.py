@@ -24,11 +24,9 @@ class Graph:
         self._sql = sql
 
     def kinds(self) -> Kinds:
-        """Return which kinds of links the store has at all."""
         return self._sql.once(("kinds",), lambda: Kinds(*map(bool, self._sql.rows("kinds_of_links")[0])))
 
     def known_names(self, scope: Scope, text: str) -> Known:
-        """Return which names in a text a caller's memory knows."""
         keys, sounds = candidates([text])
         values = {"keys": json.dumps(keys), "sounds": json.dumps(sounds)}
         found: dict[str, tuple[Bearer, ...]] = {}
@@ -38,58 +36,43 @@ class Graph:
         return found
 
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
-        """Return entities with all that were merged into them."""
         return [row[0] for entity in entities for row in self._sql.rows("entity_members", {"entity": entity})]
 
     def near_entity(self, scope: Scope, entity: int, *, walk: int) -> list[Near]:
-        """Return the latest live memories about an entity or naming it, in no order; at most `walk` of either kind."""
         values = {"entity": entity, "walk": walk, "spaces": json.dumps(self._sql.visible(scope))}
         return [Near(*row) for row in self._sql.rows("entity_near", values)]
 
     def linked_to(self, nodes: Iterable[int], entities: Iterable[int]) -> set[int]:
-        """Return which of some nodes are about, or name, one of some entities."""
         values = {"nodes": json.dumps(list(nodes)), "entities": json.dumps(list(entities))}
         return {row[0] for row in self._sql.rows("linked_to", values)}
 
     def causes_and_effects(self, scope: Scope, nodes: Iterable[int], *, most: int) -> list[Step]:
-        """Return one step along causal edges, at most `most` of them in each direction."""
         values = {"nodes": json.dumps(list(nodes)), "most": most, "spaces": json.dumps(self._sql.visible(scope))}
         return [Step(*row) for row in self._sql.rows("causes_and_effects", values)]
 
     def is_causal_between(self, one: int, other: int) -> bool:
-        """Return whether a live causal edge joins two nodes (keys), either way."""
         return bool(self._sql.rows("causal_between", {"one": one, "other": other}))
 
     def associates(self, scope: Scope, nodes: Iterable[int], *, each: int) -> list[Step]:
-        """Return the strongest associates of each of some nodes, at most `each` per node."""
         values = {"nodes": json.dumps(list(nodes)), "each": each, "spaces": json.dumps(self._sql.visible(scope))}
         return [Step(*row) for row in self._sql.rows("associates_of", values)]
 
     def has_edge(self, source: int, type: EdgeType, target: int) -> bool:
-        """Return whether an edge of a type leads from one node to another."""
         return bool(self._sql.rows("edge_of", {"source": source, "type": type, "target": target}))
 
     def reinforced_with(self, owner: str, chat: str, node_id: str, *, at: int) -> list[str]:
-        """Return the ids of memories reinforced within a minute before `at` (Unix milliseconds), without the node
-        itself.
-        """
         values = {"space": self._sql.space(owner, chat), "since": at - REINFORCED_TOGETHER_MS, "most": _COMPANIONS + 1}
         return [found for (found,) in self._sql.rows("reinforced_since", values) if found != node_id][:_COMPANIONS]
 
     def put_usage(self, shown: Mapping[int, Usage]) -> None:
-        """Add counts of what was shown. Only inside `derive`."""
         for node, usage in shown.items():
             self._sql.rows("usage_put", {"node": node, "count": usage.shown, "at": usage.last_access})
 
     def usage(self, nodes: Collection[int]) -> dict[int, Usage]:
-        """Return how memories were used, by key, without those never shown."""
         rows = self._sql.rows("usage_of", {"nodes": json.dumps(list(nodes))})
         return {node: Usage(count, last) for node, count, last in rows}
 
     def lines(self, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
-        """Return (key, ids of subjects, canonical line, since when in Unix milliseconds) of facts that one line states
-        whole.
-        """
         if not self.kinds().lines:
             return []
         values = {"nodes": json.dumps(list(nodes)), "most": MAX_STATEMENT_CHARS}

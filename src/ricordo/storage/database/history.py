@@ -19,45 +19,33 @@ class History:
         self._sql = sql
 
     def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
-        """Return commits, newest first, from below a number."""
         values = self._sql.scoped(scope, before=before or 1 << 62, most=most)
         return [commit_of(row) for row in self._sql.rows("commits_listed", values)]
 
     def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
-        """Return the versions of a node, oldest first, each with the commit that made it."""
         images = [json.loads(row[0]) for row in self._sql.rows("history_of_node", {"key": str(node.key)})]
         former = [(former_node(node, image), self.get(image["commit_seq"])) for image in images]
         return [*former, (node, self.commit_of(node.key))]
 
     def get(self, seq: int) -> Commit | None:
-        """Return a commit by its number."""
         rows = self._sql.rows("commit_by_seq", {"seq": seq})
         return commit_of(rows[0]) if rows else None
 
     def made(self, seq: int) -> Commit:
-        """Return a commit that was just made.
-
-        Raises:
-            UnavailableError: the index of the folder cannot follow yet.
-        """
         found = self.get(seq)
         if found is None:
             raise UnavailableError(f"change {seq} is written, but the index cannot follow yet", hint="free some space")
         return found
 
     def next_commit(self) -> int:
-        """Return the number of the next commit. Certain only inside a write."""
         return int((self._sql.rows("commit_last") or [(0, b"")])[0][0]) + 1
 
     def commit_of(self, key: int) -> Commit:
-        """Return the commit that wrote the present row of a node."""
         return commit_of(self._sql.rows("commit_of_node", {"key": key})[0])
 
     def erasures(self, commits: Iterable[int]) -> list[int]:
-        """Return which of some commits erased something, ascending."""
         rows = self._sql.rows("commits_erasing", {"seqs": json.dumps(sorted(commits))})
         return [row[0] for row in rows]
 
     def ledger(self) -> Ledger:
-        """Return the versions of all rows, for undo."""
         return Ledger(self._sql)

@@ -14,14 +14,6 @@ class Leases:
         self._sql = sql
 
     def take(self, name: str, holder: str, *, now: int, until: int, is_gone: Callable[[str], bool]) -> bool:
-        """Take or renew a lease; return whether the holder has it.
-
-        A lease can be taken when it is free, expired, the holder's own, or its holder is gone.
-
-        Args:
-            now, until: Unix milliseconds of the machine's clock.
-            is_gone: whether a holder is known not to run any more.
-        """
         values = {"name": name, "holder": holder, "now": now, "until": until}
         if self._sql.rows("lease_take", values):
             return True
@@ -32,5 +24,4 @@ class Leases:
         return False
 
     def drop(self, name: str, holder: str) -> None:
-        """Give it back; one that is another's by now stays."""
         self._sql.rows("lease_drop", {"name": name, "holder": holder})

@@ -22,11 +22,6 @@ class Lifecycle:
         self._nodes = nodes
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
-        """Return the vitals of some memories, by ascending key, without those the caller may not see.
-
-        Args:
-            often: an entity named in more live memories than this counts as frequent; 0: none does.
-        """
         values = {
             "keys": json.dumps(list(keys)),
             "spaces": json.dumps(self._sql.visible(scope)),
@@ -38,21 +33,17 @@ class Lifecycle:
         ]
 
     def knowledge(self, scope: Scope) -> list[int]:
-        """Return the keys of all live knowledge a caller may see, ascending."""
         text = self._sql.value("live_knowledge", {"spaces": json.dumps(self._sql.visible(scope))})
         return sorted(int(key) for key in text.split(",")) if text else []
 
     def size(self, scope: Scope) -> tuple[int, int]:
-        """Return the number of live facts, and the bytes of their texts."""
         row = self._sql.rows("knowledge_size", {"spaces": json.dumps(self._sql.visible(scope))})[0]
         return row[0], row[1]
 
     def scopes(self) -> list[Scope]:
-        """Return one scope for each space of the store."""
         return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
 
     def whose(self, node_id: str) -> Scope | None:
-        """Return the owner of a memory, closed or not; None if there is no such memory, or it belongs to a group."""
         known = self._nodes.known_ids([node_id]).get(node_id)
         if known is None:
             return None
@@ -60,11 +51,9 @@ class Lifecycle:
         return Scope(owner=owner, chat=chat or None) if owner else None
 
     def note_decay(self, scope: Scope, *, at: int) -> None:
-        """Record when a caller's memories were last checked for fading, in Unix milliseconds. Only inside `derive`."""
         for space in self._sql.visible(scope):
             self._sql.rows("meta_put", {"name": f"{_LAST_DECAY} {space}", "value": str(at)})
 
     def last_decay(self, scope: Scope) -> int | None:
-        """Return when that last was, in Unix milliseconds."""
         noted = (self._sql.meta(f"{_LAST_DECAY} {space}") for space in self._sql.visible(scope))
         return max((int(at) for at in noted if at is not None), default=None)

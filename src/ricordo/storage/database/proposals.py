@@ -17,12 +17,10 @@ class Proposals:
         self._sql = sql
 
     def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
-        """Keep a proposal for 30 days; `at` in Unix milliseconds, `body` JSON. Only inside `derive`."""
         self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
         self._sql.rows("proposal_put", {"id": run_id, "space": space, "at": at, "body": body})
 
     def body(self, scope: Scope, run_id: str) -> str | None:
-        """Return the body of a proposal by its id, or the last 8 characters of it; None if this caller sees none."""
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
         values = {"id": run_id, "spaces": json.dumps(self._sql.visible(scope))}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from ricordo.errors import InvalidError
 from ricordo.model import Scope
 from ricordo.storage.database.embedding_models import EmbeddingModels
 from ricordo.storage.database.entities import Entities
@@ -28,6 +29,7 @@ from ricordo.storage.database.sessions import Reviews, Sessions
 from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.statistics import Statistics
 from ricordo.storage.database.suppression import Suppression
+from ricordo.storage.protocol import Snapshot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -244,3 +246,14 @@ class DatabaseSnapshot(Statements):
             return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return [f"·{space}{shelf}" for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
+
+
+def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
+    """Narrow a snapshot to one of the database.
+
+    Raises:
+        InvalidError: it is one of another backend.
+    """
+    if not isinstance(snapshot, DatabaseSnapshot):
+        raise InvalidError("this backend can neither be backed up nor exported whole", hint="export to markdown")
+    return snapshot

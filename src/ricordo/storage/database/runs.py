@@ -25,7 +25,6 @@ class Runs:
         self._nodes = nodes
 
     def waiting(self, scope: Scope) -> list[Waiting]:
-        """Return conversations with messages that are not consolidated, oldest first."""
         rows = self._sql.rows("sessions_waiting", self._seen(scope))
         return [
             Waiting(
@@ -41,16 +40,13 @@ class Runs:
         ]
 
     def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
-        """Return ((owner, chat), session) of the latest messages that are not consolidated, of all owners."""
         rows = self._sql.rows("conversations_waiting_latest", {"most": _LATEST})
         return [((owner, chat), session) for owner, chat, session in rows]
 
     def waiting_episodes(self, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:
-        """Return the messages of one conversation that are not consolidated, in order; `place` is (owner, chat)."""
         return self._episodes(scope, "episodes_waiting", place, session)
 
     def session_episodes(self, scope: Scope, place: tuple[str, str], session: str) -> list[Node]:
-        """Return all live messages of one conversation, in order."""
         return self._episodes(scope, "episodes_of", place, session)
 
     def _episodes(self, scope: Scope, statement: str, place: tuple[str, str], session: str | None) -> list[Node]:
@@ -60,11 +56,9 @@ class Runs:
         return [found[key] for key in keys if key in found]
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
-        """Return runs, latest first, without the texts of their items."""
         return self._runs(self._sql.rows("runs_listed", {**self._seen(scope), "most": most}))
 
     def get(self, scope: Scope, run_id: str) -> Run | None:
-        """Return one run with the present texts of its items; None if this caller sees none of that id."""
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
         found = self._runs(self._sql.rows("run_by_id", {**self._seen(scope), "id": run_id}))
@@ -86,7 +80,6 @@ class Runs:
         return replace(found, items=items)
 
     def failures(self, scope: Scope) -> list[Failure]:
-        """Return conversations that could not be consolidated, latest first."""
         rows = self._sql.rows("failures_of", self._seen(scope))
         return [
             Failure(owner=owner, chat=chat, session=session, tries=tries, at=from_ms(at), reason=reason)
@@ -94,15 +87,12 @@ class Runs:
         ]
 
     def note_failure(self, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
-        """Record a failed attempt; `at` in Unix milliseconds, `reason` without content. Only inside `derive`."""
         self._sql.rows("failure_add", {**self._place(place, session), "at": at, "reason": reason})
 
     def forget_failures(self, place: tuple[str, str], session: str | None) -> None:
-        """Delete the failures of a conversation: it succeeded, or is to be tried again. Only inside `derive`."""
         self._sql.rows("failure_drop", self._place(place, session))
 
     def lease_of(self, place: tuple[str, str], session: str | None) -> str:
-        """Return the name of the lease on a conversation. It consists of keys, so it reveals nothing."""
         keys = self._place(place, session)
         return f"conversation {keys['space']}/{keys['session'] or 0}"
 
@@ -112,16 +102,13 @@ class Runs:
         return {"space": space, "session": key}
 
     def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
-        """Record the tokens a model used on a day. Only inside `derive`."""
         values = {"day": day, "model": model, "calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
         self._sql.rows("model_use_add", values)
 
     def tokens_used(self, *, day: str) -> int:
-        """Return the tokens all models used on a day, prompts and answers."""
         return int(self._sql.value("model_use_of", {"day": day}))
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
         found: dict[int, tuple[str, ...]] = {}
         values = {**self._seen(scope), "nodes": json.dumps(list(nodes))}
         for key, node_id in self._sql.rows("evidence_of", values):
@@ -129,29 +116,18 @@ class Runs:
         return found
 
     def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
-        """Return what the latest run of a kind of an owner and chat did: (what, key of the node, keys of its evidence)
-        of each item, in order.
-        """
         items = self._sql.value("run_items_last", {"space": self._sql.space(owner, chat), "kind": kind})
         return [(what, node, tuple(evidence)) for what, _, node, _, evidence in json.loads(items or "[]")]
 
     def extraction_of(self, place: tuple[str, str], session: str | None, *, model: str) -> str | None:
-        """Return the id of the latest extraction run of a model over one conversation; `place` is (owner, chat)."""
         found: str | None = self._sql.value("extraction_of", {**self._place(place, session), "model": model})
         return found
 
     def read_by(self, place: tuple[str, str], session: str | None, *, model: str, among: Sequence[Node]) -> set[int]:
-        """Return the keys of those messages of a conversation that extraction runs of a model were shown."""
         values = {**self._place(place, session), "model": model, "keys": json.dumps([node.key for node in among])}
         return {key for (key,) in self._sql.rows("messages_read", values)}
 
     def consecutive_messages(self, owner: str, chat: str, *, after: int, most: int) -> MessagePairs | None:
-        """Return the next messages of people in sessions, each with a person's message before it in the same session.
-
-        Looked at are the live messages of role "user" with a key above `after`, by ascending key, `most` of them. The
-        one before is the latest live message of that role in the session, by event time and key. Pairs are ordered by
-        the key of the later message; None where there are no messages to look at.
-        """
         values = {"space": self._sql.space(owner, chat), "after": after, "most": most}
         through = self._sql.value("messages_after", values)
         if through is None:
@@ -159,13 +135,6 @@ class Runs:
         return MessagePairs(tuple((first, then) for first, then in self._sql.rows("pairs_to_look_at", values)), through)
 
     def learnt_between(self, owner: str, chat: str, *, after: int, before: int, now: int, most: int) -> list[int]:
-        """Return the keys of live knowledge of an owner and chat that happened in a span and has not expired.
-
-        Episodes, reflections and summaries are left out. The latest `most`, by ascending event time and key.
-
-        Args:
-            after, before: Unix milliseconds; `before` is exclusive.
-        """
         values = {"space": self._sql.space(owner, chat), "after": after, "before": before, "now": now, "most": most}
         return [key for (key,) in self._sql.rows("learnt_between", values)]
 

@@ -15,20 +15,16 @@ class Sessions:
         self._sql = sql
 
     def get(self, scope: Scope, session_id: str) -> Session | None:
-        """Return a session by its id."""
         rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
         return session_of(rows[0]) if rows else None
 
     def off_record(self, owner: str, chat: str) -> set[str]:
-        """Return the sessions that are not stored; "" stands for all."""
         return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
 
     def go_off_record(self, owner: str, chat: str, session: str) -> None:
-        """Stop storing a session from now on; "" stands for everything. Repeating it changes nothing."""
         self._sql.rows("off_record_begin", {"owner": owner, "chat": chat, "session": session})
 
     def go_on_record(self, owner: str, chat: str, session: str) -> None:
-        """Take back what `go_off_record` did for the same owner, chat and session."""
         self._sql.rows("off_record_end", {"owner": owner, "chat": chat, "session": session})
 
 
@@ -40,22 +36,17 @@ class Reviews:
         self._nodes = nodes
 
     def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
-        """Return open reviews (of one kind), those about live conflicts first, then latest first."""
         rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
         nodes = self._nodes.by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 
     def get(self, scope: Scope, review_id: str) -> Review | None:
-        """Return a review by its id, decided or not; None if this caller sees none."""
         if not isinstance(review_id, str) or not review_id.isprintable():
             return None
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
         return review_of(rows[0], self._nodes.by_key(scope, filter(None, rows[0][3:5]))) if rows else None
 
     def of_quarantined(self, node: Node) -> Node | None:
-        """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node
-        is live or still quarantined.
-        """
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
         rows = self._sql.rows("review_of_held", values)
         return self._nodes.get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None

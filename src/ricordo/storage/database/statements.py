@@ -35,6 +35,8 @@ class Statements:
         self._unchanged = unchanged
         self._spaces: dict[Scope, tuple[int, ...]] = {}
 
+    is_past = False
+
     def until(self, moment: float, work: Callable[[], T]) -> T:
         """The result of some work that ends at a moment on the clock of `time.monotonic`, in seconds.
 

@@ -24,7 +24,6 @@ class Statistics:
         self._lifecycle = lifecycle
 
     def size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
-        """Return how many live memories lie on these shelves, and how many characters they have."""
         return self._sql.once(("shelf_counts", scope, *shelves), lambda: self._size(scope, shelves))
 
     def _size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
@@ -32,11 +31,6 @@ class Statistics:
         return sum(row[2] for row in rows), sum(row[3] for row in rows)
 
     def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
-        """Return the figures of what a caller sees.
-
-        Args:
-            whole_store: report the size of the whole store instead of that of the caller's own texts.
-        """
         models = {model.state: model for model in self._models.known()}
         active, coming = models.get("active"), models.get("coming")
         nodes: dict[str, int] = dict(self._rows(scope, "count_types"))
@@ -74,20 +68,12 @@ class Statistics:
         )
 
     def closed(self, scope: Scope) -> dict[str, int]:
-        """Return how many closed memories there are, by reason."""
         return dict(self._rows(scope, "archive_counts"))
 
     def closed_keys(self, scope: Scope, reason: ClosedReason | None, *, limit: int) -> list[int]:
-        """Return the keys of closed memories, latest first; of any reason if None."""
         return [key for (key,) in self._rows(scope, "archive_listed", reason=reason, most=limit)]
 
     def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
-        """Return the scores that unrelated prompts reach for a caller, if they were measured by this rule.
-
-        Args:
-            model: key of the embedding model; 0 for words alone.
-            rule: version of the measures.
-        """
         rows = self._rows(scope, "floor_of", model=model, rule=rule)
         if not rows:
             return None
@@ -96,7 +82,6 @@ class Statistics:
         return Floor(model=model, count=count, middle=middle, spread=spread, chance=chance)
 
     def put_floor(self, scope: Scope, floor: Floor, *, rule: int) -> None:
-        """Store the scores that unrelated prompts reach for a caller."""
         self._rows(
             scope,
             "floor_put",

@@ -59,14 +59,12 @@ class Suppression:
         self._sql = sql
 
     def withhold(self, node: Node, *, at: int) -> None:
-        """Suppress what a memory says, where it was said too; `at` in Unix milliseconds. Only inside a write."""
         space = self._sql.space(node.owner, node.chat)
         assert space is not None
         self._sql.rows("withheld_drop", {"node": node.key})
         self.put(space, [*of_text(node, is_erased=False, spans=False), *self.sources(node, space)], at=at)
 
     def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
-        """Suppress sentences from `at` (Unix milliseconds) on. Only inside a write."""
         key = fingerprint_key(self._sql)
         for each in withhold:
             values = {
@@ -86,25 +84,15 @@ class Suppression:
             self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
     def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
-        """Suppress parts of texts: (node key, start, length, number of the suppression). Only inside a write."""
         self._sql.connection.executemany(sql("withheld_span_put"), spans)
 
     def lift(self, numbers: Collection[int]) -> None:
-        """Lift suppressions: it was said again. Only inside a write."""
         self._sql.rows("withheld_lift", {"numbers": json.dumps(sorted(numbers))})
 
     def withholds(self, space: int) -> bool:
-        """Return whether a space has any suppression; usually not."""
         return bool(self._sql.value("withheld_any", {"space": space}))
 
     def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
-        """Return the suppressed sentences of a text.
-
-        Args:
-            session: the conversation it belongs to.
-            said_at: when a person said it, in Unix milliseconds; None if nobody did. A statement made after it was
-                forgotten is new, unless it is in the conversation it came from: that is a replay.
-        """
         if not self.withholds(space):
             return []
         key = fingerprint_key(self._sql)
@@ -125,7 +113,6 @@ class Suppression:
         return found
 
     def said_anew(self, space: int, text: str) -> list[int]:
-        """Return the numbers of suppressions that a text states again, by any speaker at any time."""
         if not self.withholds(space):
             return []
         key = fingerprint_key(self._sql)
@@ -139,12 +126,10 @@ class Suppression:
     def is_withheld(
         self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
     ) -> bool:
-        """Return whether a statement must not be learnt; the arguments are those of `matches`."""
         space = self._sql.space(owner, chat)
         return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
-        """Return the texts of nodes that have suppressed parts, without them, by key; "" if nothing is left."""
         if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
             return {}
         rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
@@ -154,7 +139,6 @@ class Suppression:
         return {node: without(nodes[node].content, pieces) for node, pieces in spans.items()}
 
     def sources(self, node: Node, space: int) -> list[Withhold]:
-        """Return the sentences a fact came from: in its sources, and in other texts that say all of it."""
         wanted = frozenset().union(*(each.words for each in sentences(node.content)))
         if node.type == "episodic" or not wanted:
             return []

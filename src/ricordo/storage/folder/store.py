@@ -11,11 +11,11 @@ from typing import TypeVar
 from ricordo.errors import InvalidError
 from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
-from ricordo.storage.database.as_of import Links, PastSnapshot
 from ricordo.storage.database.database import Database, Decide, Options
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
+from ricordo.storage.protocol import Links, PastSnapshot
 from ricordo.storage.values import Cleaned, When
 
 T = TypeVar("T")

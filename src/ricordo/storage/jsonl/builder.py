@@ -7,22 +7,18 @@ to find where the newest line of each row stands, then to write those lines.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
-from ricordo.model import Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.apply import Rows, write_rows
-from ricordo.storage.database.connection import connect, read_snapshot
-from ricordo.storage.database.integrity import renew_chain
+from ricordo.storage.database.connection import connect
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import Row
-from ricordo.storage.database.schema import Migration, migrations, prepare
+from ricordo.storage.database.schema import Migration, prepare
 from ricordo.storage.jsonl.layout import (
     AFTER_ROWS,
     COMMITS,
@@ -337,51 +333,3 @@ class _Builder:
             for offset, line in self._lines(PEOPLE):
                 self._reader.by_hand(PEOPLE, offset, line, "entities")
         self._progress(max(self._total, self._passed), max(self._total, self._passed))
-
-
-# complete exports
-
-
-def is_empty(snapshot: DatabaseSnapshot) -> bool:
-    """Return whether nothing was ever written to a store."""
-    return not snapshot.rows("spaces_known") and not snapshot.rows("commit_last")
-
-
-def holds_only(snapshot: DatabaseSnapshot, scope: Scope) -> bool:
-    """Return whether a caller may see everything in a store."""
-    pairs = {(owner, chat) for _, owner, chat in snapshot.rows("spaces_named")}
-    return pairs <= {(scope.owner, ""), ("", scope.chat or "")}
-
-
-def has_models(snapshot: DatabaseSnapshot) -> bool:
-    """Return whether a store has an embedding model."""
-    return bool(snapshot.rows("models_known"))
-
-
-def load_lines(snapshot: DatabaseSnapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Findings:
-    """Fill an empty store from the files of a folder, inside the running transaction.
-
-    Args:
-        is_whole: whether the files hold all of the store they come from; if not, the chain of commits is computed
-            again.
-    """
-    built = fill(snapshot.connection, folder, progress=progress)
-    if not is_whole:
-        renew_chain(snapshot.connection)
-    return built
-
-
-@contextmanager
-def opened_lines(folder: Path, target: Path) -> Iterator[tuple[DatabaseSnapshot, Findings]]:
-    """Build a database from the files of a folder and read it.
-
-    Args:
-        target: a free path for the database; the caller removes it.
-    """
-    built = build(target, folder, steps=migrations())
-    connection = connect(target, read_only=True, patience_s=1)
-    try:
-        with read_snapshot(connection):
-            yield DatabaseSnapshot(connection), built
-    finally:
-        connection.close()

@@ -1,0 +1,93 @@
+"""Complete exports: all lines of a store that a caller may see, and the way back into an empty store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ricordo.model import Scope
+from ricordo.ports import Progress
+from ricordo.storage.database.connection import connect, read_snapshot
+from ricordo.storage.database.integrity import renew_chain
+from ricordo.storage.database.reader import DatabaseSnapshot, database_of
+from ricordo.storage.database.schema import migrations
+from ricordo.storage.jsonl.builder import build, fill
+from ricordo.storage.jsonl.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, FILES, MEMORIES, STORE
+from ricordo.storage.jsonl.lines import Findings
+from ricordo.storage.jsonl.writer import ScopedLines
+from ricordo.storage.protocol import Snapshot
+
+__all__ = [
+    "ARCHIVE",
+    "COMMITS",
+    "ENTITIES",
+    "EPISODES",
+    "FILES",
+    "MEMORIES",
+    "STORE",
+    "has_models",
+    "holds_only",
+    "is_empty",
+    "lines_of",
+    "load_lines",
+    "opened_lines",
+    "schema_version",
+]
+
+
+def schema_version() -> int:
+    """Return the version of the schema that complete exports have now."""
+    return migrations()[-1].version
+
+
+def lines_of(snapshot: Snapshot, scope: Scope) -> ScopedLines:
+    """Return the lines of everything a caller may see."""
+    return ScopedLines(database_of(snapshot), scope)
+
+
+def is_empty(snapshot: Snapshot) -> bool:
+    """Return whether nothing was ever written to a store."""
+    database = database_of(snapshot)
+    return not database.rows("spaces_known") and not database.rows("commit_last")
+
+
+def holds_only(snapshot: Snapshot, scope: Scope) -> bool:
+    """Return whether a caller may see everything in a store."""
+    pairs = {(owner, chat) for _, owner, chat in database_of(snapshot).rows("spaces_named")}
+    return pairs <= {(scope.owner, ""), ("", scope.chat or "")}
+
+
+def has_models(snapshot: Snapshot) -> bool:
+    """Return whether a store has an embedding model."""
+    return bool(snapshot.models.known())
+
+
+def load_lines(snapshot: Snapshot, folder: Path, *, is_whole: bool, progress: Progress | None) -> Findings:
+    """Fill an empty store from the files of a folder, inside the running transaction.
+
+    Args:
+        is_whole: whether the files hold all of the store they come from; if not, the chain of commits is computed
+            again.
+    """
+    connection = database_of(snapshot).connection
+    built = fill(connection, folder, progress=progress)
+    if not is_whole:
+        renew_chain(connection)
+    return built
+
+
+@contextmanager
+def opened_lines(folder: Path, target: Path) -> Iterator[tuple[Snapshot, Findings]]:
+    """Build a database from the files of a folder and read it.
+
+    Args:
+        target: a free path for the database; the caller removes it.
+    """
+    built = build(target, folder, steps=migrations())
+    connection = connect(target, read_only=True, patience_s=1)
+    try:
+        with read_snapshot(connection):
+            yield DatabaseSnapshot(connection), built
+    finally:
+        connection.close()

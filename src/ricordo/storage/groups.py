@@ -1,0 +1,818 @@
+"""The reader groups of the storage port: what a snapshot answers, by subject.
+
+The docstrings are the contract: a backend returns what they say, in the order they say. Spaces and keys are internal
+numbers of a store; `now`, `at` and other instants are Unix milliseconds. "Only inside `derive`" means inside the work
+given to `Store.derive` or `Store.write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ricordo.decay import Vital
+from ricordo.model import (
+    ClosedReason,
+    Commit,
+    Edge,
+    EdgeType,
+    Entity,
+    Node,
+    Related,
+    Relation,
+    Review,
+    ReviewKind,
+    RowId,
+    Run,
+    RunKind,
+    Scope,
+    Session,
+    Stats,
+)
+from ricordo.storage.suppression import Match, Withhold
+from ricordo.storage.values import (
+    ClosedFact,
+    Derived,
+    EmbeddingModel,
+    ErasureTargets,
+    Everything,
+    Failure,
+    Filter,
+    Floor,
+    Holdings,
+    Image,
+    Kinds,
+    LearntFact,
+    LinkText,
+    MessagePairs,
+    Named,
+    Near,
+    NewVectors,
+    OpenErasure,
+    RelationHolder,
+    Sketch,
+    Step,
+    SubjectUse,
+    Unembedded,
+    Usage,
+    Waiting,
+    Weights,
+)
+from ricordo.text.names import Bearer, Known
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Keys = NDArray[np.int64]
+
+
+class Ledger(Protocol):
+    """The versions of rows, by table and key, for undo."""
+
+    def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
+        """Return the commits of a run, oldest first; none if the caller may not see it."""
+
+    def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
+        """Return which of these commits the caller may see."""
+
+    def touched(self, commit: int) -> list[RowId]:
+        """Return the rows a commit wrote, altered or removed, as far as anything is left of them."""
+
+    def current(self, row: RowId) -> Image | None:
+        """Return the row as it is; None if there is none."""
+
+    def state(self, row: RowId, commit: int) -> Image | None:
+        """Return the row as it was right after a commit; None if there was none."""
+
+    def touches(self, row: RowId) -> list[int]:
+        """Return the commits that wrote, altered or removed a row, ascending."""
+
+    def children(self, row: RowId) -> list[RowId]:
+        """Return the rows that refer to a row now."""
+
+    def parents(self, row: RowId, image: Image) -> list[RowId]:
+        """Return the rows that an image of a row refers to."""
+
+    def rivals(self, row: RowId, image: Image) -> list[RowId]:
+        """Return other rows that hold now what only one row may hold, an id for instance."""
+
+
+class Nodes(Protocol):
+    """Nodes by id, by key and by condition."""
+
+    def get(self, scope: Scope, node_id: str) -> Node | None:
+        """Return a node by id, closed or not; None if this caller sees none."""
+
+    def known(self, scope: Scope, node_id: str) -> Node:
+        """Return a node by id, closed or not.
+
+        Raises:
+            NotFoundError: this caller sees none.
+        """
+
+    def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
+        """Return nodes by key, without those the caller may not see."""
+
+    def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Return which ids are taken: id to (space, content)."""
+
+    def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
+        """Return matching nodes, newest record first, from below a key."""
+
+    def latest(self, scope: Scope, filter_: Filter, *, now: int, limit: int) -> list[Node]:
+        """Return matching nodes, latest event first."""
+
+    def edges(self, scope: Scope, node: Node) -> list[Edge]:
+        """Return the links of a node to others the caller may see, its own edges first."""
+
+    def matching(self, scope: Scope, filter_: Filter) -> Keys:
+        """Return the keys of all matching nodes, ascending."""
+
+    def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
+        """Return the keys of the latest matching nodes in a period, in no order."""
+
+    def successor(self, key: int) -> int | None:
+        """Return the live newest version of a node: itself if it is live, None if the chain ended."""
+
+    def replaced(self, key: int) -> list[int]:
+        """Return the nodes that a node took the place of, step by step, the latest first."""
+
+    def replacing(self, key: int) -> list[int]:
+        """Return the nodes that took the place of a node, step by step, the earliest first."""
+
+    def sources(self, key: int, *, most: int) -> list[int]:
+        """Return what a node rests on, the latest first."""
+
+    def lost_a_source(self, key: int) -> bool:
+        """Return whether something that a node rests on has ended."""
+
+    def next_turns(self, keys: Iterable[int]) -> dict[int, int]:
+        """Return the live turn right after each of some turns in its session, by key; none after the last."""
+
+    def shelf(self, key: int) -> str | None:
+        """Return the shelf of a node: "k" for knowledge, "e" for a turn, "c" for a consolidated turn."""
+
+    def names(self, key: int) -> list[str]:
+        """Return the names of the entities that a node's text names, found by rule."""
+
+    def lineage(self, scope: Scope, node: Node) -> list[Node]:
+        """Return a node with all that it replaced and all that replaced it, in no order."""
+
+    def succession(self, keys: Iterable[int]) -> list[tuple[int, int]]:
+        """Return pairs (newer, older) of nodes: one replaced the other, or ranks before it."""
+
+    def near_statements(self, owner: str, chat: str, subjects: Sequence[str], line: str) -> list[tuple[int, str]]:
+        """Return (key, content) of live facts of exactly these subjects whose statements are next to a line in sorted
+        order.
+
+        Args:
+            subjects: ids of entities; one that is not stored yet has no facts.
+            line: the result of `statement_line`.
+        """
+
+    def subjects(self, key: int) -> list[str]:
+        """Return the ids of the entities a node is about."""
+
+    def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
+        """Return what ranking knows of nodes besides their words, by key, without those the caller may not see."""
+
+    def concluded_from(self, key: int) -> list[int]:
+        """Return the keys of live reflections and summaries that rest on a node."""
+
+    def erased_at(self, scope: Scope, node_id: str) -> datetime | None:
+        """Return when a memory of that id was erased, if this caller could see it."""
+
+
+class Entities(Protocol):
+    """Entities by name, id and key, with their relations."""
+
+    def named(self, scope: Scope, name: str) -> Named:
+        """Return the entities that a name means. A looser likeness counts only if a stricter one finds none."""
+
+    def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
+        """Return the entities that are the owner's wife (brother, boss, ...) now, oldest first."""
+
+    def open_relations(self, scope: Scope, predicate: str) -> list[Relation]:
+        """Return the owner's relations of a kind that hold now, newest first."""
+
+    def home(self, scope: Scope) -> int | None:
+        """Return the space of a caller's own knowledge: the owner's, or the chat's if there is no owner."""
+
+    def by_key(self, scope: Scope, keys: Sequence[int] | set[int]) -> tuple[Entity, ...]:
+        """Return entities by key, oldest first, without those the caller may not see."""
+
+    def by_id(self, scope: Scope, entity_id: str) -> Entity | None:
+        """Return the entity of an id, or the one it was merged into."""
+
+    def members(self, scope: Scope, key: int) -> tuple[Entity, ...]:
+        """Return an entity and those merged into it; each has names and memories of its own."""
+
+    def own_names(self, key: int) -> list[str]:
+        """Return the names of one entity, without those of entities merged into it."""
+
+    def people(self, scope: Scope, *, most: int) -> list[Entity]:
+        """Return people, those mentioned most often first."""
+
+    def relations(self, key: int) -> tuple[Relation, ...]:
+        """Return the relations to and from an entity: present before past ones, newest first."""
+
+    def span(self, entity: Entity) -> tuple[datetime, datetime]:
+        """Return the event times of the first and last memory that names an entity; if none does, when it was first
+        seen.
+        """
+
+    def latest(self, key: int, link: Literal["subject", "mention"], *, now: int, most: int) -> list[Sketch]:
+        """Return the latest memories about an entity, or those that merely name it."""
+
+    def named_together(self, key: int, nodes: Sequence[int], *, most: int) -> tuple[Related, ...]:
+        """Return the entities these memories name besides the given one, most often first."""
+
+    def by_folded_names(self, scope: Scope, names: Sequence[str]) -> list[Entity]:
+        """Return live entities that go by one of the folded names, oldest first."""
+
+    def key_of(self, entity_id: str) -> int | None:
+        """Return the key of an entity by its id, whatever became of it; None where there is none."""
+
+    def subject_uses(self, key: int) -> list[SubjectUse]:
+        """Return the memories about exactly this entity, closed ones too, in no order."""
+
+    def to_summarise(self, owner: str, chat: str, *, least: int, most: int) -> list[int]:
+        """Return the keys of live entities of an owner and chat that need a summary.
+
+        Such an entity is named in at least `least` memories (with entities merged into it) and has no summary, or one
+        that a model made and that was closed by its lifetime or rests on a closed memory. An entity whose summary a
+        person forgot or retracted is left out. Most often named first, then by ascending key; the first `most`.
+        """
+
+
+class Graph(Protocol):
+    """What is linked to memories: entities, causes and effects, memories that proved useful together."""
+
+    def kinds(self) -> Kinds:
+        """Return which kinds of links the store has at all."""
+
+    def known_names(self, scope: Scope, text: str) -> Known:
+        """Return which names in a text a caller's memory knows."""
+
+    def entity_keys(self, entities: Iterable[int]) -> list[int]:
+        """Return entities with all that were merged into them."""
+
+    def near_entity(self, scope: Scope, entity: int, *, walk: int) -> list[Near]:
+        """Return the latest live memories about an entity or naming it, in no order; at most `walk` of either kind."""
+
+    def linked_to(self, nodes: Iterable[int], entities: Iterable[int]) -> set[int]:
+        """Return which of some nodes are about, or name, one of some entities."""
+
+    def causes_and_effects(self, scope: Scope, nodes: Iterable[int], *, most: int) -> list[Step]:
+        """Return one step along causal edges, at most `most` of them in each direction."""
+
+    def is_causal_between(self, one: int, other: int) -> bool:
+        """Return whether a live causal edge joins two nodes (keys), either way."""
+
+    def associates(self, scope: Scope, nodes: Iterable[int], *, each: int) -> list[Step]:
+        """Return the strongest associates of each of some nodes, at most `each` per node."""
+
+    def has_edge(self, source: int, type: EdgeType, target: int) -> bool:
+        """Return whether an edge of a type leads from one node to another."""
+
+    def reinforced_with(self, owner: str, chat: str, node_id: str, *, at: int) -> list[str]:
+        """Return the ids of memories reinforced within a minute before `at` (Unix milliseconds), without the node
+        itself.
+        """
+
+    def put_usage(self, shown: Mapping[int, Usage]) -> None:
+        """Add counts of what was shown. Only inside `derive`."""
+
+    def usage(self, nodes: Collection[int]) -> dict[int, Usage]:
+        """Return how memories were used, by key, without those never shown."""
+
+    def lines(self, nodes: Iterable[int]) -> list[tuple[int, str, str, int]]:
+        """Return (key, ids of subjects, canonical line, since when in Unix milliseconds) of facts that one line states
+        whole.
+        """
+
+
+class Sessions(Protocol):
+    """Sessions of a caller, and those that are off the record."""
+
+    def get(self, scope: Scope, session_id: str) -> Session | None:
+        """Return a session by its id."""
+
+    def off_record(self, owner: str, chat: str) -> set[str]:
+        """Return the sessions that are not stored; "" stands for all."""
+
+    def go_off_record(self, owner: str, chat: str, session: str) -> None:
+        """Stop storing a session from now on; "" stands for everything. Repeating it changes nothing."""
+
+    def go_on_record(self, owner: str, chat: str, session: str) -> None:
+        """Take back what `go_off_record` did for the same owner, chat and session."""
+
+
+class Reviews(Protocol):
+    """Questions that wait for a decision."""
+
+    def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
+        """Return open reviews (of one kind), those about live conflicts first, then latest first."""
+
+    def get(self, scope: Scope, review_id: str) -> Review | None:
+        """Return a review by its id, decided or not; None if this caller sees none."""
+
+    def of_quarantined(self, node: Node) -> Node | None:
+        """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node
+        is live or still quarantined.
+        """
+
+
+class Runs(Protocol):
+    """Conversations that wait for consolidation, runs, and the use of language models."""
+
+    def waiting(self, scope: Scope) -> list[Waiting]:
+        """Return conversations with messages that are not consolidated, oldest first."""
+
+    def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
+        """Return ((owner, chat), session) of the latest messages that are not consolidated, of all owners."""
+
+    def waiting_episodes(self, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:
+        """Return the messages of one conversation that are not consolidated, in order; `place` is (owner, chat)."""
+
+    def session_episodes(self, scope: Scope, place: tuple[str, str], session: str) -> list[Node]:
+        """Return all live messages of one conversation, in order."""
+
+    def listed(self, scope: Scope, *, most: int) -> list[Run]:
+        """Return runs, latest first, without the texts of their items."""
+
+    def get(self, scope: Scope, run_id: str) -> Run | None:
+        """Return one run with the present texts of its items; None if this caller sees none of that id."""
+
+    def failures(self, scope: Scope) -> list[Failure]:
+        """Return conversations that could not be consolidated, latest first."""
+
+    def note_failure(self, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
+        """Record a failed attempt; `at` in Unix milliseconds, `reason` without content. Only inside `derive`."""
+
+    def forget_failures(self, place: tuple[str, str], session: str | None) -> None:
+        """Delete the failures of a conversation: it succeeded, or is to be tried again. Only inside `derive`."""
+
+    def lease_of(self, place: tuple[str, str], session: str | None) -> str:
+        """Return the name of the lease on a conversation. It consists of keys, so it reveals nothing."""
+
+    def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
+        """Record the tokens a model used on a day. Only inside `derive`."""
+
+    def tokens_used(self, *, day: str) -> int:
+        """Return the tokens all models used on a day, prompts and answers."""
+
+    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
+
+    def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
+        """Return what the latest run of a kind of an owner and chat did: (what, key of the node, keys of its evidence)
+        of each item, in order.
+        """
+
+    def extraction_of(self, place: tuple[str, str], session: str | None, *, model: str) -> str | None:
+        """Return the id of the latest extraction run of a model over one conversation; `place` is (owner, chat)."""
+
+    def read_by(self, place: tuple[str, str], session: str | None, *, model: str, among: Sequence[Node]) -> set[int]:
+        """Return the keys of those messages of a conversation that extraction runs of a model were shown."""
+
+    def consecutive_messages(self, owner: str, chat: str, *, after: int, most: int) -> MessagePairs | None:
+        """Return the next messages of people in sessions, each with a person's message before it in the same session.
+
+        Looked at are the live messages of role "user" with a key above `after`, by ascending key, `most` of them. The
+        one before is the latest live message of that role in the session, by event time and key. Pairs are ordered by
+        the key of the later message; None where there are no messages to look at.
+        """
+
+    def learnt_between(self, owner: str, chat: str, *, after: int, before: int, now: int, most: int) -> list[int]:
+        """Return the keys of live knowledge of an owner and chat that happened in a span and has not expired.
+
+        Episodes, reflections and summaries are left out. The latest `most`, by ascending event time and key.
+
+        Args:
+            after, before: Unix milliseconds; `before` is exclusive.
+        """
+
+
+class History(Protocol):
+    """Commits, and the versions of what they changed."""
+
+    def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
+        """Return commits, newest first, from below a number."""
+
+    def versions(self, node: Node) -> list[tuple[Node, Commit | None]]:
+        """Return the versions of a node, oldest first, each with the commit that made it."""
+
+    def get(self, seq: int) -> Commit | None:
+        """Return a commit by its number."""
+
+    def made(self, seq: int) -> Commit:
+        """Return a commit that was just made.
+
+        Raises:
+            UnavailableError: the index of the folder cannot follow yet.
+        """
+
+    def next_commit(self) -> int:
+        """Return the number of the next commit. Certain only inside a write."""
+
+    def commit_of(self, key: int) -> Commit:
+        """Return the commit that wrote the present row of a node."""
+
+    def erasures(self, commits: Iterable[int]) -> list[int]:
+        """Return which of some commits erased something, ascending."""
+
+    def ledger(self) -> Ledger:
+        """Return the versions of all rows, for undo."""
+
+
+class Lifecycle(Protocol):
+    """What decides how long memories are kept."""
+
+    def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
+        """Return the vitals of some memories, by ascending key, without those the caller may not see.
+
+        Args:
+            often: an entity named in more live memories than this counts as frequent; 0: none does.
+        """
+
+    def knowledge(self, scope: Scope) -> list[int]:
+        """Return the keys of all live knowledge a caller may see, ascending."""
+
+    def size(self, scope: Scope) -> tuple[int, int]:
+        """Return the number of live facts, and the bytes of their texts."""
+
+    def scopes(self) -> list[Scope]:
+        """Return one scope for each space of the store."""
+
+    def whose(self, node_id: str) -> Scope | None:
+        """Return the owner of a memory, closed or not; None if there is no such memory, or it belongs to a group."""
+
+    def note_decay(self, scope: Scope, *, at: int) -> None:
+        """Record when a caller's memories were last checked for fading, in Unix milliseconds. Only inside `derive`."""
+
+    def last_decay(self, scope: Scope) -> int | None:
+        """Return when that last was, in Unix milliseconds."""
+
+
+class Mentions(Protocol):
+    """Linking names in texts to entities: what is not linked yet, and writing links."""
+
+    def spaces_with_names(self) -> list[int]:
+        """Return the spaces that have any entity name."""
+
+    def spaces_to_link(self) -> list[int]:
+        """Return the spaces with nodes to search again."""
+
+    def to_link(self, space: int, most: int) -> list[tuple[int, int]]:
+        """Return (note, node key) of nodes to search again, in the order they were noted."""
+
+    def texts(self, keys: Sequence[int]) -> list[LinkText]:
+        """Return the texts of nodes by key, in no order."""
+
+    def put_links_again(self, notes: Sequence[int], nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
+        """Replace the links of nodes that were searched again. Only inside `derive`."""
+
+    def unlinked(self, space: int, most: int) -> list[LinkText]:
+        """Return nodes that were not searched for names yet, oldest first."""
+
+    def known_names(self, space: int, keys: Sequence[str], sounds: Sequence[str]) -> dict[str, tuple[Bearer, ...]]:
+        """Return which of these folded names and sounds a space knows, with their bearers."""
+
+    def holders_of(self, space: int) -> list[RelationHolder]:
+        """Return who is what to the owner of a space, the latest statement last."""
+
+    def owner_of(self, space: int) -> str:
+        """Return the owner of a space; "" if it is a chat's."""
+
+    def new_names(self) -> list[tuple[int, str, str, int, int]]:
+        """Return names learnt since older nodes were searched: (space, folded, as written, entity, commit)."""
+
+    def new_relations(self) -> list[tuple[int, str, int]]:
+        """Return owner relations changed since texts that mention them were searched: (space, predicate, note)."""
+
+    def texts_with(self, space: int, words: str, most: int) -> list[LinkText]:
+        """Return the live nodes that hold every word."""
+
+    def put_links(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Write mentions: (node key, entity key). Only inside `derive`."""
+
+    def mark_linked(self, space: int, through: int) -> None:
+        """Record that all nodes of a space up to a key were searched for all names. Only inside `derive`."""
+
+    def mark_names(self, commit: int) -> None:
+        """Record that older nodes were searched for all names learnt up to a commit. Only inside `derive`."""
+
+    def mark_relations(self, note: int) -> None:
+        """Record that texts were searched for all relation changes up to a note. Only inside `derive`."""
+
+    def drop_all_links(self, nodes: Sequence[int]) -> None:
+        """Delete all mentions in some nodes. Only inside `derive`."""
+
+    def look_again(self, nodes: Sequence[int]) -> None:
+        """Note nodes to be searched for names again. Only inside `derive`."""
+
+    def drop_links(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Delete mentions: (node key, entity key). Only inside `derive`."""
+
+    def mentions_of(self, entity: int) -> list[tuple[int, str]]:
+        """Return (node key, text with its speaker) of all nodes that name an entity."""
+
+
+class Suppression(Protocol):
+    """Suppressed sentences: what was forgotten or erased and must not be learnt or shown again."""
+
+    def withhold(self, node: Node, *, at: int) -> None:
+        """Suppress what a memory says, where it was said too; `at` in Unix milliseconds. Only inside a write."""
+
+    def put(self, space: int, withhold: Iterable[Withhold], *, at: int) -> None:
+        """Suppress sentences from `at` (Unix milliseconds) on. Only inside a write."""
+
+    def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
+        """Suppress parts of texts: (node key, start, length, number of the suppression). Only inside a write."""
+
+    def lift(self, numbers: Collection[int]) -> None:
+        """Lift suppressions: it was said again. Only inside a write."""
+
+    def withholds(self, space: int) -> bool:
+        """Return whether a space has any suppression; usually not."""
+
+    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+        """Return the suppressed sentences of a text.
+
+        Args:
+            session: the conversation it belongs to.
+            said_at: when a person said it, in Unix milliseconds; None if nobody did. A statement made after it was
+                forgotten is new, unless it is in the conversation it came from: that is a replay.
+        """
+
+    def said_anew(self, space: int, text: str) -> list[int]:
+        """Return the numbers of suppressions that a text states again, by any speaker at any time."""
+
+    def is_withheld(
+        self, owner: str, chat: str, text: str, *, session: str | None = None, said_at: int | None = None
+    ) -> bool:
+        """Return whether a statement must not be learnt; the arguments are those of `matches`."""
+
+    def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
+        """Return the texts of nodes that have suppressed parts, without them, by key; "" if nothing is left."""
+
+    def sources(self, node: Node, space: int) -> list[Withhold]:
+        """Return the sentences a fact came from: in its sources, and in other texts that say all of it."""
+
+
+class EmbeddingModels(Protocol):
+    """The embedding models of a store, and the change from one to another."""
+
+    def known(self) -> list[EmbeddingModel]:
+        """Return all models, oldest first."""
+
+    def adopt(self, *, name: str, dimension: int, spec: str) -> EmbeddingModel:
+        """Adopt an embedder. The first one is active at once; a later one takes over when all vectors are there."""
+
+    def switch(self, coming: int) -> bool:
+        """Activate a coming model if nothing lacks its vector any more; return whether it is active."""
+
+    def progress(self, model: int) -> tuple[int, int, tuple[int, int]]:
+        """Return up to which node, and as of which removal, everything had its vector: (node, removal, both)."""
+
+    def note_progress(self, model: int, after: int, removals: int) -> None:
+        """Record the progress for the next opening. Only inside `derive`."""
+
+    def lost_since(self, removal: int) -> tuple[int, int | None]:
+        """Return the latest removal, and the first node that lost a vector after the given one."""
+
+    def drop_removals(self) -> int:
+        """Delete old removal notes that no process opened now needs; return how many rows went.
+
+        A process that is further behind reads its index again from the start (`dropped_below`).
+        """
+
+    def dropped_below(self) -> int:
+        """Return below which removal nothing can be read any more."""
+
+    def centres_due(self, model: int) -> list[tuple[int, str]]:
+        """Return (space, shelf) of what has grown by a third since the mean of its vectors was taken."""
+
+    def drop_retired(self) -> bool:
+        """Delete some vectors of retired models; call again while it returns True. Steps are short, so that others can
+        write. A model is deleted in a step of its own: the files of a folder name it to say which vectors went.
+        """
+
+
+class Statistics(Protocol):
+    """Figures about a caller's memories: counts, sizes, and the scores that unrelated prompts reach."""
+
+    def size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
+        """Return how many live memories lie on these shelves, and how many characters they have."""
+
+    def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
+        """Return the figures of what a caller sees.
+
+        Args:
+            whole_store: report the size of the whole store instead of that of the caller's own texts.
+        """
+
+    def closed(self, scope: Scope) -> dict[str, int]:
+        """Return how many closed memories there are, by reason."""
+
+    def closed_keys(self, scope: Scope, reason: ClosedReason | None, *, limit: int) -> list[int]:
+        """Return the keys of closed memories, latest first; of any reason if None."""
+
+    def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
+        """Return the scores that unrelated prompts reach for a caller, if they were measured by this rule.
+
+        Args:
+            model: key of the embedding model; 0 for words alone.
+            rule: version of the measures.
+        """
+
+    def put_floor(self, scope: Scope, floor: Floor, *, rule: int) -> None:
+        """Store the scores that unrelated prompts reach for a caller."""
+
+
+class Export(Protocol):
+    """What an export holds: knowledge and entities of the spaces a caller sees."""
+
+    def holdings(self, scope: Scope, *, now: int) -> Holdings:
+        """Return what the caller may see of what holds now.
+
+        Args:
+            now: Unix milliseconds; what has expired by then is left out.
+        """
+
+    def everything(self, scope: Scope) -> Everything:
+        """Return everything the caller may see, closed memories too."""
+
+
+class Evidence(Protocol):
+    """What derived memories rest on. A memory rests on a node if it has a `derived_from` edge to it."""
+
+    def learnt_from(
+        self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
+    ) -> LearntFact | None:
+        """Return the memory that says the same and rests on at least `least` of some messages of this owner and chat.
+
+        It says the same if its content or its non-empty `statement_line` is equal. Closed memories and closed edges
+        count. A live memory comes first, then the lowest key; None where there is none.
+
+        Args:
+            evidence: ids of messages.
+        """
+
+    def count(self, key: int, *, among: Sequence[str]) -> int:
+        """Return on how many of some nodes (by id) a memory rests, by edges that are not closed."""
+
+    def resting_on(self, evidence: Iterable[str], *, most: int) -> list[int]:
+        """Return the keys of live memories that rest on at least one of some nodes (by id), by edges that are not
+        closed: ascending, the first `most`.
+        """
+
+    def reflections_on(self, keys: Iterable[int]) -> list[int]:
+        """Return the keys of live memories of the category "reflection" that rest on at least one of some nodes (by
+        key), by any edge: ascending.
+        """
+
+    def dismissed(
+        self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
+    ) -> list[ClosedFact]:
+        """Return the facts of a type of this owner and chat that were closed as forgotten or retracted, and that say
+        the same (as in `learnt_from`) or rest on one of some messages (by id) by any edge; in no order.
+        """
+
+
+class Vectors(Protocol):
+    """Vectors of nodes: which are missing, and writing them. Methods that write run inside a write transaction."""
+
+    def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
+        """Return live nodes with a key above `after` that have no vector of a model: by ascending key, the first
+        `most`.
+        """
+
+    def put(self, model: int, dimension: int, made: Sequence[NewVectors]) -> int | None:
+        """Store vectors of live nodes whose content is still the text they were made from.
+
+        Returns:
+            The key of the first node that was left out, in the order given; None where all were stored.
+        """
+
+    def compact(self) -> bool:
+        """Do some of the backend's own work on the vectors just stored; return whether there may be more.
+
+        Call it in write transactions of its own until it returns False. A backend without such work returns False.
+        """
+
+    def recentre(self, model: int, dimension: int) -> bool:
+        """Store the mean vector of each part of the store that `models.centres_due` names; return whether any was due.
+
+        The mean is taken of the part's first 20,000 vectors.
+        """
+
+
+class Upkeep(Protocol):
+    """Private upkeep of the backend's word index, in short steps, so that other writers wait only milliseconds."""
+
+    def is_due(self) -> bool:
+        """Return whether upkeep would pay. A backend without such work returns False."""
+
+    def step(self) -> bool:
+        """Do one step inside a write transaction; return whether there is more to do."""
+
+
+class Leases(Protocol):
+    """Who does a job that only one process is to do at a time. A lease runs out by itself; no truth rests on it."""
+
+    def take(self, name: str, holder: str, *, now: int, until: int, is_gone: Callable[[str], bool]) -> bool:
+        """Take or renew a lease; return whether the holder has it.
+
+        A lease can be taken when it is free, expired, the holder's own, or its holder is gone.
+
+        Args:
+            now, until: Unix milliseconds of the machine's clock.
+            is_gone: whether a holder is known not to run any more.
+        """
+
+    def drop(self, name: str, holder: str) -> None:
+        """Give it back; one that is another's by now stays."""
+
+
+class Proposals(Protocol):
+    """Replays that may be accepted. They are no truth: a lost one is made again, and erasing anything deletes all."""
+
+    def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
+        """Keep a proposal for 30 days; `at` in Unix milliseconds, `body` JSON. Only inside `derive`."""
+
+    def body(self, scope: Scope, run_id: str) -> str | None:
+        """Return the body of a proposal by its id, or the last 8 characters of it; None if this caller sees none."""
+
+
+class Erasure(Protocol):
+    """Erases rows for good, in small transactions, so that another process can continue after a kill."""
+
+    def begin(self, targets: ErasureTargets, *, at: int) -> int:
+        """Record what is to be erased; return the erasure's number. An owner's memory is hidden from then on."""
+
+    def step(self, erasing: int, *, kind: str, at: int) -> int:
+        """Erase some rows with all that refers to them; return how many, 0 at the end. Only inside `derive`."""
+
+    def finish(self, erasing: int, *, space: int, kind: str, at: int, actor: str) -> None:
+        """Erase what history still says of the erased rows, and commit the erasure. Only inside `derive`."""
+
+    def unfinished(self) -> list[OpenErasure]:
+        """Return erasures that were begun and not finished, oldest first."""
+
+    def end(self, erasures: Sequence[int]) -> None:
+        """Note that no byte of some erasures is left. Only inside `derive`."""
+
+    def older_versions(self, node: int) -> list[int]:
+        """Return the keys of a node and of all that it replaced, in no order."""
+
+    def sessions(self, scope: Scope, session: str) -> list[int]:
+        """Return the keys of the sessions of that id in the spaces a caller sees."""
+
+    def nodes_in(self, sessions: Sequence[int]) -> list[int]:
+        """Return the keys of all nodes of some sessions, closed ones too."""
+
+    def members(self, entity: int) -> list[int]:
+        """Return the keys of an entity and of all entities merged into it."""
+
+    def own_names(self, entities: Sequence[int]) -> list[str]:
+        """Return the names of some entities that no other live entity of their space has."""
+
+    def nodes_naming(self, entities: Sequence[int]) -> set[int]:
+        """Return the keys of nodes that are about some entities or mention them."""
+
+    def texts(self, space: int) -> Iterator[tuple[int, str]]:
+        """Yield (key, all its text: content, speaker, tags and attributes) of each node of a space."""
+
+    def summaries(self, space: int) -> list[tuple[str, int, str]]:
+        """Return (table, key, summary) of the sessions and entities of a space that have one."""
+
+    def former_texts(self, space: int) -> Iterator[tuple[str, int, str]]:
+        """Yield (row, commit that replaced it, all its text) of each former version of a node of a space."""
+
+    def derived(self, nodes: Sequence[int]) -> list[Derived]:
+        """Return the memories that were derived from any of these, by ascending key."""
+
+    def sources(self, nodes: Sequence[int]) -> list[str]:
+        """Return the ids of the memories that these were derived from, without these."""
+
+    def relations(self, nodes: Sequence[int], entities: Sequence[int]) -> list[int]:
+        """Return the keys of relations of these entities, or whose evidence lies in these nodes alone."""
+
+    def orphaned_entities(self, nodes: Sequence[int], relations: Sequence[int]) -> list[int]:
+        """Return the keys of unprotected entities that nothing else than these nodes and relations refers to."""
+
+    def emptied_sessions(self, nodes: Sequence[int]) -> list[int]:
+        """Return the keys of sessions in which nothing is left without these nodes."""
+
+    def summarised(self, nodes: Sequence[int]) -> list[tuple[str, int]]:
+        """Return (table, key) of sessions and entities whose summary may rest on these nodes."""
+
+    def listed(self, targets: ErasureTargets) -> Iterator[tuple[str, str]]:
+        """Yield (kind, id) of each memory, entity, relation and session that an erasure removes."""
+
+    def said_in_chats(self, owner: str) -> int:
+        """Return how many messages an owner wrote in chats."""
