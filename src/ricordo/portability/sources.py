@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ricordo.errors import InvalidError
-from ricordo.storage.database import foreign
+from ricordo.storage import foreign
 
 Row = Mapping[str, Any]
 
