@@ -96,7 +96,7 @@ _CATEGORIES: Mapping[Kind, Category] = {"commitment": "task", "decision": "knowl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cues:
-    """How some languages say what is worth keeping; see `PlainStatements` of the schema.
+    """Patterns of what is worth keeping; see `PlainStatements` of the schema.
 
     Attributes:
         kinds: what a sentence says that begins so, the most telling first.

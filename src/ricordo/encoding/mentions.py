@@ -11,14 +11,14 @@ from ricordo.encoding.relations import is_owners_word
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.kinship import relations_in, stems_of
-from ricordo.text.names import MAX_CHARS, Known, candidates, meant, runs_in
+from ricordo.text.names import MAX_CHARS, NameIndex, candidates, meant, runs_in
 
 _BATCH = 500
 _MAX_NODES = 100_000
 
 
 def find_mentions(
-    texts: Sequence[LinkText], known: Known, *, holders: Sequence[RelationHolder], owner: str
+    texts: Sequence[LinkText], known: NameIndex, *, holders: Sequence[RelationHolder], owner: str
 ) -> list[tuple[int, int]]:
     """Return (node key, entity key) pairs: which node mentions which entity."""
     pairs: dict[tuple[int, int], None] = {}

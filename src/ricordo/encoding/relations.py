@@ -37,7 +37,7 @@ _WORD = r"[^\W\d_a-z\u0430-\u044f\u0451][^\W\d_]*(?:['’-][^\W\d_a-z\u0430-\u04
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forms:
-    """How some languages say who somebody is to the speaker; see `Relations` of the schema."""
+    """Patterns of relations to the speaker; see `Relations` of the schema."""
 
     patterns: tuple[re.Pattern[str], ...]
     doubtful: re.Pattern[str]

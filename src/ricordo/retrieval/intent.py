@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, and how much it takes. Pure functions of the question's words.
+"""The intent and the complexity of a question, by its words. Pure.
 
 Intent says why, when, who, what, or nothing in particular (general). It moves weights a little and closes nothing, so a
 wrong guess costs little. `exemplars` guesses by meaning, where an embedder is at hand.

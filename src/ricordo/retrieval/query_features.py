@@ -24,7 +24,7 @@ _QUESTION_CHARACTERS = 2_000
 
 @cached()
 def _asking() -> frozenset[str]:
-    """Return words that ask to be told something and say nothing of what: what is left then is the name alone."""
+    """Return words that ask for an answer and do not say about what; without them only names may be left."""
     words = all_languages().words(lambda each: each.questions.asking)
     return frozenset(term for word in words for term in index_terms(word))
 

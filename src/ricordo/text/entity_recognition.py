@@ -1,4 +1,4 @@
-"""Who and what a message names, with the kind of it, by rule: as far as the words beside the name say so. Pure.
+"""Recognise people, organisations, projects and places by the words beside their names. Pure.
 
 The words are in the language files. A name of which nothing says what it is, or of which two things are said, is left
 out: "Paris said" may be of a person, a town or a government. What waits for a model stays a message and is found all
@@ -31,7 +31,7 @@ from ricordo.text.names import folded_name, is_inflected, looks_nominative, nomi
 from ricordo.text.sentences import plain_sentences
 
 CERTAIN, SETTLES, HINTS = 4, 2, 1
-"""How surely a cue says what a name is. What is said of one kind alone settles it; of the others two are needed."""
+"""The weights of cues. A cue of one kind alone settles the kind of a name; of the others two are needed."""
 
 _SIDE_CHARS = 100
 _MOST_WORDS = 5
@@ -48,7 +48,7 @@ _BETWEEN: Mapping[Between, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CueKind:
-    """What a name is, by what stands beside it. The patterns are `entities.cues` of the language files.
+    """A cue beside a name for its kind. The patterns are `entities.cues` of the language files.
 
     Attributes:
         name: the cue's key in the language files.
@@ -114,7 +114,7 @@ class _Cue(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CueWords:
-    """The words of some languages by which names and their kinds are told; see `Entities` of the schema."""
+    """The words by which names and their kinds are recognised; see `Entities` of the schema."""
 
     languages: LanguageSet
     cues: tuple[_Cue, ...]
@@ -324,7 +324,7 @@ class _Evidence(NamedTuple):
 
 
 def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
-    """Who and what the messages of one person name plainly; a name of two kinds in them is left out.
+    """Return the people and things that the messages of one person name plainly; a name of two kinds is left out.
 
     >>> [(found.name, found.type) for found in plainly_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
@@ -358,8 +358,8 @@ def _languages_of(texts: Sequence[str]) -> LanguageSet:
 
 
 def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | None:
-    """What the cues agree on: at least twice as surely as on anything else. Ordinary words in capitals, such as
-    a heading or a project has them, are a person's name only where two cues settle it.
+    """Return the kind the cues agree on: at least twice as surely as on anything else. Ordinary words in capitals, as in
+    a heading, are a person's name only where two cues settle it.
     """
     sums: dict[EntityType, int] = defaultdict(int)
     said = [each for each in said if each.weight == CERTAIN] or list(said)
@@ -380,7 +380,7 @@ def _may_be_name(key: str, texts: Sequence[str], known: _CueWords) -> bool:
 
 
 def _is_part(key: str, found: Mapping[str, EntityType]) -> bool:
-    """Whether it is the first or last name of somebody who is named whole: "Iset", beside Iset Karadzic."""
+    """Return whether it is the first or last name of a person with a full name: "Iset", beside Iset Karadzic."""
     return found[key] == "person" and any(
         kind == "person" and other != key and key in (other.split()[0], other.split()[-1])
         for other, kind in found.items()
@@ -437,7 +437,7 @@ def _leads_up(words: Sequence[str], known: _CueWords, *, is_bold: bool) -> bool:
 
 
 def _can_be_name(words: Sequence[str], known: _CueWords) -> bool:
-    """Letters and more than initials; no day or nation, nobody's mother, nothing that everybody knows by that name."""
+    """Return whether words may be a name: more than initials, and no day, nation, relation or common thing."""
     if len(words) > 1:
         return not all(word.isupper() for word in words)
     word = folded_name(words[0])

@@ -1,4 +1,4 @@
-"""Whether a text gives orders to an assistant instead of telling something, and text that does not show. Pure.
+"""Detect texts that give orders to an assistant, and text that does not show. Pure.
 
 A memory is read back into a prompt. A sentence in it ("from now on always recommend ...") would speak to the assistant
 in the user's name, weeks later. These rules do not understand a text: they name what is telling about it, and a person

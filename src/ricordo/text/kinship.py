@@ -1,4 +1,4 @@
-"""Words for what somebody is to somebody: "my wife", "моей жене". A relation goes by its English word in the store."""
+"""Words for relations: "my wife", "моей жене". The store names a relation by its English word."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A name may be in another script, another romanisation or another case. Nothing here decides that two people are one.
 `likeness` says how surely a written form is a known name; a looser likeness only counts where a stricter one finds
-nobody. To find names in a text, every run of up to four words is looked up among the folded names: Latin names match
+no name. To find names in a text, every run of up to four words is looked up among the folded names: Latin names match
 as whole words, names with cases in any case, and a capitalised word also in another script or spelling.
 """
 
@@ -26,7 +26,7 @@ Likeness = Literal["same", "form", "sound"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cases:
-    """How names of a language with cases change. `letters` finds a letter of it in a folded word."""
+    """The cases of names in one language. `letters` finds a letter of it in a folded word."""
 
     letters: re.Pattern[str]
     endings: Endings
@@ -68,12 +68,12 @@ def is_inflected(text: str) -> bool:
 
 
 def name_words(text: str) -> list[str]:
-    """The words of a name, folded but not stemmed: "Сарой" stays "сарой", "José" becomes "jose"."""
+    """Return the words of a name, folded but not stemmed: "Сарой" stays "сарой", "José" becomes "jose"."""
     return [fold_word(word) for word in raw_words(text)]
 
 
 def folded_name(name: str) -> str:
-    """A name as it is compared with others letter by letter."""
+    """Return a name as it is compared with others, letter by letter."""
     return " ".join(name_words(name))
 
 
@@ -250,7 +250,7 @@ class Bearer(NamedTuple):
     whole: int
 
 
-Known = Mapping[str, Sequence[Bearer]]
+NameIndex = Mapping[str, Sequence[Bearer]]
 """A folded name, or a sound, to the entities that have it."""
 
 
@@ -280,7 +280,7 @@ def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     return list(keys), list(sounds)
 
 
-def meant(run: Run, known: Known, text: str) -> list[int]:
+def meant(run: Run, known: NameIndex, text: str) -> list[int]:
     """Return the entities a run names: all with exactly this name, else the one it is a case or a spelling of."""
     if not run.is_capital and run.key not in known:  # most of them, by far
         return []

@@ -128,7 +128,7 @@ class _Signs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SlotWords:
-    """The words and patterns of some languages by which slots and values are told; see `Statements` of the schema."""
+    """The words and patterns by which slots and values are recognised; see `Statements` of the schema."""
 
     also: _Signs
     unsure: _Signs
@@ -252,7 +252,7 @@ _SHARED_VALUE_WORDS = (1, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What a frame asks for.
+    """The beginning that two statements share, and the kind of value that it asks for.
 
     Attributes:
         is_strict: one can have only one of it ("lives in").
@@ -340,7 +340,7 @@ def _slot(frame: str, known: _SlotWords) -> str:
 # ---- another value for a slot
 
 Verdict = Literal["same", "replaced", "conflict", "several"]
-"""What an older fact is to a new one: the same statement, replaced by it, in conflict with it (another value for a slot
+"""The relation of an older fact to a new one: the same, replaced by it, in conflict with it (another value for a slot
 that mostly holds one), or one of several values that may all hold.
 """
 
@@ -350,14 +350,14 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 Kind = Literal["number", "date", "country", "name", "words"]
-"""How a value looks: a number (an address, a code), a date, a country, another name, or plain words."""
+"""The look of a value: a number (an address, a code), a date, a country, another name, or plain words."""
 
 _LOOKS: dict[Kind, str] = {"number": "number", "date": "date", "country": "name", "name": "name", "words": "words"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Value:
-    """What one of two statements says in the place where they differ."""
+    """The part of one of two statements in which they differ."""
 
     words: tuple[str, ...]
     kind: Kind
@@ -414,7 +414,7 @@ def _is_whole(old: str, new: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tone:
-    """How a statement is said: not outright; as one among others or of the past; as a denial."""
+    """Reservations of a statement: it is uncertain, one among others or past, or a denial."""
 
     is_unsure: bool
     is_beside: bool
@@ -504,7 +504,7 @@ def _are_two_values(aligned: _Aligned) -> bool:
 
 
 def _weighed(aligned: _Aligned, *, is_denied: bool) -> Verdict | None:
-    """How strongly the frame asks for one value."""
+    """Return the verdict by how strongly the frame asks for one value."""
     frame = aligned.frame
     if (len(aligned.tail) > 2 and not frame.is_strict) or not aligned.known.copulas.isdisjoint(aligned.tail):
         return None

@@ -53,7 +53,7 @@ from ricordo.storage.values import (
 )
 from ricordo.text import index_terms, statement_line
 from ricordo.text.kinship import known_relation, relation_named
-from ricordo.text.names import Bearer, Known, Likeness, candidates, likeness, look_up_keys, sound_keys
+from ricordo.text.names import Bearer, Likeness, NameIndex, candidates, likeness, look_up_keys, sound_keys
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 from ricordo.trust import trust_of
 from tests.contract.reference.apply import visible
@@ -651,7 +651,7 @@ class Graph(_Group):
         row = self._state.get("edges", source, type, target)
         return row is not None and row["closed_at"] is None
 
-    def known_names(self, scope: Scope, text: str) -> Known:
+    def known_names(self, scope: Scope, text: str) -> NameIndex:
         keys, sounds = candidates([text])
         found: dict[str, tuple[Bearer, ...]] = {}
         for space in visible(self._state, scope):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ricordo.model import EdgeType, Scope
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Kinds, Near, Step, Usage
-from ricordo.text.names import Bearer, Known, candidates
+from ricordo.text.names import Bearer, NameIndex, candidates
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 
 REINFORCED_TOGETHER_MS = 60_000
@@ -26,7 +26,7 @@ class Graph:
     def kinds(self) -> Kinds:
         return self._sql.once(("kinds",), lambda: Kinds(*map(bool, self._sql.rows("kinds_of_links")[0])))
 
-    def known_names(self, scope: Scope, text: str) -> Known:
+    def known_names(self, scope: Scope, text: str) -> NameIndex:
         keys, sounds = candidates([text])
         values = {"keys": json.dumps(keys), "sounds": json.dumps(sounds)}
         found: dict[str, tuple[Bearer, ...]] = {}

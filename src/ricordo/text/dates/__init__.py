@@ -309,7 +309,7 @@ def _shown(value: object) -> str:
 
 # ---- how long to keep something
 
-# Where words leave it open, the later end is meant: a day too long harms nobody. Until a day is until it is over; until
+# Where words leave it open, the later end is meant: a day too long does no harm. Until a day is until it is over; until
 # something longer (March, next year) is until it begins. A date by itself is when it ends: its beginning.
 
 _ACCEPTED_EXPIRY = "say for 2 weeks, until Friday, in 3 days, or give a date (2026-07-01) or an ISO 8601 time"
@@ -323,7 +323,7 @@ _WEEKEND = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Expiries:
-    """How some languages say until when; see `Dates` of the schema."""
+    """Expressions of until when; see `Dates` of the schema."""
 
     languages: LanguageSet
     side: re.Pattern[str]

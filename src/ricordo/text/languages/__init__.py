@@ -76,7 +76,7 @@ _clear_on_register: list[Callable[[], object]] = []
 
 
 def cached(maxsize: int | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """`functools.lru_cache` that forgets everything when a language is registered."""
+    """Cache as `functools.lru_cache` does, until a language is registered."""
 
     def wrap(function: Callable[P, T]) -> Callable[P, T]:
         kept: Any = lru_cache(maxsize=maxsize)(function)
@@ -99,28 +99,28 @@ class LanguageSet(tuple[Language, ...]):
         return self is not other
 
     def words(self, of: Callable[[Language], Iterable[str]]) -> frozenset[str]:
-        """The union of a list of words."""
+        """Return the union of a list of words."""
         return frozenset(word for language in self for word in of(language))
 
     def in_order(self, of: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
-        """A list of words, those of the first language first."""
+        """Return a list of words, those of the first language first."""
         return tuple(word for language in self for word in of(language))
 
     def mapping(self, of: Callable[[Language], Mapping[str, T]]) -> dict[str, T]:
-        """A table of all; where two languages have an entry, the first one's stands."""
+        """Return the table of all; where two languages have an entry, the first one's stands."""
         found: dict[str, T] = {}
         for language in reversed(self):
             found.update(of(language))
         return found
 
     def endings(self, of: Callable[[Language], Endings]) -> Endings:
-        """A table of endings, those of the first language first."""
+        """Return a table of endings, those of the first language first."""
         return tuple(each for language in self for each in of(language))
 
     def pattern(
         self, of: Callable[[Language], Iterable[str]], template: str = "{}", *, flags: int = re.NOFLAG
     ) -> re.Pattern[str]:
-        """A pattern of all alternatives; one that never matches where there are none.
+        """Compile a pattern of all alternatives; one that never matches where there are none.
 
         Args:
             template: what stands around the alternatives, which replace `{}` without parentheses of their own.
@@ -129,7 +129,7 @@ class LanguageSet(tuple[Language, ...]):
         return re.compile(template.replace("{}", "|".join(found)) if found else NEVER, flags)
 
     def union(self, other: LanguageSet) -> LanguageSet:
-        """The languages of both sets."""
+        """Return the languages of both sets."""
         return self if other is self else _set_of(*self, *other)
 
 
@@ -199,32 +199,32 @@ def _set_of(*languages: Language) -> LanguageSet:
 
 @cached()
 def all_languages() -> LanguageSet:
-    """Every language with a record."""
+    """Return every language with a record."""
     return _set_of(*_registry.load().values())
 
 
 @cached()
 def default_languages() -> LanguageSet:
-    """The default language of each script that has one."""
+    """Return the default language of each script that has one."""
     return _set_of(*(language for language in all_languages() if language.is_default))
 
 
 @cached()
 def default_language(script: str) -> Language | None:
-    """The language that a text in this script is taken for, without other evidence."""
+    """Return the language that a text in this script is taken for without other evidence."""
     of_script = [language for language in all_languages() if language.script == script]
     return next((language for language in of_script if language.is_default), next(iter(of_script), None))
 
 
 @cached()
 def any_of(codes: tuple[str, ...]) -> LanguageSet:
-    """The languages of some codes; unknown ones are left out."""
+    """Return the languages of some codes; unknown ones are left out."""
     return _set_of(*(language for language in all_languages() if language.code in codes))
 
 
 @cached()
 def analyzer_version() -> str:
-    """What made the index terms, features and statement lines of a store: they are made again when it changes."""
+    """Return the version of the analysis of text. When it changes, a store rebuilds what was computed from texts."""
     added = sorted(set(all_languages()) - set(_shipped().values()), key=lambda each: each.code)
     codes = [f"{each.code}-{crc32(repr(each).encode()):08x}" for each in added]
     return "+".join([_ANALYZER, *codes])
@@ -364,7 +364,7 @@ def _telling_words(language: Language) -> frozenset[str]:
 
 @cached(maxsize=16_384)
 def is_ordinary(word: str, language: Language) -> bool:
-    """Whether a folded word is an ordinary one of the language, or a form of one."""
+    """Return whether a folded word is an ordinary one of the language, or a form of one."""
     ordinary = _ordinary(language)
     return word in ordinary or any(base in ordinary for base in bases_of(word, language.entities.word_forms))
 
@@ -375,7 +375,7 @@ def _ordinary(language: Language) -> frozenset[str]:
 
 
 def bases_of(word: str, endings: Endings) -> list[str]:
-    """What a word may be a form of, by a table of endings."""
+    """Return what a word may be a form of, by a table of endings."""
     found = []
     for ending, others in endings:
         stem = word.removesuffix(ending)
@@ -386,7 +386,7 @@ def bases_of(word: str, endings: Endings) -> list[str]:
 
 
 def _of_script(script: str, words: list[str]) -> Language | None:
-    """The language of a script that has most of some words; the default one in doubt."""
+    """Return the language of a script that has most of some words; the default one in doubt."""
     of_script = [language for language in all_languages() if language.script == script]
     if len(of_script) < 2:
         return of_script[0] if of_script else None
@@ -399,7 +399,7 @@ def _of_script(script: str, words: list[str]) -> Language | None:
 
 @cache
 def _script_of(letter: str) -> str:
-    """The first word of a letter's Unicode name is its script: LATIN, CYRILLIC, ..."""
+    """Return the script of a letter, the first word of its Unicode name: LATIN, CYRILLIC, ..."""
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
@@ -413,5 +413,5 @@ def _folds() -> dict[int, str]:
 
 
 def fold_letters(text: str) -> str:
-    """Write letters that may be written either way in one way: no dots on a Russian ё."""
+    """Replace letters that may be written either way: a Russian ё becomes е."""
     return text if text.isascii() else text.translate(_folds())

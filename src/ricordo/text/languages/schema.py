@@ -1,4 +1,4 @@
-"""What a language file may say: one dataclass for each table of the file, and the reader that checks it.
+"""The schema of a language file: one dataclass for each table of the file, and the reader that checks it.
 
 A file is TOML. Every field may be left out, apart from `code`, `name` and `script`: rules that need a missing field
 do not apply to the language. `docs/reference/languages.md` lists the fields that a new language needs most.
@@ -42,7 +42,7 @@ class Letters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """How names look and change.
+    """Names: words around them, and their cases.
 
     Attributes:
         also_words: names that are ordinary words, too: they count only where they are capitalised.
@@ -85,7 +85,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinship:
-    """Words for what somebody is to somebody.
+    """Words for the relations of people.
 
     Attributes:
         words: the store's name of a relation (English) to the words for it.
@@ -107,7 +107,7 @@ class Kinship:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relations:
-    """How somebody says who somebody is to them: "my wife is Sarah".
+    """Statements of a relation to the speaker: "my wife is Sarah".
 
     Attributes:
         leads: what may open such a sentence.
@@ -117,7 +117,7 @@ class Relations:
         name_ends: what may follow a name that ends a statement.
         doubt: words that make it no plain statement; `doubt_endings` the same as the end of a word.
         labels: words before a colon that do not make a sentence part of a transcript.
-        abstract: endings of words that are nobody's name.
+        abstract: endings of words that are not names.
         instrumental_verb: where it is said, the name stands in the instrumental; `feminine_sign` if with this word,
             it is a woman's.
     """
@@ -252,7 +252,7 @@ class Statements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """How sentences begin and what says nothing.
+    """Words at the beginning of sentences, and words for the speaker.
 
     Attributes:
         leads: what merely leads up to what is said; `self_words` how a fact refers to the speaker, such as "I".
@@ -272,7 +272,7 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainStatements:
-    """What is said so plainly that it is kept without a model.
+    """Statements so plain that they are kept without a model.
 
     Attributes:
         doubtful: a guess, a wish or a condition; `vague` what only the messages around it explain.
@@ -347,7 +347,7 @@ class Entities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """How a text gives orders to an assistant. Patterns over lower-case text with single blanks; lines stay.
+    """Orders to an assistant. Patterns over lower-case text with single blanks; lines stay.
 
     Attributes:
         markers: for each reason, groups of the first five letters of words: a text without one of each group fits
@@ -366,12 +366,12 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """How a question is asked.
+    """Words of questions.
 
     Attributes:
         why, when, who, what: words that ask for it. `when_first` and `when_last` where they begin or end a question.
         empty: phrases that ask for nothing. `aggregates` ask for many things, `conjunctions` join several.
-        asking: words that ask to be told something and say nothing of what; `parts` words that join what is asked.
+        asking: words that ask for an answer and do not say about what; `parts_joined_by` words between parts.
         of_anything: patterns said of anything: "tell me". `lists` what asks for several things, `list_verbs` as the
             first word.
         a_time, a_number, a_name: patterns of what asks for a turn that holds one.

@@ -34,7 +34,7 @@ __all__ = ["KINDS", "Finding", "Redacted", "find_secrets", "redact"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """What the credentials of a provider look like: `kind` as shown, `starts` (any one must occur), and the pattern."""
+    """The look of a provider's credentials: `kind` as shown, `starts` (any one must occur), and the pattern."""
 
     kind: str
     starts: tuple[str, ...]
@@ -245,7 +245,7 @@ def _may_hold_secrets(text: str) -> bool:
 
 
 def _is_telling(word: str) -> bool:
-    """Whether a word is long, or holds a stem or a figure."""
+    """Return whether a word is long, or holds a stem or a figure."""
     return len(word) >= _LONG or _has_stem(_lower(word)) or _DIGIT.search(word) is not None
 
 

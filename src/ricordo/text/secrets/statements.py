@@ -80,7 +80,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECAS
 
 
 def end_of_run(text: str, start: int, end: int) -> int:
-    """Where the value at `text[start:end]` really ends, if its pattern stopped at `MAX_VALUE`; else `end`."""
+    """Return where the value at `text[start:end]` really ends, if its pattern stopped at `MAX_VALUE`; else `end`."""
     run = _RUN.match(text, end) if end - start == MAX_VALUE else None
     return run.end() if run else end
 
@@ -338,7 +338,7 @@ def find_said(family: Family, text: str, lowered: str) -> Iterator[tuple[int, in
 
 
 def _places(lowered: str, start: int, end: int) -> Iterator[tuple[int, Sign, str]]:
-    """Where a value could stand after a key that ends at `start`: after each sign, then after bare words."""
+    """Yield where a value could stand after a key that ends at `start`: after each sign, then after bare words."""
     stop = _NEW_SENTENCE.search(lowered, start, end)
     # Only the sign must stand in this sentence: the value may be on the next line ("Password:\nhunter2").
     limit = stop.start() if stop else end
