@@ -1,8 +1,8 @@
-"""Fill a store quickly with English words and vectors like those of the default embedder.
+"""A store of English words with vectors as the default embedder makes them, filled in minutes.
 
-The time to embed a question depends on its number of word pieces, so invented words of four or five pieces would give a
-different load. The content of stored vectors does not affect the cost of a search: here they are sums of one random
-vector per word, because the models would take more than an hour for 100,000 turns.
+Made-up words would be another load: the real models read a question for as long as it has word pieces, and such words
+have four or five. What stored vectors say does not change the cost of a search, so each text's vector is a sum of one
+random vector per word; the models would need more than an hour for 100,000 turns.
 """
 
 from __future__ import annotations

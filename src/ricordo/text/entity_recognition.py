@@ -358,8 +358,8 @@ def _languages_of(texts: Sequence[str]) -> LanguageSet:
 
 
 def _kind(said: Collection[_Evidence], *, is_ordinary: bool) -> EntityType | None:
-    """Return the kind the cues agree on: at least twice as surely as on anything else. Ordinary words in capitals, as in
-    a heading, are a person's name only where two cues settle it.
+    """Return the kind the cues agree on: at least twice as surely as on anything else. Ordinary capitalised words, as
+    in a heading, are a person's name only where two cues settle it.
     """
     sums: dict[EntityType, int] = defaultdict(int)
     said = [each for each in said if each.weight == CERTAIN] or list(said)
