@@ -59,7 +59,7 @@ from ricordo.storage.values import (
     Waiting,
     Weights,
 )
-from ricordo.text.names import Bearer, Known
+from ricordo.text.names import Bearer, NameIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -253,7 +253,7 @@ class Graph(Protocol):
     def kinds(self) -> Kinds:
         """Return which kinds of links the store has at all."""
 
-    def known_names(self, scope: Scope, text: str) -> Known:
+    def known_names(self, scope: Scope, text: str) -> NameIndex:
         """Return which names in a text a caller's memory knows."""
 
     def entity_keys(self, entities: Iterable[int]) -> list[int]:
