@@ -79,6 +79,22 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    text = page.read_text("utf-8").replace("`ricordo.doors`", "").replace("ricordo.toml", "")
+    named = set(re.findall(r"`ricordo\.([a-z_0-9.]+)", text))
+    assert {name for name in named if not _module_exists(name)} == set()
+
+
+def _module_exists(name: str) -> bool:
+    """Return whether a dotted name is a module of the package, or something in one."""
+    *parents, last = name.rstrip(".").split(".")
+    folder = (ROOT / "src/ricordo").joinpath(*parents)
+    module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    is_module = (folder / f"{last}.py").exists() or (folder / last).is_dir()
+    return is_module or (module.exists() and re.search(rf"\b{last}\b", module.read_text("utf-8")) is not None)
+
+
 def test_the_index_of_the_documentation_links_every_page() -> None:
     index = ROOT / "docs/README.md"
     linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", index.read_text("utf-8"))}
