@@ -457,7 +457,7 @@ async def test_an_impossible_line_does_not_block_the_folder(folder, what, with_i
         async with opened(folder) as memory:
             said = {each.check: each.detail for each in (await memory.doctor()).findings}
             assert failing(await memory.doctor()) == set()
-            assert f"lines not used: {name}" in said["plain files"]
+            assert f"not used: {name}" in said["plain files"]
             assert await facts(memory) >= known
             await memory.remember(f"and life goes on {number}")
 

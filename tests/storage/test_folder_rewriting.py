@@ -98,7 +98,7 @@ async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(fold
     for _ in range(2):
         async with opened(folder) as memory:
             said = {each.check: each.detail for each in (await memory.doctor()).findings}
-            assert "1 lines not used" in said["plain files"]
+            assert "1 line not used" in said["plain files"]
     without_index(folder)
     async with opened(folder) as memory:
         await memory.gc()

@@ -8,6 +8,7 @@ from ricordo.errors import RicordoError, UnavailableError
 from ricordo.forgetting.gc import gc, prune
 from ricordo.forgetting.upkeep import Conclusion, Upkeep
 from ricordo.model import BY_RULE, ArchiveReport, MaintenanceReport, Step
+from ricordo.text.wording import plural
 
 Work = Callable[[Upkeep], Awaitable[tuple[str, ArchiveReport | None]]]
 """A step: returns its result in words, and its report if it has one."""
@@ -34,11 +35,11 @@ async def _sessions(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
     runs = [await upkeep.consolidate(scope) for scope in upkeep.scopes]
     done, failed = sum(len(run.sessions) for run in runs), [run for run in runs if run.state == "failed"]
     if failed:
-        raise UnavailableError(f"{_counted(done, 'conversation')} became knowledge, others wait: {failed[0].reason}")
+        raise UnavailableError(f"{plural(done, 'conversation')} became knowledge, others wait: {failed[0].reason}")
     if any(run.model == BY_RULE for run in runs):
         kept = sum(item.what == "added" for run in runs for item in run.items)
-        return f"{_counted(kept, 'plain statement')} kept by rule; conversations wait for a language model", None
-    return f"{_counted(done, 'conversation')} became knowledge" if done else "nothing to do", None
+        return f"{plural(kept, 'plain statement')} kept by rule; conversations wait for a language model", None
+    return f"{plural(done, 'conversation')} became knowledge" if done else "nothing to do", None
 
 
 async def _gc(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
@@ -67,7 +68,7 @@ async def _conclude(
     """Run a step that asks a model. A dry run counts what would be asked and asks nothing."""
     found = [await upkeep.conclude(kind, scope, upkeep.dry_run) for scope in upkeep.scopes]
     waited, made = sum(each.waited for each in found), sum(each.made for each in found)
-    counted, wait = _counted(waited, *things), "waits" if waited == 1 else "wait"
+    counted, wait = plural(waited, *things), "waits" if waited == 1 else "wait"
     if failed := next((each.failed for each in found if each.failed), ""):
         raise UnavailableError(f"{counted} {wait}: {failed}")
     if not waited:
@@ -82,7 +83,7 @@ async def _conclude(
 async def _tidy(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
     """Delete bookkeeping rows that nothing needs any more. They hold no text."""
     gone = 0 if upkeep.dry_run else await upkeep.store.derive(lambda tx: tx.models.drop_removals())
-    return (f"{_counted(gone, 'bookkeeping row')} deleted" if gone else "nothing to do"), None
+    return (f"{plural(gone, 'bookkeeping row')} deleted" if gone else "nothing to do"), None
 
 
 STEPS: Mapping[str, Work] = {
@@ -101,7 +102,3 @@ def _summary(report: ArchiveReport) -> str:
         return "nothing to do"
     counted = ", ".join(f"{count:,} {reason}" for reason, count in report.archived.items())
     return f"{counted}; {report.live:,} live"
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -21,8 +21,9 @@ from rich.text import Text
 from ricordo.errors import RicordoError
 from ricordo.interfaces.cli import hits
 from ricordo.interfaces.cli.options import CommandContext, blocking_command
-from ricordo.interfaces.cli.terminal import Output, dim, one_line, plural, safe
+from ricordo.interfaces.cli.terminal import Output, dim, one_line, safe
 from ricordo.interfaces.serialize import resolve_id
+from ricordo.text.wording import plural
 
 if TYPE_CHECKING:
     from ricordo.host import Conversation, Exchange

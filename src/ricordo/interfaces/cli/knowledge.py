@@ -22,9 +22,10 @@ from ricordo.interfaces.cli.options import (
     flag,
     option,
 )
-from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, plural, table
+from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, table
 from ricordo.interfaces.serialize import match_end
 from ricordo.model import BY_RULE, Run, RunItem
+from ricordo.text.wording import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

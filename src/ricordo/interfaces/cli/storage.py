@@ -22,7 +22,6 @@ from ricordo.interfaces.cli.terminal import (
     fields,
     minute,
     one_line,
-    plural,
     progress_bar,
     safe,
     short_id,
@@ -41,6 +40,7 @@ from ricordo.model import (
     Stats,
 )
 from ricordo.portability import IMPORTED
+from ricordo.text.wording import plural
 
 PANEL = "Maintain"
 _MAX_ITEMS = 20

@@ -97,11 +97,6 @@ def with_article(category: str) -> str:
     return f"{'an' if category[:1] in tuple('aeio') else 'a'} {category}"
 
 
-def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Return a count with its noun: "1 row", "2 rows"."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
-
-
 def minute(at: datetime | None, zone: ZoneInfo) -> str:
     """Return an instant to the minute, in the user's time zone."""
     return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")

@@ -32,6 +32,7 @@ from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import translated
 from ricordo.storage.staging import free_path, make_folders, staging_folder, sync
 from ricordo.text import index_terms
+from ricordo.text.wording import plural
 
 _OPTIONS = Options(patience_s=5.0)
 _SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -131,7 +132,9 @@ def _compare_files(manifest: Backup | None, files: Mapping[str, BackupFile]) -> 
     if off:
         detail = f"{', '.join(off)} not as the manifest says"
         return Finding(check="manifest", ok=False, detail=detail, remedy=_OTHER_BACKUP)
-    return Finding(check="manifest", ok=True, detail=f"{len(files)} files as on {manifest.made_at:%Y-%m-%d %H:%M} UTC")
+    return Finding(
+        check="manifest", ok=True, detail=f"{plural(len(files), 'file')} as on {manifest.made_at:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
@@ -141,7 +144,7 @@ def _compare_figures(manifest: Backup, found: Mapping[str, object]) -> Finding:
     same = (found["commits"], found["head"]) == (manifest.commits, manifest.head)
     off = [name for name, count in manifest.rows.items() if rows.get(name) != count]
     if same and not off:
-        detail = f"{manifest.commits} commits, {sum(manifest.rows.values())} rows"
+        detail = f"{plural(manifest.commits, 'commit')}, {plural(sum(manifest.rows.values()), 'row')}"
         return Finding(check="counts", ok=True, detail=detail)
     detail = f"other numbers of {', '.join(off)}" if off else "another last commit"
     return Finding(check="counts", ok=False, detail=detail, remedy=_OTHER_BACKUP)

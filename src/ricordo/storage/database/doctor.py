@@ -16,6 +16,7 @@ from ricordo.storage.database.queries import sql
 from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.truth_tables import Table, truth_of
+from ricordo.text.wording import plural
 
 _RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
 _COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
@@ -78,7 +79,7 @@ def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
 
 def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     broken = snapshot.connection.execute("PRAGMA foreign_key_check").fetchall()
-    return (f"{len(broken)} rows refer to nothing", _RESTORE) if broken else ("none broken", "")
+    return (f"{plural(len(broken), 'row')} with a broken reference", _RESTORE) if broken else ("none broken", "")
 
 
 def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
@@ -92,8 +93,8 @@ def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
             if not is_sealed(row[:-1], row[-1]):
                 off.append(f"row {row[0]} of {table.name}")
     if off:
-        return f"{len(off)} of {rows} rows are not as they were written, such as {off[0]}", _RESTORE
-    return f"{rows} rows as they were written", ""
+        return f"{len(off):,} of {rows:,} rows are not as written, such as {off[0]}", _RESTORE
+    return f"{plural(rows, 'row')} as written", ""
 
 
 def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
@@ -108,7 +109,9 @@ def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
             total = (total + row_sum(*row)) & SUM_MASK
         if stated.get(name) != total:
             off.append(name)
-    return (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{len(stated)} tables as written", "")
+    return (
+        (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{plural(len(stated), 'table')} as written", "")
+    )
 
 
 def _named(columns: Iterable[str]) -> str:
@@ -124,8 +127,8 @@ def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
         if not _is_as_written(tables.get(name), row, before):
             off.append(f"{name} {row} before change {seq}")
     if off:
-        return f"{len(off)} of {count} former versions are not as they were written, such as {off[0]}", _RESTORE
-    return f"{count} former versions as they were written", ""
+        return f"{len(off):,} of {count:,} former versions are not as written, such as {off[0]}", _RESTORE
+    return f"{plural(count, 'former version')} as written", ""
 
 
 def _is_as_written(table: Table | None, row: str, before: str) -> bool:
@@ -146,7 +149,7 @@ def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
             return f"broken at commit {values[0]}", _RESTORE
         head = hashed
         count += 1
-    return f"{count} commits", ""
+    return plural(count, "commit"), ""
 
 
 def _are_its_words(snapshot: DatabaseSnapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
@@ -170,18 +173,18 @@ def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
         if len(left) != rows or digest(left) != stated:
             return f"erasure {key} is not as it was written", _RESTORE
         count += rows
-    said = f"{count} rows erased" if count else "nothing erased"
-    return (f"{said}; the next opening goes on with what was begun" if pending else said), ""
+    said = f"{plural(count, 'row')} erased" if count else "nothing erased"
+    return (f"{said}; the next opening finishes what was begun" if pending else said), ""
 
 
 def _full_text(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = snapshot.value("text_index_off")
-    return (f"{off} memories out of step", "rebuild the index") if off else ("in step", "")
+    return (f"{plural(off, 'memory', 'memories')} out of step", "rebuild the index") if off else ("in step", "")
 
 
 def _slots(snapshot: DatabaseSnapshot) -> tuple[str, str]:
     off = snapshot.value("slots_off")
-    return (f"{off} facts out of step", "rebuild the index") if off else ("in step", "")
+    return (f"{plural(off, 'fact')} out of step", "rebuild the index") if off else ("in step", "")
 
 
 def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:

@@ -162,5 +162,5 @@ def settle_digest(snapshot: Statements, head: bytes, values: CommitValues) -> No
     """Correct the digest of a commit by the rows in the database: a row may be written twice, or have existed."""
     settled = (*values[:-1], digest(hashes_of(snapshot.connection, values[0])))
     if settled != values:
-        told = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
-        snapshot.connection.execute(sql("commit_digest"), told)
+        digests = {"seq": values[0], "digest": settled[-1], "hash": chain(head, settled)}
+        snapshot.connection.execute(sql("commit_digest"), digests)

@@ -29,6 +29,7 @@ from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
 from ricordo.storage.values import Image, content
 from ricordo.text import name_key, same_name_key
+from ricordo.text.wording import plural
 
 _CATEGORIES = frozenset(get_args(Category))
 _ORIGINS = frozenset(get_args(Origin))
@@ -82,7 +83,7 @@ def _commit(
     *,
     now: int,
 ) -> None:
-    reason = Reason(actor="hand", origin="hand", reason=f"{len(rows)} rows by hand")
+    reason = Reason(actor="hand", origin="hand", reason=f"{plural(len(rows), 'row')} by hand")
     marks = list(dict.fromkeys(line_mark(given.line) for given in lines))
     extra: Line = {"adopted": marks} if marks else {}
     connection.execute("SAVEPOINT by_hand")

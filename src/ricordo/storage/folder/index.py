@@ -36,6 +36,7 @@ from ricordo.storage.jsonl.builder import build
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE, ROW_FILES
 from ricordo.storage.jsonl.lines import Findings, UnusedLines, count_lines, lines_of
 from ricordo.storage.sql import transaction, translated
+from ricordo.text.wording import plural
 
 _log = logging.getLogger("ricordo.storage")
 
@@ -198,7 +199,7 @@ class FolderIndex:
             ]
         size = sum(seen.stamp.size for seen in state.values())
         places = unused.places
-        not_used = f"; {len(unused.lines)} lines not used: {places[0]}" if places else ""
+        not_used = f"; {plural(len(unused.lines), 'line')} not used: {places[0]}" if places else ""
         open_files = sorted(
             path.name for path in self.folder.iterdir() if _is_ours(path) and path.stat().st_mode & 0o077
         )
@@ -301,7 +302,9 @@ class FolderIndex:
             _log.warning("%s: not used: %s", self.folder, place)
         if found.changed_by_hand:
             _log.warning(
-                "%s: %d rows were changed by hand; `ricordo log` shows the change", self.folder, found.changed_by_hand
+                "%s: %s changed by hand; `ricordo log` shows the change",
+                self.folder,
+                plural(found.changed_by_hand, "row"),
             )
 
     def _rebuild(self, why: str) -> Findings:
@@ -352,7 +355,7 @@ class FolderIndex:
         lines = list(lines_of(path, start=min(gone)))
         data = b"".join(raw + b"\n" for offset, raw in lines if offset in gone)
         kept = self.disk.set_aside(self.folder, name, data)
-        _log.warning("%s: %d lines without a commit were set aside in %s", path, len(gone), kept.name)
+        _log.warning("%s: %s without a commit set aside in %s", path, plural(len(gone), "line"), kept.name)
         if all(offset in gone for offset, _ in lines):
             self.disk.cut(path, min(gone))
         else:

@@ -21,6 +21,7 @@ from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 from ricordo.storage.jsonl.lines import UnusedLines, lines_of
 from ricordo.storage.jsonl.shapes import Shapes
 from ricordo.storage.jsonl.writer import lines_of_file
+from ricordo.text.wording import plural
 
 _log = logging.getLogger("ricordo.storage")
 
@@ -172,4 +173,4 @@ def _keep_unused(unused: UnusedLines, folder: Path, disk: Disk) -> None:
         bad = b"".join(raw + b"\n" for offset, raw in lines_of(folder / name) if offset in offsets) if offsets else b""
         if bad:
             kept = disk.set_aside(folder, name, bad)
-            _log.warning("%s: %d unusable lines were set aside in %s", folder / name, len(offsets), kept.name)
+            _log.warning("%s: %s set aside in %s", folder / name, plural(len(offsets), "unusable line"), kept.name)
