@@ -14,8 +14,7 @@ from typing import TypeVar, get_args
 from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation import evolution, reviews
 from ricordo.consolidation import resolve as arrivals
-from ricordo.encoding import entities, episodes, facts
-from ricordo.encoding import merge as merging
+from ricordo.encoding import entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import (
     TextRules,
     check_choice,
@@ -656,7 +655,7 @@ class Memory:
             ConflictError: they are already merged, or belong to different owners.
         """
         now = self._opened.now()
-        return await self._write("merge", lambda tx: merging.merge(tx, keep, other, scope=self._scope, now=now))
+        return await self._write("merge", lambda tx: entity_merge.merge(tx, keep, other, scope=self._scope, now=now))
 
     async def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
         """Split an entity in two: `names` and the memories that used them move to the other one. Return both.
@@ -672,8 +671,10 @@ class Memory:
         """
         engine = self._opened
         now = engine.now()
-        parted = await self._write("split", lambda tx: merging.split(tx, entity, names, scope=self._scope, now=now))
-        await engine.store.derive(lambda tx: merging.move_mentions(tx, parted))
+        parted = await self._write(
+            "split", lambda tx: entity_merge.split(tx, entity, names, scope=self._scope, now=now)
+        )
+        await engine.store.derive(lambda tx: entity_merge.move_mentions(tx, parted))
         engine.backlog.note(1)
         return parted.kept, parted.other
 

@@ -79,6 +79,19 @@ class ConsolidationContext:
         """
         return LeaseHolder(self.store, name, lease_ms=LEASE_MS).held()
 
+    @asynccontextmanager
+    async def conversation(self, place: tuple[str, str], session: str | None, *, dry_run: bool) -> AsyncIterator[bool]:
+        """Hold the lease on a conversation during a block, so that a model is paid once; yield whether it is ours.
+
+        Rules and dry runs need no lease.
+        """
+        if dry_run or self.model is None:
+            yield True
+            return
+        name = await self.store.read(lambda tx: tx.runs.lease_of(place, session))
+        async with self.lease(name) as is_ours:
+            yield is_ours
+
 
 @dataclass(slots=True)
 class Spent:

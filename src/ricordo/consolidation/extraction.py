@@ -142,7 +142,7 @@ async def extract(context: ConsolidationContext, session: str | None, *, dry_run
     Raises:
         NotFoundError: nothing was said in that session.
     """
-    waiting = await context.store.read(lambda tx: _waiting(tx, context.scope, session))
+    waiting = await context.store.read(lambda tx: waiting_conversations(tx, context.scope, session))
     run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
     for each in waiting:
         part = await extract_one(context, (each.owner, each.chat), each.session, dry_run=dry_run)
@@ -152,7 +152,12 @@ async def extract(context: ConsolidationContext, session: str | None, *, dry_run
     return replace(run, ended_at=from_ms(context.now()))
 
 
-def _waiting(snapshot: Snapshot, scope: Scope, session: str | None) -> list[Waiting]:
+def waiting_conversations(snapshot: Snapshot, scope: Scope, session: str | None) -> list[Waiting]:
+    """Return all conversations that wait, or only that of a session, the oldest first.
+
+    Raises:
+        NotFoundError: nothing was said in that session.
+    """
     if session is not None and snapshot.sessions.get(scope, session) is None:
         raise NotFoundError(f"session: nothing was said in {session!r}")
     return [each for each in snapshot.runs.waiting(scope) if session in (None, each.session)]
@@ -181,12 +186,9 @@ async def extract_one(
     run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
     spent = Spent()
     try:
-        if dry_run or context.model is None:
-            return await _read(context, place, session, run, spent, dry_run=dry_run)
-        name = await context.store.read(lambda tx: tx.runs.lease_of(place, session))
-        async with context.lease(name) as is_ours:
+        async with context.conversation(place, session, dry_run=dry_run) as is_ours:
             if is_ours:
-                return await _read(context, place, session, run, spent, dry_run=False)
+                return await _read(context, place, session, run, spent, dry_run=dry_run)
         return replace(run, items=(RunItem(what="left", text=session or "", reason=BUSY),))
     except RicordoError as error:
         reason = failure_reason(error)

@@ -31,7 +31,7 @@ from ricordo.consolidation.context import (
     with_cost,
     within_budget,
 )
-from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript
+from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript, waiting_conversations
 from ricordo.consolidation.judge import Accepted, Judged, Summary
 from ricordo.consolidation.prompts import VERSION, extraction
 from ricordo.consolidation.resolve import is_much_the_same
@@ -69,7 +69,12 @@ async def consolidate(
         spent = Spent()
         try:
             await check_budget(context)
-            run = await _consolidate_alone(context, each, run, spent, dry_run=dry_run)
+            async with context.conversation((each.owner, each.chat), each.session, dry_run=dry_run) as is_ours:
+                if is_ours:
+                    run = await _consolidate_one(context, each, run, spent, dry_run=dry_run)
+                else:
+                    left = RunItem(what="left", text=each.session or "", reason=BUSY)
+                    run = replace(run, items=(*run.items, left))
         except RicordoError as error:
             run = with_cost(run, spent, context.limits)
             failed.append(await _record_failure(context, each, error, counts=not dry_run))
@@ -86,11 +91,9 @@ async def consolidate(
 
 
 def _waiting(snapshot: Snapshot, scope: Scope, session: str | None, *, finished_before: int | None) -> list[Waiting]:
-    waiting = snapshot.runs.waiting(scope)
+    waiting = waiting_conversations(snapshot, scope, session)
     if session is not None:
-        if snapshot.sessions.get(scope, session) is None:
-            raise NotFoundError(f"session: nothing was said in {session!r}")
-        return [each for each in waiting if each.session == session]
+        return waiting
     failures = snapshot.runs.failures(scope)
     given_up = {(each.owner, each.chat, each.session) for each in failures if each.tries >= MAX_TRIES}
     return [
@@ -104,23 +107,6 @@ def _is_finished(waiting: Waiting, before: int | None) -> bool:
     if before is None or waiting.ended_at is not None:
         return True
     return max(waiting.last_added_at, waiting.last_said_at) < from_ms(before)
-
-
-async def _consolidate_alone(
-    context: ConsolidationContext, waiting: Waiting, run: Run, spent: Spent, *, dry_run: bool
-) -> Run:
-    """Consolidate a conversation unless another process does, so that a model is paid once. Rules and dry runs need no
-    lease.
-    """
-    if dry_run or context.model is None:
-        return await _consolidate_one(context, waiting, run, spent, dry_run=dry_run)
-    place = waiting.owner, waiting.chat
-    name = await context.store.read(lambda tx: tx.runs.lease_of(place, waiting.session))
-    async with context.lease(name) as is_ours:
-        if is_ours:
-            return await _consolidate_one(context, waiting, run, spent, dry_run=dry_run)
-    left = RunItem(what="left", text=waiting.session or "", reason=BUSY)
-    return replace(run, items=(*run.items, left))
 
 
 async def _consolidate_one(
