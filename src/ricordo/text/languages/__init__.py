@@ -222,9 +222,10 @@ def any_of(codes: tuple[str, ...]) -> LanguageSet:
     return _set_of(*(language for language in all_languages() if language.code in codes))
 
 
-@cached()
 def analyzer_version() -> str:
     """Return the version of the analysis of text. When it changes, a store rebuilds what was computed from texts."""
+    if not _registry.records:  # no file was registered: spare opening a store the reading of all files
+        return _ANALYZER
     added = sorted(set(all_languages()) - set(_shipped().values()), key=lambda each: each.code)
     codes = [f"{each.code}-{crc32(repr(each).encode()):08x}" for each in added]
     return "+".join([_ANALYZER, *codes])
