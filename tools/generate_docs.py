@@ -122,7 +122,8 @@ def _command(name: str, command: Any) -> list[str]:
 
 
 def _argument_name(argument: Any) -> str:
-    return str(argument.metavar or argument.name.upper())
+    name = str(argument.metavar or argument.name.upper())
+    return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
 def _options(options: list[Any]) -> str:

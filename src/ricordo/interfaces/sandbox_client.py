@@ -1,4 +1,4 @@
-"""`ricordo-sb`: the memory from inside a sandbox, by JSON-RPC. It needs nothing but Python and starts at once."""
+"""`ricordo-sb`: a JSON-RPC client for use inside a sandbox. It needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 _STATUS = {"invalid": 2, "not_found": 3, "conflict": 4, "denied": 5, "unauthorized": 5, "unavailable": 6, "store": 7}
 _TIMEOUT_S = 60.0
 
-_ABOUT = """The server: RICORDO_SOCKET, a Unix socket, or RICORDO_URL (default http://127.0.0.1:7411) with
-RICORDO_TOKEN or RICORDO_TOKEN_FILE. RICORDO_USER_ID and RICORDO_CHAT_ID are sent along; they must be
-those the server knows you by."""
+_ABOUT = """Environment: RICORDO_SOCKET is the server's Unix socket; without it, RICORDO_URL is its address
+(default http://127.0.0.1:7411) with RICORDO_TOKEN or RICORDO_TOKEN_FILE. RICORDO_USER_ID and RICORDO_CHAT_ID, if set,
+must match the token."""
 
 
 class _Refused(Exception):
-    """What the server said, or that there is none."""
+    """The server refused the call, or did not answer."""
 
     def __init__(self, message: str, *, code: str = "unavailable", hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
@@ -41,7 +41,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; return the exit status, as `ricordo` does."""
+    """Run the command in the arguments; return the exit status, like `ricordo`."""
     given = _parser().parse_args(arguments)
     params = {name: value for name, value in vars(given).items() if name not in ("verb", "json", "group")}
     try:
@@ -58,29 +58,29 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ricordo-sb", description=__doc__, epilog=_ABOUT)
     groups = parser.add_subparsers(dest="group", required=True, metavar="memory")
     verbs = groups.add_parser("memory", help="search, add, list, delete").add_subparsers(dest="verb", required=True)
-    search = verbs.add_parser("search", help="find what matters for a question")
+    search = verbs.add_parser("search", help="search the memory")
     search.add_argument("query")
     search.add_argument("--limit", type=int)
-    add = verbs.add_parser("add", help="keep a fact")
+    add = verbs.add_parser("add", help="store a fact")
     add.add_argument("content")
     add.add_argument("--expires-days", type=int, dest="expires_days")
     add.add_argument("--subject", action="append", dest="subjects", help="the person or thing it is about; repeatable")
     add.add_argument("--source")
-    listing = verbs.add_parser("list", help="the latest memories")
+    listing = verbs.add_parser("list", help="list the latest memories")
     listing.add_argument("--limit", type=int)
     listing.add_argument("--include-expired", action="store_true", dest="include_expired", default=None)
-    delete = verbs.add_parser("delete", help="take a memory out of every answer")
+    delete = verbs.add_parser("delete", help="remove a memory from every answer")
     delete.add_argument("memory_id")
     for each in (search, add, listing, delete):
-        each.add_argument("--json", action="store_true", help="print the server's answer")
+        each.add_argument("--json", action="store_true", help="print the server's answer as JSON")
     return parser
 
 
 def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, str] | None = None) -> Any:
-    """The result of one JSON-RPC call, as the server in the environment gives it.
+    """Call a method of the server named in the environment; return the result.
 
     Raises:
-        _Refused: the server said no, or there is none.
+        _Refused: The server refused the call, or did not answer.
     """
     known = os.environ if environment is None else environment
     who = {"user_id": known.get("RICORDO_USER_ID"), "chat_id": known.get("RICORDO_CHAT_ID")}
@@ -91,16 +91,16 @@ def call(method: str, params: Mapping[str, Any], *, environment: Mapping[str, st
         connection.request("POST", "/rpc", body, {"Content-Type": "application/json", **headers})
         answer = json.loads(connection.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException) as error:
-        hint = "is `ricordo serve` running? RICORDO_SOCKET and RICORDO_URL say where"
-        raise _Refused(f"no answer from the memory: {error}", hint=hint) from error
+        hint = "is `ricordo serve` running? check RICORDO_SOCKET and RICORDO_URL"
+        raise _Refused(f"no answer from the server: {error}", hint=hint) from error
     finally:
         connection.close()
     if "error" not in answer:
         return answer["result"]
-    said = answer["error"]
-    told = said.get("data") or {}
-    code, hint = told.get("code", said.get("code")), told.get("hint", said.get("hint", ""))
-    raise _Refused(said["message"], code=str(code), hint=hint)
+    failure = answer["error"]
+    data = failure.get("data") or {}
+    code, hint = data.get("code", failure.get("code")), data.get("hint", failure.get("hint", ""))
+    raise _Refused(failure["message"], code=str(code), hint=hint)
 
 
 def _connection(known: Mapping[str, str]) -> tuple[http.client.HTTPConnection, dict[str, str]]:
@@ -109,7 +109,7 @@ def _connection(known: Mapping[str, str]) -> tuple[http.client.HTTPConnection, d
         return _UnixConnection(path), headers
     url = urlsplit(known.get("RICORDO_URL") or "http://127.0.0.1:7411")
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise _Refused("RICORDO_URL is no http address", code="invalid")
+        raise _Refused("RICORDO_URL is not an http address", code="invalid")
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     return kind(url.hostname, url.port, timeout=_TIMEOUT_S), headers
 
@@ -134,7 +134,7 @@ def _lines(verb: str, result: Any) -> list[str]:
 
 
 def _line(memory: Mapping[str, Any]) -> str:
-    """One memory on one line, without what a terminal would obey."""
+    """Return a memory on one line, without characters that a terminal would obey."""
     about = f" (about {', '.join(memory['about'])})" if memory.get("about") else ""
     text = " ".join(f"{memory['content']}{about}".split())
     return f"{memory['id']}  {''.join(char if char.isprintable() else '�' for char in text)}"

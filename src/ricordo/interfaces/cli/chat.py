@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ricordo.errors import RicordoError
 from ricordo.interfaces.cli import hits
-from ricordo.interfaces.cli.options import CommandContext, blocking_command
+from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, one_line, safe
 from ricordo.interfaces.serialize import resolve_id
 from ricordo.text.wording import plural
@@ -52,7 +52,7 @@ _NO_MODEL = """No language model is set, so what you type is looked up in the me
 or set $RICORDO_MODEL, or `model` and `chat_model` in ricordo.toml."""
 
 
-@blocking_command("chat", panel=PANEL)
+@command("chat", panel=PANEL)
 def chat(
     ctx: CommandContext,
     message: Annotated[

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import typer
@@ -266,8 +266,7 @@ class CommandContext:
 
 # commands
 
-Work = Callable[..., Awaitable[Output]]
-"""A command: takes its context and its own arguments, returns its output."""
+W = TypeVar("W", bound=Callable[..., Any])
 
 app = typer.Typer(
     name="ricordo",
@@ -298,45 +297,24 @@ def with_common_options(work: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def command(name: str, *, panel: str) -> Callable[[Work], Work]:
-    """Register an asynchronous function as a command; it takes the common options too."""
+def command(name: str, *, panel: str) -> Callable[[W], W]:
+    """Register a function as a command; it takes the common options too. A coroutine gets an event loop."""
 
-    def register(work: Work) -> Work:
-        def run(ctx: CommandContext, arguments: dict[str, Any]) -> Output:
-            return asyncio.run(_await(work(ctx, **arguments)))
-
-        app.command(name, rich_help_panel=panel)(_typer_function(work, run))
+    def register(work: W) -> W:
+        app.command(name, rich_help_panel=panel)(_typer_function(work))
         return work
 
     return register
 
 
-def blocking_command(name: str, *, panel: str) -> Callable[[Callable[..., Output]], Callable[..., Output]]:
-    """Register a function without an event loop: its main thread reads the keyboard."""
-
-    def register(work: Callable[..., Output]) -> Callable[..., Output]:
-        def run(ctx: CommandContext, arguments: dict[str, Any]) -> Output:
-            return work(ctx, **arguments)
-
-        app.command(name, rich_help_panel=panel)(_typer_function(work, run))
-        return work
-
-    return register
-
-
-async def _await(work: Awaitable[Output]) -> Output:
-    return await work
-
-
-def _typer_function(
-    work: Callable[..., Any], run: Callable[[CommandContext, dict[str, Any]], Output]
-) -> Callable[..., int]:
+def _typer_function(work: Callable[..., Output | Coroutine[Any, Any, Output]]) -> Callable[..., int]:
     """Return the function that Typer calls: the parameters are those of `work`, with Typer's context as the first."""
 
     def function(ctx: typer.Context, **arguments: Any) -> int:
         common = common_options(**{each: arguments.pop(each) for each in _COMMON})
         context = CommandContext(common.over(ctx.obj))
-        return _print(run(context, arguments), context)
+        output = work(context, **arguments)
+        return _print(output if isinstance(output, Output) else asyncio.run(output), context)
 
     own = list(inspect.signature(work, eval_str=True).parameters.values())[1:]
     context_parameter = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)

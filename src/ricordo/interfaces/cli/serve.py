@@ -78,7 +78,7 @@ async def mcp(
 async def serve(
     ctx: CommandContext,
     host: Annotated[str, option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option(metavar="N", help="0: any free port; -1: only the socket.")] = 7411,
+    port: Annotated[int, option(metavar="N", help="The port. 0: any free port; -1: only the socket.")] = 7411,
     socket: Annotated[
         Path | None,
         option(metavar="PATH", help="Also listen on a Unix socket. Programs that can open it need no token."),

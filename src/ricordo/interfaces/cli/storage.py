@@ -286,7 +286,7 @@ async def restore_backup(
     ctx: CommandContext,
     path: _BackupPath,
     replace: Annotated[
-        bool, flag("--replace", help="Replace the existing store; a copy of it is kept beside it.")
+        bool, flag("--replace", help="Replace the existing store; the old one is kept beside it.")
     ] = False,
 ) -> Output:
     """Verify a backup, then create the store of --store from it."""

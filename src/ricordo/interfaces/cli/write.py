@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PANEL = "Remember"
 
+_OnlySession = Annotated[str | None, option(metavar="ID", help="Only this conversation. [default: all]")]
+
 
 @command("remember", panel=PANEL)
 async def remember(
@@ -155,7 +157,7 @@ async def end_session(
 
 
 @command("off-record", panel=PANEL)
-async def off_record(ctx: CommandContext, session: SessionOption = None) -> Output:
+async def off_record(ctx: CommandContext, session: _OnlySession = None) -> Output:
     """Store nothing from one conversation, or from any, until on-record."""
     async with ctx.open(create=True) as memory:
         await memory.off_record(session)
@@ -163,7 +165,7 @@ async def off_record(ctx: CommandContext, session: SessionOption = None) -> Outp
 
 
 @command("on-record", panel=PANEL)
-async def on_record(ctx: CommandContext, session: SessionOption = None) -> Output:
+async def on_record(ctx: CommandContext, session: _OnlySession = None) -> Output:
     """Store conversations again after off-record."""
     async with ctx.open(create=True) as memory:
         await memory.on_record(session)
