@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 SOURCE = Path("src/ricordo/memory.py")
@@ -45,6 +46,16 @@ class Memory:
     ) -> None:
         self.close()
 '''
+
+# The width of a line of a docstring, without its indent and quotes.
+_WIDTH = 120 - 8 - 6
+
+_FOOTER = """
+
+for _name, _method in vars(Memory).items():  # arguments and errors are described once, in `ricordo.Memory`
+    if not _name.startswith("_"):
+        getattr(_method, "__func__", _method).__doc__ = getattr(AsyncMemory, _name).__doc__
+"""
 
 _INSIDE = (
     "ricordo.engine",
@@ -94,11 +105,11 @@ def generate(source: str) -> str:
         and node.name not in _ASYNC_ONLY
     ]
     body = "\n\n".join(_method(node) for node in methods)
-    return _HEADER.format(imports="\n".join(imports)) + "\n" + body + "\n"
+    return _HEADER.format(imports="\n".join(imports)) + "\n" + body + "\n" + _FOOTER
 
 
 def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """Return a method with the same signature and docstring, and one line that calls the original."""
+    """Return a method with the same signature and summary, and one line that calls the original."""
     call = _call(node.args)
     plain = f"        return self._portal.call(self._memory.{node.name}({call}))"
     if "staticmethod" in {ast.unparse(each) for each in node.decorator_list}:
@@ -106,8 +117,10 @@ def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     body = _BODIES.get(node.name, plain).format(call=call)
     decorators = "".join(f"    @{ast.unparse(each)}\n" for each in node.decorator_list)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    doc = ast.get_docstring(node, clean=False)
-    return f'{decorators}    def {node.name}({ast.unparse(node.args)}){returns}:\n        """{doc}"""\n{body}'
+    summary = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    doc = "\n        ".join(textwrap.wrap(summary, _WIDTH))
+    end = "\n        " if "\n" in doc else ""
+    return f'{decorators}    def {node.name}({ast.unparse(node.args)}){returns}:\n        """{doc}{end}"""\n{body}'
 
 
 def _call(args: ast.arguments) -> str:

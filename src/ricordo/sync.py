@@ -80,27 +80,7 @@ class Memory:
         clock: Clock | None = None,
         progress: Progress | None = None,
     ) -> Memory:
-        """Open the store at a path; create it if there is none.
-
-        Args:
-            location: the path of a file; the path of a folder (which exists or ends in a slash) for a store of plain
-                text files; or ":memory:" for a store that is deleted when it is closed.
-            embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL", "ollama:MODEL",
-                "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it is not
-                the one the store was last opened with, all memories are embedded again in the background while the
-                store goes on answering. "stored" means the one of last time.
-            model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
-                "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
-                None. It is used for nothing else, and never while a caller waits for an answer.
-            settings: how the store is used.
-            scope: the caller: whose memory this is.
-            clock: the source of "now"; the system clock by default.
-            progress: called with (lines read, lines in total) while the index of a folder is rebuilt.
-
-        Raises:
-            InvalidError: an argument is invalid.
-            StoreError: the file belongs to another program, is newer than this code, damaged, or unreachable.
-        """
+        """Open the store at a path; create it if there is none."""
         portal = Portal()
         try:
             return cls(
@@ -143,15 +123,8 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message; return its id once it is durable. Adding the same id and text again stores nothing new.
-
-        Args:
-            at: when it was said; now by default.
-            id: your own id; a new one by default.
-
-        Raises:
-            InvalidError: a field is invalid, or the text holds a credential and the setting `secrets` is "refuse".
-            ConflictError: `id` belongs to another text.
+        """Record one message; return its id once it is durable. Adding the same id and text again stores nothing
+        new.
         """
         return self._portal.call(
             self._memory.add(
@@ -171,32 +144,19 @@ class Memory:
         origin: Origin = "conversation",
         attributes: Json | None = None,
     ) -> str:
-        """Record one message without waiting: the id is known at once, and the message is durable soon, at the latest
-        after `close`.
-
-        Raises:
-            InvalidError: a field is invalid.
-            UnavailableError: too many writes are waiting.
+        """Record one message without waiting: the id is known at once, and the message is durable soon, at the
+        latest after `close`.
         """
         return self._memory.add_nowait(
             text, role=role, speaker=speaker, session=session, at=at, id=id, origin=origin, attributes=attributes
         )
 
     def add_many(self, messages: Sequence[Message]) -> list[str]:
-        """Record many messages as one commit, all or none; return their ids in order.
-
-        Raises:
-            InvalidError: a field of a message is invalid.
-            ConflictError: an id belongs to another text.
-        """
+        """Record many messages as one commit, all or none; return their ids in order."""
         return self._portal.call(self._memory.add_many(messages))
 
     def end_session(self, session: str) -> None:
-        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine.
-
-        Raises:
-            NotFoundError: there is no such session.
-        """
+        """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine."""
         return self._portal.call(self._memory.end_session(session))
 
     def off_record(self, session: str | None = None) -> None:
@@ -208,14 +168,7 @@ class Memory:
         return self._portal.call(self._memory.on_record(session))
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until background work is done: embedding, linking and, if enabled, extraction.
-
-        Args:
-            timeout: seconds to wait at most; None waits as long as it takes.
-
-        Raises:
-            UnavailableError: it is not done in time; it continues.
-        """
+        """Wait until background work is done: embedding, linking and, if enabled, extraction."""
         return self._portal.call(self._memory.settle(timeout))
 
     def warm(self) -> None:
@@ -239,28 +192,7 @@ class Memory:
         id: str | None = None,
         shared: bool = False,
     ) -> Node:
-        """Store a fact.
-
-        A fact that is already known word for word is reinforced and returned, not stored twice. A new value of
-        something that has only one ("Anna lives in Rome") replaces the old one of the same subjects. If both could be
-        true, both stay, the new one ranks first, and `review` lists the pair.
-
-        What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
-        returned closed, and no answer contains it until it is approved (`review`, `resolve`).
-
-        Args:
-            category: decides how long the fact is kept; inferred by rule if None.
-            about: names of the people or things it is about; an unknown name becomes a person.
-            expires: how long to keep it ("for 2 weeks"), or until when ("until Friday", "до пятницы", a date, a time).
-                If None, the text itself may say so ("Remember for 2 weeks: ..."); otherwise it is kept for good. The
-                returned node tells: `expires_at`.
-            confidence: from 0 to 1.
-            shared: store it for the group of this chat instead of for the owner alone.
-
-        Raises:
-            InvalidError: a field is invalid, or there is no chat to share it with.
-            ConflictError: `id` is already used.
-        """
+        """Store a fact."""
         return self._portal.call(
             self._memory.remember(
                 content,
@@ -286,28 +218,13 @@ class Memory:
     def correct(self, id: str, content: str, *, origin: Origin = "user", evidence: Sequence[str] = ()) -> Node:
         """Replace a memory by what is right. The new version keeps the category, tags and subjects of the old one,
         which goes to the archive; a `supersedes` edge leads back to it.
-
-        Args:
-            evidence: ids of memories that support the correction.
-
-        Raises:
-            InvalidError: the content is invalid, or unchanged.
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed; if a newer version replaced it, the hint names that one.
-            DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
         """
         return self._portal.call(self._memory.correct(id, content, origin=origin, evidence=evidence))
 
     def update(
         self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
     ) -> Node:
-        """Change a memory in place. What is given replaces what was there; `history` keeps the old values.
-
-        Raises:
-            InvalidError: nothing is given, or a field is invalid.
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed.
-        """
+        """Change a memory in place. What is given replaces what was there; `history` keeps the old values."""
         return self._portal.call(self._memory.update(id, content=content, tags=tags, attributes=attributes))
 
     def confirm(self, id: str) -> Node:
@@ -315,70 +232,33 @@ class Memory:
         return self._portal.call(self._memory.confirm(id))
 
     def reinforce(self, id: str) -> Node:
-        """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now.
-
-        Memories reinforced within the same minute proved useful together: later, one helps to find the other.
-
-        Raises:
-            NotFoundError: there is no memory of that id.
-            ConflictError: it is closed.
-        """
+        """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now."""
         return self._portal.call(self._memory.reinforce(id))
 
     def demote(self, id: str) -> Node:
-        """Mark a memory as not useful: its score falls (by 1, a setting; at most to -10). It is not deleted.
-
-        Raises the errors of `reinforce`.
-        """
+        """Mark a memory as not useful: its score falls (by 1, a setting; at most to -10). It is not deleted."""
         return self._portal.call(self._memory.demote(id))
 
     def review(self, limit: int = 50, *, kind: ReviewKind | None = None) -> Sequence[Review]:
         """Return what waits for a decision: first conversations that could not be consolidated, then pairs of facts
-        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself; latest
-        first.
-
-        Args:
-            kind: only reviews of this kind, for example "quarantine".
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000, or there is no such kind.
+        that may conflict, what is quarantined, what may well both hold, and what a rule replaced by itself;
+        latest first.
         """
         return self._portal.call(self._memory.review(limit, kind=kind))
 
     def resolve(self, item: Review | str, *, decision: Decision) -> Review:
-        """Decide on an item of `review`.
-
-        Args:
-            item: the review, or its id.
-            decision: for two facts, "replace" closes the older one, "keep old" the newer one, and "keep both" leaves
-                both live, each ranked by itself. What a rule had closed is reopened unless it is to be replaced. For a
-                quarantined memory, "approve" admits it to answers with the trust it has, and "refuse" keeps it out, now
-                and when it is said again. For a conversation, "approve" tries it again in the next run.
-
-        Raises:
-            InvalidError: there is no such decision, or it does not apply to this item.
-            NotFoundError: there is no review of that id.
-            ConflictError: it is already decided, or what it is about is gone.
-            DeniedError: only a caller trusted as the user may decide on quarantined memories.
-        """
+        """Decide on an item of `review`."""
         return self._portal.call(self._memory.resolve(item, decision=decision))
 
     def forget(self, id: str, reason: str | None = None) -> None:
-        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is not
-        learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
-
-        Raises:
-            NotFoundError: there is no memory of that id.
+        """Remove a memory from every answer, with the sentences it came from and what was concluded from it; it is
+        not learnt from them again. It goes to the archive. `restore` brings it back, and so does saying it again.
         """
         return self._portal.call(self._memory.forget(id, reason))
 
     def restore(self, id: str) -> Node:
-        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past expiry
-        is removed.
-
-        Raises:
-            NotFoundError: there is no memory of that id.
-            ConflictError: a newer version replaced it.
+        """Bring back what was forgotten or archived. The age of what upkeep closed counts from now, and a past
+        expiry is removed.
         """
         return self._portal.call(self._memory.restore(id))
 
@@ -393,20 +273,8 @@ class Memory:
         progress: Progress | None = None,
     ) -> ErasureReport:
         """Delete for good: the rows, their history, what was derived from them alone, and every byte of them in the
-        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of reach.
-
-        Args:
-            id: a memory, with the older versions it replaced.
-            session: a conversation, with everything said and learnt in it.
-            entity: a person or thing by name or id, with every memory about it or naming it.
-            owner: all of the caller's own memory; only the caller's own name is accepted.
-            dry_run: report what would be erased, and erase nothing.
-            progress: called with (rows so far, rows in total).
-
-        Raises:
-            InvalidError: not exactly one thing is named.
-            NotFoundError: there is no such thing.
-            DeniedError: `owner` is not the caller.
+        store's files. It cannot be undone. Return what was erased, what was kept and why, and what is out of
+        reach.
         """
         return self._portal.call(
             self._memory.erase(id=id, session=session, entity=entity, owner=owner, dry_run=dry_run, progress=progress)
@@ -421,12 +289,7 @@ class Memory:
         relation: str | None = None,
         protected: bool = False,
     ) -> Entity:
-        """Add a person, project, place or other thing, so that memories that name it are linked to it.
-
-        Raises:
-            InvalidError: a field is invalid.
-            ConflictError: an entity of that name and type exists.
-        """
+        """Add a person, project, place or other thing, so that memories that name it are linked to it."""
         return self._portal.call(
             self._memory.add_entity(name, type=type, aliases=aliases, relation=relation, protected=protected)
         )
@@ -442,47 +305,17 @@ class Memory:
     ) -> None:
         """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
         source="Sarah")`.
-
-        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one.
-
-        Args:
-            predicate: what `target` is to `source`; "wife" and "жена" are the same.
-            source: whose wife, employer, ...; the owner's if None.
-            valid_from: since when; unknown if None.
-
-        Raises:
-            NotFoundError: no entity has one of the names.
-            InvalidError: an argument is invalid.
         """
         return self._portal.call(
             self._memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
         )
 
     def merge(self, keep: str, other: str) -> Entity:
-        """Merge two entities: the names, memories and relations of `other` become those of `keep`.
-
-        Args:
-            keep: a name or an id; its name stays.
-            other: a name or an id. `split`, or undoing the commit, separates them again.
-
-        Raises:
-            NotFoundError: one of them does not exist.
-            ConflictError: they are already merged, or belong to different owners.
-        """
+        """Merge two entities: the names, memories and relations of `other` become those of `keep`."""
         return self._portal.call(self._memory.merge(keep, other))
 
     def split(self, entity: str, names: Sequence[str]) -> tuple[Entity, Entity]:
-        """Split an entity in two: `names` and the memories that used them move to the other one. Return both.
-
-        Args:
-            entity: a name or an id.
-            names: if these are the names an entity had before it was merged, that entity is restored; otherwise a new
-                one is made.
-
-        Raises:
-            NotFoundError: the entity does not exist, or does not have such a name.
-            InvalidError: no name is given, or none would be left.
-        """
+        """Split an entity in two: `names` and the memories that used them move to the other one. Return both."""
         return self._portal.call(self._memory.split(entity, names))
 
     def search(
@@ -504,25 +337,7 @@ class Memory:
         trace: bool = False,
         why_not: str | None = None,
     ) -> Results:
-        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet.
-
-        Args:
-            type: "episodic" for all episodes, "semantic", "procedural" or "opinion" for that kind of knowledge, "any"
-                for everything.
-            where: keys and values the attributes must have.
-            after, before: a time, or an expression such as "last_week" or "3 days ago"; `before` is exclusive.
-            as_of: search what was known at a time, or right after the commit of that number, as it was then; ranking
-                uses today's statistics. If a clock went back, the later of two moments counts.
-            archived: search what was forgotten or replaced instead.
-            only_relevant: return only hits above the relevance floor; `limit` is then an upper bound, and there may be
-                no hit at all.
-            trace: explain how the answer came about.
-            why_not: the id of a memory you expected; `results.trace.absence` says why it is missing.
-
-        Raises:
-            InvalidError: an argument is invalid.
-            NotFoundError: no entity has the name given as `entity`.
-        """
+        """Return what matters for a question, best first: knowledge, and episodes that are not consolidated yet."""
         return self._portal.call(
             self._memory.search(
                 text,
@@ -555,16 +370,8 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> str | None:
-        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing matters.
-
-        Args:
-            budget: the most tokens it may have; by default the setting `context_tokens`, half of it for a simple prompt
-                and half more for a complex one.
-            session: the present conversation: what was said in it is known to the agent and left out.
-            as_of: use what was known at that time, as in `search`.
-
-        Raises:
-            InvalidError: an argument is invalid.
+        """Return a markdown block of what an agent should know before it answers `prompt`, or None if nothing
+        matters.
         """
         return self._portal.call(self._memory.context(prompt, budget=budget, session=session, as_of=as_of))
 
@@ -576,23 +383,11 @@ class Memory:
         session: str | None = None,
         as_of: datetime | str | int | None = None,
     ) -> Context:
-        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence.
-
-        Args:
-            budget, session, as_of: as in `context`.
-
-        Raises:
-            InvalidError: an argument is invalid.
-        """
+        """Return the block of `context` together with its parts: facts, people, what was said, and the evidence."""
         return self._portal.call(self._memory.context_parts(prompt, budget=budget, session=session, as_of=as_of))
 
     def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
-        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.
-
-        Raises:
-            NotFoundError: there is none, or there was none then.
-            InvalidError: `as_of` is neither a time nor a commit number.
-        """
+        """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then."""
         return self._portal.call(self._memory.get(id, as_of=as_of))
 
     def list(
@@ -611,12 +406,7 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """Return memories in pages, latest recorded first. The conditions are those of `search`.
-
-        Raises:
-            InvalidError: an argument is invalid.
-            NotFoundError: no entity has the name given as `entity`.
-        """
+        """Return memories in pages, latest recorded first. The conditions are those of `search`."""
         return self._portal.call(
             self._memory.list(
                 type=type,
@@ -635,53 +425,24 @@ class Memory:
         )
 
     def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
-        """Return what is known of a person, project, place or other thing.
-
-        Args:
-            name: any of its names, in any script; "my wife"; or its id.
-            limit: how many facts, and how many mentions, to return at most.
-
-        Raises:
-            NotFoundError: no entity has that name.
-            InvalidError: several entities have it.
-        """
+        """Return what is known of a person, project, place or other thing."""
         return self._portal.call(self._memory.entity(name, limit=limit, as_of=as_of))
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
-        """Return the known people, those who are mentioned most often first.
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
-        """
+        """Return the known people, those who are mentioned most often first."""
         return self._portal.call(self._memory.people(limit=limit))
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
-        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is said
-        plainly is kept by rule, and the conversations go on waiting.
-
-        Args:
-            session: this conversation only; if None, all that wait, except those that failed three times.
-            dry_run: ask the model and report what would be done, but change nothing.
-
-        Raises:
-            NotFoundError: there is no such session.
-            DeniedError: the caller speaks for a tool or a page.
+        back. A conversation for which the model fails waits; the run's items say why. Without a model, what is
+        said plainly is kept by rule, and the conversations go on waiting.
         """
         return self._portal.call(self._memory.consolidate(session, dry_run=dry_run))
 
     def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
-        """Extract knowledge from conversations that are still going on: from what was said since they were last read,
-        by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the setting
-        `extraction_enabled` this happens by itself whenever a conversation pauses.
-
-        Args:
-            session: this conversation only; all that wait if None.
-            dry_run: ask the model and report what would be kept, but change nothing.
-
-        Raises:
-            NotFoundError: there is no such session.
-            DeniedError: the caller speaks for a tool or a page.
+        """Extract knowledge from conversations that are still going on: from what was said since they were last
+        read, by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the
+        setting `extraction_enabled` this happens by itself whenever a conversation pauses.
         """
         return self._portal.call(self._memory.extract(session, dry_run=dry_run))
 
@@ -689,61 +450,33 @@ class Memory:
         """Run the conversations of a run through another model (or the same again) and compare with what is known:
         "added" is new, "repeated" is known, "missing" is what the run made and the model did not find. Nothing is
         changed; the result can be accepted for 30 days.
-
-        Raises:
-            NotFoundError: there is no such run.
-            InvalidError: there is no such model.
-            UnavailableError: no model is configured, or it does not answer.
         """
         return self._portal.call(self._memory.replay(run, model=model))
 
     def accept(self, run: Run | str, items: Sequence[int] | None = None) -> Run:
         """Apply what a replay found, as one commit under its id: "added" items are added, "missing" ones are closed
         unless they were changed or said again since. `undo` takes it back. Return what was done.
-
-        Args:
-            run: what `replay` returned, or its id.
-            items: only these of its items, by number, counted from 1.
-
-        Raises:
-            NotFoundError: there is no such replay, or something was erased since.
-            InvalidError: it has no such item, or one that cannot be accepted.
-            ConflictError: a message that was read has changed since, or the replayed run was undone.
-            DeniedError: the caller speaks for a tool or a page.
         """
         return self._portal.call(self._memory.accept(run, items))
 
     def summarise(self, session: str) -> str:
         """Return a summary of a conversation by the language model, and store it with the session. Useful before an
         agent's own context is compacted, or for the next one to continue the conversation.
-
-        Raises:
-            NotFoundError: there is no such session.
-            UnavailableError: no model is configured, or it gave no summary.
         """
         return self._portal.call(self._memory.summarise(session))
 
     def reflect(
         self, *, after: datetime | str = "7 days ago", before: datetime | str | None = None, dry_run: bool = False
     ) -> Run:
-        """Reflect with the language model on what was learnt in a period: what several memories show together is stored
-        as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
-
-        Args:
-            after, before: the period, as in `search`; until now if `before` is None.
-            dry_run: ask the model and report what would be kept, but change nothing.
-
-        Raises:
-            InvalidError: a time cannot be read.
-            UnavailableError: no model is configured.
-            DeniedError: the caller speaks for a tool or a page.
+        """Reflect with the language model on what was learnt in a period: what several memories show together is
+        stored as memories of the category "reflection", each with its sources. `undo` of the run takes it back.
         """
         return self._portal.call(self._memory.reflect(after=after, before=before, dry_run=dry_run))
 
     def enrich(self, *, dry_run: bool = False) -> Run:
-        """Summarise, with the language model, each entity that is named in at least three memories and has no summary
-        yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors are those
-        of `reflect`.
+        """Summarise, with the language model, each entity that is named in at least three memories and has no
+        summary yet. The summary is stored as a memory too. `maintain` does this every night. Arguments and errors
+        are those of `reflect`.
         """
         return self._portal.call(self._memory.enrich(dry_run=dry_run))
 
@@ -755,37 +488,21 @@ class Memory:
         return self._portal.call(self._memory.infer_causes(dry_run=dry_run))
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Return runs, latest first, without the texts of their items; `run` returns those.
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
-        """
+        """Return runs, latest first, without the texts of their items; `run` returns those."""
         return self._portal.call(self._memory.runs(limit))
 
     def run(self, id: str) -> Run:
-        """Return one run, with the present text of the memories it made and touched.
-
-        Raises:
-            NotFoundError: there is no run of that id, or it was undone.
-        """
+        """Return one run, with the present text of the memories it made and touched."""
         return self._portal.call(self._memory.run(id))
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
-        """Return every version of a memory, oldest first, each with the commit that made it, including what it replaced
-        and what replaced it. With `as_of`, up to that time.
-
-        Raises:
-            NotFoundError: there is no memory of that id, or there was none then.
-            InvalidError: `as_of` is neither a time nor a commit number.
+        """Return every version of a memory, oldest first, each with the commit that made it, including what it
+        replaced and what replaced it. With `as_of`, up to that time.
         """
         return self._portal.call(self._memory.history(id, as_of=as_of))
 
     def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
-        """Return the latest commits, newest first; `before`, a commit number, continues further back.
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
-        """
+        """Return the latest commits, newest first; `before`, a commit number, continues further back."""
         return self._portal.call(self._memory.log(limit, before=before))
 
     def timeline(
@@ -797,17 +514,7 @@ class Memory:
         as_of: datetime | str | int | None = None,
         limit: int = 50,
     ) -> Sequence[Node]:
-        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period.
-
-        Args:
-            entity: only what is linked to this person or thing.
-            after, before: a time or an expression, as in `search`.
-            as_of: use what was known at that time, as in `search`.
-
-        Raises:
-            InvalidError: an argument is invalid.
-            NotFoundError: no entity has the name given as `entity`.
-        """
+        """Return what happened, in order of event time: messages and knowledge, the latest `limit` of the period."""
         return self._portal.call(
             self._memory.timeline(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
         )
@@ -815,63 +522,36 @@ class Memory:
     def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
         """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
         links, and when it fades.
-
-        Raises:
-            NotFoundError: there is no memory of that id, or there was none at `as_of`.
-            InvalidError: `as_of` is neither a time nor a commit number.
         """
         return self._portal.call(self._memory.explain(id, as_of=as_of))
 
     def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
         which can be undone itself.
-
-        Args:
-            commit_or_run: the number of a commit, as `log` shows it, or the id of a run for all its commits.
-            with_later: also undo the later commits that build on it.
-
-        Raises:
-            NotFoundError: there is no such commit or run.
-            ConflictError: later commits build on it (`error.commits` lists them), it is already undone, or what it
-                touched was erased.
         """
         return self._portal.call(self._memory.undo(commit_or_run, with_later=with_later))
 
     def stats(self) -> Stats:
-        """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
-        texts.
+        """Return figures of this memory. The size is that of the whole store for its opener, else that of the
+        caller's texts.
         """
         return self._portal.call(self._memory.stats())
 
     def weak(self, limit: int = 20) -> Sequence[Weak]:
-        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest first,
-        then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000.
+        """Return memories that are uncertain, fading, or about to expire: first what upkeep will close, soonest
+        first, then what stays, weakest first. `confirm` or `reinforce` keeps a memory.
         """
         return self._portal.call(self._memory.weak(limit))
 
     def archive(self, limit: int = 50, *, reason: ClosedReason | None = None) -> Archive:
         """Return what was closed, latest first, with counts by reason. `search(..., archived=True)` searches it, and
         `restore` brings a memory back.
-
-        Raises:
-            InvalidError: `limit` is not from 1 to 1,000, or there is no such reason.
         """
         return self._portal.call(self._memory.archive(limit, reason=reason))
 
     def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
         """Archive what is over: expired, past the lifetime of its category, faded (see `decay_closes`), or beyond
         `max_entries`. Running it again changes nothing.
-
-        Args:
-            dry_run: report what would be archived, and archive nothing.
-            all_owners: the memories of all owners, not only of this scope; only for the opener of the store.
-            progress: called with (memories so far, memories in total).
-
-        Raises:
-            DeniedError: `all_owners` by a scoped caller.
         """
         return self._portal.call(self._memory.gc(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
@@ -886,118 +566,65 @@ class Memory:
     def maintain(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and `infer_causes`
-        (if there is a model), then internal cleaning. A step that fails is reported. Arguments and errors are those
-        of `gc`.
+        """Run nightly maintenance: consolidate finished conversations, then `gc`, `prune`, `enrich` and
+        `infer_causes` (if there is a model), then internal cleaning. A step that fails is reported. Arguments and
+        errors are those of `gc`.
         """
         return self._portal.call(self._memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress))
 
     def doctor(self, *, fix: bool = False) -> Report:
-        """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files of a
-        folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
+        """Check the store for damage: pages, schema, row hashes, the commit chain, indexes, permissions, the files
+        of a folder. Change nothing; with `fix`, do what is safe, delete nothing, and report the state afterwards.
         """
         return self._portal.call(self._memory.doctor(fix=fix))
 
     def rebuild_index(self, *, progress: Progress | None = None) -> int:
-        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines were
-        read.
-
-        Args:
-            progress: called with (lines so far, lines in total).
-
-        Raises:
-            InvalidError: the store is a single file.
+        """Rebuild the index of a folder from its files, without calling the embedding model. Return how many lines
+        were read.
         """
         return self._portal.call(self._memory.rebuild_index(progress=progress))
 
     def migrate(self, path: str | Path) -> None:
-        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends in
-        a slash, else a single file. This store stays as it is.
-
-        Raises:
-            InvalidError: the path exists.
+        """Copy the whole store, with its history, to one of the other kind: a folder of plain files if the path ends
+        in a slash, else a single file. This store stays as it is.
         """
         return self._portal.call(self._memory.migrate(path))
 
     def backup(self, path: str | Path) -> Backup:
         """Copy the whole store to a new file, also while others write, or the plain files of a folder store to a new
-        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy holds.
-
-        Returns:
-            The contents of the manifest.
-
-        Raises:
-            InvalidError: the path exists, or a single file cannot become a folder.
+        folder if the path ends in a slash. A manifest beside the file, or in the folder, lists what the copy
+        holds.
         """
         return self._portal.call(self._memory.backup(path))
 
     @staticmethod
     def verify_backup(path: str | Path) -> Report:
-        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened, checked
-        as by `doctor`, and searched for a memory.
-
-        Raises:
-            NotFoundError: there is no backup at the path.
+        """Test a backup without changing it or any store: a copy of it is compared with its manifest, opened,
+        checked as by `doctor`, and searched for a memory.
         """
         return in_a_loop(AsyncMemory.verify_backup(path))
 
     @staticmethod
     def restore_backup(path: str | Path, location: str | Path, *, replace: bool = False) -> Restored:
-        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing.
-
-        Args:
-            location: the path of a file; or of a folder (which exists or ends in a slash) for a folder store.
-            replace: replace what is at the location; it is kept under the name that is returned.
-
-        Raises:
-            NotFoundError: there is no backup at the path.
-            InvalidError: the location exists, and `replace` is not given.
-            UnavailableError: another process has the file open that would be replaced.
-        """
+        """Restore a store from a backup after `verify_backup` has found it sound: all of it or nothing."""
         return in_a_loop(AsyncMemory.restore_backup(path, location, replace=replace))
 
     def import_(
         self, path: str | Path, *, format: str | None = None, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Import the data of another memory or a chat: messages, facts, people and relations.
-
-        What is there already is left as it is, so importing the same data again adds nothing, and an interrupted import
-        is simply repeated. Facts keep the time they were observed and get the origin "import"; they close none of the
-        facts that are here, and `review` lists possible conflicts.
-
-        A complete `export` imported into an empty store of the same owner restores it as it was; imported into another
-        store it adds its memories.
-
-        Args:
-            path: a file, or a folder for formats of several files.
-            format: "jsonl" (a complete `export`), "markdown", "memories-jsonl", "memories-sqlite", "mcp", "mem0",
-                "langgraph", "chatgpt", "claude", "chat" (JSON lines of role or speaker, text, time, session) or
-                "locomo"; detected from the content if None.
-            dry_run: read and check everything, record nothing.
-            progress: called with (records so far, records in total).
-
-        Raises:
-            InvalidError: it cannot be read, or its format is unknown.
-        """
+        """Import the data of another memory or a chat: messages, facts, people and relations."""
         return self._portal.call(self._memory.import_(path, format=format, dry_run=dry_run, progress=progress))
 
     def export(self, path: str | Path, *, format: str = "jsonl", progress: Progress | None = None) -> ExportReport:
-        """Export what this caller may see.
-
-        Args:
-            path: a new file; for "markdown" a new folder, unless the name ends in `.md`.
-            format: "jsonl" for everything, with history, provenance and vectors, from which `import_` makes an equal
-                store; "markdown" to read, by person and category; "mcp" for the MCP reference server. The last two hold
-                the knowledge that is valid now.
-            progress: called with (lines so far, lines in total).
-
-        Raises:
-            InvalidError: `path` exists, or there is no such format.
-            StoreError: it cannot be written; nothing is left of it.
-        """
+        """Export what this caller may see."""
         return self._portal.call(self._memory.export(path, format=format, progress=progress))
 
     @property
     def scope(self) -> Scope:
         """The caller: whose memory this is."""
         return self._memory.scope
+
+
+for _name, _method in vars(Memory).items():  # arguments and errors are described once, in `ricordo.Memory`
+    if not _name.startswith("_"):
+        getattr(_method, "__func__", _method).__doc__ = getattr(AsyncMemory, _name).__doc__
