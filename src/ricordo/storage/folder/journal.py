@@ -181,7 +181,7 @@ class FolderJournal(CommitHook):
         connection.execute(sql("touched_forget"))
 
     def note_followed(self, connection: apsw.Connection, state: State) -> None:
-        """Note that what this batch has done so far stands in the files, which are now as given."""
+        """Note that the files, now as given, contain what this batch has done so far."""
         self._state |= state
         self._seq = int(connection.execute(sql("commit_last_seq")).get or 0)
         connection.execute(sql("touched_forget"))

@@ -1,6 +1,6 @@
-"""Rewriting the files of a folder from its index: without outdated lines, and without what was erased.
+"""The rewrite of a folder's files from its index: without outdated lines, and without what was erased.
 
-All files or none: the new ones stand complete beside the old ones before a marker makes them count. A process that
+All files or none: the new ones are complete beside the old ones before a marker makes them count. A process that
 finds the marker puts them in place; one that finds new files without it deletes them.
 """
 

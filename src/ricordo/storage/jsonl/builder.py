@@ -1,7 +1,7 @@
 """A database is built from files of lines: the same rows, keys, seals and history; derived rows are computed again.
 
-No embedding model is asked: vectors stand in the files. Files of rows are read twice, to hold little in memory: first
-to find where the newest line of each row stands, then to write those lines.
+No embedding model is asked: vectors are in the files. Files of rows are read twice, to hold little in memory: first
+to find the newest line of each row, then to write those lines.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _LARGEST_KEY = 1 << 62
 
 @dataclass(slots=True)
 class _Lot:
-    """Rows of one table that wait to be written, and where their lines stand."""
+    """Rows of one table that wait to be written, and the places of their lines."""
 
     shape: Shape
     rows: list[Row] = field(default_factory=list)

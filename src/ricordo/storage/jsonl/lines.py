@@ -227,7 +227,7 @@ def milliseconds(text: Any) -> int:
 
 @lru_cache(maxsize=4_096)
 def _milliseconds(text: str) -> int:
-    """Cached: the same time stands in a line several times, and in its neighbours."""
+    """Cached: a time often repeats within a line and in the lines beside it."""
     at = datetime.fromisoformat(text)
     return to_ms(at if at.tzinfo is not None else at.replace(tzinfo=UTC))
 
@@ -273,12 +273,12 @@ def iso(ms: int) -> str:
 
 
 def data(line: Mapping[str, Any]) -> bytes:
-    """Return a line as it stands in a file, with its newline."""
+    """Return the bytes of a line, with its newline."""
     return encode(line).encode() + b"\n"
 
 
 def summed(line: Mapping[str, Any]) -> bytes:
-    """Return a line without a seal as it stands in a file: with a sum over it, which shows damage."""
+    """Return the bytes of a line without a seal: with a sum over it, which shows damage."""
     plain = encode(line).encode()[:-1]
     return b"".join((plain, _SUM, _sum_of(plain), _SUM_END, b"\n"))
 

@@ -266,7 +266,7 @@ class Shapes:
 
     @cached_property
     def by_kind(self) -> Mapping[tuple[str, str], Shape]:
-        """Shapes by file and kind of line. Memories stand in three files."""
+        """Shapes by file and kind of line. Memories are in three files."""
         return {(each.form.file, each.form.kind): each for each in (*self.rows.values(), *self.kept.values())}
 
     def of_line(self, file: str, line: Line) -> Shape | None:

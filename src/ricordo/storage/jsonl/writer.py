@@ -40,7 +40,7 @@ _IN_FILE = {
     EPISODES: "t.closed_at IS NULL AND t.type = 'episodic'",
     ARCHIVE: "t.closed_at IS NOT NULL",
 }
-"""The memories that stand in each file."""
+"""The condition for the memories of each file."""
 
 
 def watch(connection: apsw.Connection, shapes: Shapes) -> None:
@@ -259,7 +259,7 @@ class ScopedLines:
         return int(self._snapshot.value("whole_size", {"spaces": self._spaces}) or 0)
 
     def lines(self) -> Iterator[FileLine]:
-        """Yield the lines: first what stands outside the truth, last the commits."""
+        """Yield the lines: first what is outside the truth, last the commits."""
         if self.is_all:
             yield from sequence_lines(self._connection, self._shapes)
         yield from self._kept(before_rows=True)
