@@ -204,7 +204,7 @@ async def test_a_handler_that_kills_its_process_is_not_retried_forever(journal, 
         await journal.change(lambda rows: journal_.take_delivery(rows, "deadly", holder="h", **take)) for _ in range(4)
     ]
     assert [row and row.tries for row in taken] == [1, 2, 3, None]
-    assert (await bus.dead_letters())[0].reason == "the process ended each time while it was dealt with"
+    assert (await bus.dead_letters())[0].reason == "the process ended during every attempt"
 
 
 async def test_the_journal_stays_small_and_drops_finished_payloads(tmp_path: Path, clock, monkeypatch) -> None:

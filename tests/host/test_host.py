@@ -275,7 +275,7 @@ def test_a_manifest_is_read_from_a_file(tmp_path: Path) -> None:
     )
     for wrong in ('name = "x"', 'name = "x"\nversion = "1"\ncolour = 1', "???"):
         file.write_text(wrong)
-        with pytest.raises(InvalidError, match="no manifest"):
+        with pytest.raises(InvalidError, match="not a manifest"):
             Manifest.read(file)
 
 

@@ -13,7 +13,6 @@ OWN = {
     "mem0": set(),
     "tools": set(),
     "items": set(),
-    "memory_files": set(),
     "langgraph": {"langgraph", "langchain_core"},
     "langchain": {"langchain_core"},
     "openai_agents": {"agents", "openai", "mcp", "starlette"},

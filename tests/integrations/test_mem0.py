@@ -16,7 +16,7 @@ import pytest
 import ricordo
 from ricordo.clock import from_ms
 from ricordo.integrations.mem0 import AsyncMemory, Memory
-from ricordo.integrations.mem0.filters import fits
+from ricordo.integrations.mem0.shapes import fits
 from ricordo.language import ScriptedModel
 from tests.flows.conftest import DAY, HandClock
 from tests.flows.test_consolidation import fact, proposal

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import Memory, Scope
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.integrations.memory_files import MemoryFiles
+from ricordo.integrations.items import MemoryFiles
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A durable event bus: what was published reaches every handler, also after a crash and in another process.
 
 Delivery is at least once: a handler killed between its effect and the record of it runs again. An event's `key` is
-the same each time, so a handler that writes under it, or whose work is done once by nature, has its effect once.
+the same each time, so a handler that writes under this key, or is idempotent, takes effect once.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _MOST_REASON_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What a handler is told.
+    """An event as a handler receives it.
 
     Attributes:
-        key: of this event and this handler; the same at every try.
-        tries: how often it was begun to be dealt with, this time included.
+        key: idempotency key of this event and this handler; the same at every attempt.
+        tries: the number of attempts, including this one.
     """
 
     id: str
@@ -59,8 +59,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """An event to publish: with `once`, at most once under that name, as long as the journal remembers it (a week, or
-    10,000 events).
+    """An event to publish. With `once`, it is published at most once under that name, while the journal keeps the name
+    (a week, or 10,000 events).
     """
 
     topic: str
@@ -69,14 +69,14 @@ class Outgoing:
 
 
 Handler = Callable[[Event], Awaitable[Sequence[Outgoing] | None]]
-"""Deals with an event. What it returns is published in the same step that notes the event as dealt with. What it
-raises counts as a try that failed.
+"""Handles an event. The events it returns are published in the transaction that marks this one as done. An exception
+counts as a failed attempt.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """What a handler could not deal with, and why. `retry` gives it another chance."""
+    """An event that a handler failed on, and why. `retry` delivers it again."""
 
     event: str
     handler: str
@@ -89,7 +89,8 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Retries of a failed delivery: first after five seconds, then four times as long each time, up to six hours.
+    """When failed deliveries are repeated: after 5 seconds, then after four times as long, up to 6 hours.
+
     `lease_ms`: how long a delivery stays with a process that may have died.
     """
 
@@ -101,7 +102,7 @@ class Patience:
 
 
 def wait_ms(tries: int, patience: Patience) -> int:
-    """How long to wait after so many tries. Pure.
+    """Return the wait after a number of failed attempts. Pure.
 
     >>> [wait_ms(tries, Patience()) for tries in (1, 2, 3, 20)]
     [5000, 20000, 80000, 21600000]
@@ -110,7 +111,7 @@ def wait_ms(tries: int, patience: Patience) -> int:
 
 
 class Bus:
-    """Publishes at any time; delivers between `start` and `stop`. One handler is told one event at a time."""
+    """Publishes at any time; delivers between `start` and `stop`. A handler receives one event at a time."""
 
     def __init__(self, journal: Journal, clock: Clock, patience: Patience | None = None) -> None:
         self._journal = journal
@@ -124,14 +125,14 @@ class Bus:
         self._is_running = False
 
     async def publish(self, topic: str, payload: Mapping[str, Any] | None = None, *, once: str | None = None) -> str:
-        """Write an event down for all who listen to its topic; returns its id when it is durable.
+        """Publish an event to all subscribers of its topic; return its id when it is durable.
 
         Args:
-            payload: what JSON can hold, at most 64 kB. Ids rather than texts: a journal is no store.
+            payload: a JSON object of at most 64 kB. Send ids rather than texts: the journal is not a store.
             once: a name under which it is published at most once.
 
         Raises:
-            InvalidError: the topic or the payload does not fit.
+            InvalidError: the topic or the payload is invalid.
             UnavailableError: too many events wait.
         """
         event = Outgoing(topic=topic, payload=payload or {}, once=once)
@@ -140,7 +141,7 @@ class Bus:
         return id_
 
     def publishing(self, event: Outgoing) -> Callable[[Rows], str]:
-        """The publishing as a part of somebody else's transaction; `wake` when that is done."""
+        """Return the publishing as part of another transaction; call `wake` after it."""
         _check_name(event.topic, "topic")
         now = self._clock.now()
         return lambda rows: put_event(rows, event.topic, event.payload, once=event.once, now=now)
@@ -150,7 +151,7 @@ class Bus:
         the next subscriber of that name.
 
         Raises:
-            InvalidError: a name does not fit, or the handler's is taken in this process.
+            InvalidError: a name is invalid, or the handler's name is taken in this process.
         """
         _check_name(topic, "topic")
         _check_name(handler, "handler")
@@ -163,14 +164,14 @@ class Bus:
             self._begin(handler)
 
     async def start(self) -> None:
-        """Begin to deliver."""
+        """Start delivering."""
         self._is_running = True
         self._tidying = asyncio.create_task(self._tidy(), name="ricordo-bus-tidy")
         for handler in self._handlers:
             self._begin(handler)
 
     async def stop(self) -> None:
-        """Stop delivering. What is being dealt with is cancelled, and dealt with again at the next start."""
+        """Stop delivering. Running handlers are cancelled; their events are delivered again at the next start."""
         self._is_running = False
         tasks = [*self._tasks.values(), *([self._tidying] if self._tidying else [])]
         for task in tasks:
@@ -179,10 +180,10 @@ class Bus:
         self._tasks.clear()
 
     async def drain(self, timeout: float | None = None) -> None:
-        """Wait until everything that is due for this process's handlers is dealt with, at most `timeout` seconds.
+        """Wait until every event due for this process's handlers is handled, at most `timeout` seconds.
 
         Raises:
-            UnavailableError: it is not done in time; it goes on.
+            UnavailableError: the time is over; delivery continues.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -192,19 +193,19 @@ class Bus:
                         return
                     await _either(news, 0.05)
         except TimeoutError as error:
-            raise UnavailableError("events still wait", hint="they are dealt with as long as the host runs") from error
+            raise UnavailableError("events still wait", hint="they are handled while the host runs") from error
 
     async def waiting(self) -> tuple[int, int]:
-        """How many deliveries wait for this process's handlers, and how many of them are due."""
+        """Return how many deliveries wait for this process's handlers, and how many of them are due."""
         handlers, now = list(self._handlers), self._clock.now()
         return await self._journal.change(lambda rows: open_deliveries(rows, handlers, now=now))
 
     async def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return deliveries that failed for good, latest first."""
+        """Return the dead letters, latest first."""
         return await self._journal.change(lambda rows: dead_letters(rows, limit))
 
     async def retry(self, event: str, handler: str) -> None:
-        """Give a dead letter another chance.
+        """Deliver a dead letter again.
 
         Raises:
             NotFoundError: there is no such dead letter.
@@ -215,7 +216,7 @@ class Bus:
         self.wake()
 
     def wake(self) -> None:
-        """Look now for what is due, instead of within a second: the clock was moved, or something was published."""
+        """Check for due events now instead of within a second: the clock was moved, or an event was published."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -230,7 +231,7 @@ class Bus:
                 if row is not None:
                     await self._deliver(row, handler)
                     continue
-            except RicordoError as error:  # the disk is full, another process holds the file: later
+            except RicordoError as error:  # the disk is full or another process holds the file: try later
                 _log.warning("the event bus waits: %s", error)
             await _either(news, self._patience.poll_s)
 
@@ -284,7 +285,7 @@ class Bus:
         return finish
 
     async def _failed(self, row: Delivery, handler: str, error: Exception) -> None:
-        _log.warning("%s could not deal with %s (try %d)", handler, row.topic, row.tries, exc_info=error)
+        _log.warning("%s failed on %s (attempt %d)", handler, row.topic, row.tries, exc_info=error)
         is_last = row.tries >= self._patience.most_tries
         due_at = None if is_last else self._clock.now() + wait_ms(row.tries, self._patience)
         await self._journal.change(
@@ -292,7 +293,7 @@ class Bus:
         )
 
     async def _hold(self, row: Delivery, handler: str) -> None:
-        """A handler may think for minutes; its delivery stays its own meanwhile."""
+        """Renew the lease of a delivery while its handler runs, which may take minutes."""
         lease_ms = self._patience.lease_ms
         place = {"event": row.event, "handler": handler, "holder": self._holder}
         while True:
@@ -308,14 +309,14 @@ class Bus:
 
 
 async def _either(news: asyncio.Event, seconds: float) -> None:
-    """Wait for news or for so long. Not by `wait_for`, which may swallow a cancelling before Python 3.12."""
+    """Wait for news or a timeout. `wait_for` may swallow a cancellation before Python 3.12."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await news.wait()
 
 
 def dead_letters(rows: Rows, limit: int) -> tuple[DeadLetter, ...]:
-    """Those of a journal, the latest first."""
+    """Return the dead letters of a journal, latest first."""
     return tuple(
         DeadLetter(
             event=id_,
@@ -335,7 +336,7 @@ def _prolong(place: Mapping[str, Any], rows: Rows, *, until: int) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What is kept of an error: ours say no more than they should; what others say may be anybody's words."""
+    """Return what is recorded of an error: our messages hold no content, those of other libraries may."""
     said = f": {error.message.partition(': ')[0]}" if isinstance(error, RicordoError) else ""
     return f"{type(error).__name__}{said}"[:_MOST_REASON_CHARS]
 
@@ -346,5 +347,5 @@ def _check_name(name: str, what: str) -> None:
 
 
 def _wall() -> int:
-    """Unix milliseconds. Between processes the machine's clock counts, not one that a caller moves."""
+    """Return Unix milliseconds by the machine's clock: leases between processes ignore an injected clock."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""What an extension of the host is: a manifest, a beginning and an end, and whichever of these abilities it has."""
+"""Extensions of the host: a manifest, `start` and `stop`, and the optional abilities of the protocols below."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 USUAL_PRIORITY = 100
-"""Where a context stands that does not say. The memory's own has 50: others may build on it."""
+"""The default priority of a context. The memory's has 50: others may build on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedJob:
-    """What an extension has done at its hour: a name, and a cron expression in the owner's time zone."""
+    """A scheduled job of an extension: a name, and a cron expression in the owner's time zone."""
 
     name: str
     cron: str
@@ -39,7 +39,7 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Who an extension is. `needs` names the extensions that must have begun before it."""
+    """Identifies an extension. `needs` names the extensions that must start before it."""
 
     name: str
     version: str
@@ -49,10 +49,10 @@ class Manifest:
 
     @classmethod
     def read(cls, file: Path) -> Manifest:
-        """The manifest of a TOML file: `name`, `version`, `summary`, `needs`, and `[schedules]` of names and plans.
+        """Read a TOML file with `name`, `version`, `summary`, `needs`, and `[schedules]` of names and plans.
 
         Raises:
-            InvalidError: it cannot be read, lacks a name or a version, or holds what no manifest does.
+            InvalidError: it cannot be read, lacks a name or a version, or has unknown fields.
         """
         try:
             found = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -60,12 +60,12 @@ class Manifest:
             schedules = tuple(PlannedJob(name=name, cron=cron) for name, cron in plans.items())
             return cls(**{**found, "needs": tuple(found.get("needs", ())), "schedules": schedules})
         except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise InvalidError(f"{file} is no manifest: {error}", hint="it needs `name` and `version`") from error
+            raise InvalidError(f"{file} is not a manifest: {error}", hint="it needs `name` and `version`") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostServices:
-    """What the host gives an extension to work with."""
+    """What the host provides to an extension."""
 
     bus: Bus
     router: Router
@@ -76,7 +76,7 @@ class HostServices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What the user has just said, before a model answers."""
+    """A message of the user, before a model answers."""
 
     text: str
     place: ConversationKey
@@ -85,7 +85,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """A message of a conversation, by the user or by the assistant."""
+    """A message of a conversation, of the user or the assistant."""
 
     text: str
     role: Role
@@ -96,22 +96,22 @@ class Utterance:
 
 
 class Extension(Protocol):
-    """Anything with a manifest. What else it can do is told by the protocols below."""
+    """Anything with a manifest. The protocols below are optional."""
 
     @property
     def manifest(self) -> Manifest: ...
 
     async def start(self, around: HostServices) -> None:
-        """Begin: subscribe to events, open what is needed. Those it needs have begun."""
+        """Start: subscribe to events, open resources. The extensions it needs have started."""
         ...
 
     async def stop(self) -> None:
-        """Let go of everything. No event and no message comes any more."""
+        """Release everything. No event and no message follows."""
         ...
 
 
 class Tool(Protocol):
-    """Something a model may call: `parameters` is the JSON schema of its arguments."""
+    """A tool that a model may call; `parameters` is the JSON schema of its arguments."""
 
     @property
     def name(self) -> str: ...
@@ -123,59 +123,57 @@ class Tool(Protocol):
     def parameters(self) -> Mapping[str, Any]: ...
 
     async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
-        """The answer as text; what goes wrong is told in it."""
+        """Return the answer as text; it also reports errors."""
         ...
 
 
 @runtime_checkable
 class ToolProvider(Protocol):
-    """Has tools for the agent."""
+    """Provides tools for the agent."""
 
     def tools(self) -> Sequence[Tool]: ...
 
 
 @runtime_checkable
 class ContextProvider(Protocol):
-    """Knows something an agent should be told before it answers. The lowest priority is asked and stands first."""
+    """Provides context for the agent's answer. The lowest priority comes first."""
 
     @property
     def context_priority(self) -> int: ...
 
     async def context(self, prompt: Prompt) -> str | None:
-        """Text for the prompt, or None where there is nothing to say."""
+        """Return text for the prompt, or None."""
         ...
 
 
 @runtime_checkable
 class SchedulerProvider(Protocol):
-    """Does what its manifest plans. Asked again where that failed or was cut off: doing it twice must be doing it
-    once.
-    """
+    """Runs the jobs of its manifest. A job that failed or was interrupted is repeated, so it must be idempotent."""
 
     async def run_schedule(self, name: str) -> None: ...
 
 
 @runtime_checkable
 class MessageListener(Protocol):
-    """Hears what is said. The host waits for it before it goes on."""
+    """Receives the messages of conversations. The host waits for it."""
 
     async def hear(self, said: Utterance) -> None: ...
 
 
 @runtime_checkable
 class HistoryProvider(Protocol):
-    """Knows what was said in a session before."""
+    """Provides the earlier messages of a session."""
 
     async def recent(self, place: ConversationKey, session: str, limit: int) -> Sequence[Turn]:
-        """The last messages of a session, in order."""
+        """Return the last messages of a session, in order."""
         ...
 
 
 def in_order(extensions: Sequence[Extension]) -> list[Extension]:
-    """Each after those it needs; else as given.
+    """Order extensions so that each follows those it needs; otherwise keep the given order.
 
     Raises:
-        InvalidError: one is missing, two bear one name, or two need each other.
+        InvalidError: one is missing, two have the same name, or two need each other.
     """
     by_name = {each.manifest.name: each for each in extensions}
     if len(by_name) != len(extensions):
@@ -196,7 +194,7 @@ Part = Literal["chat", "consolidation"]
 
 
 class Models:
-    """The models of a host by their part. Made when first asked for; an extension asks here, and never for keys."""
+    """The models of a host by role. They are created on first use; extensions get models here and never see keys."""
 
     def __init__(
         self,
@@ -206,8 +204,8 @@ class Models:
         consolidation: str | LanguageModel | None = None,
     ) -> None:
         """Args:
-        chat: who answers; the setting `chat_model` where None, else the model that consolidates.
-        consolidation: who turns conversations into knowledge; the setting `model` where None.
+        chat: answers in chats; by default the setting `chat_model`, else the consolidation model.
+        consolidation: turns conversations into knowledge; by default the setting `model`.
         """
         self._settings = settings
         self._consolidation = consolidation or named(settings.model)
@@ -216,7 +214,7 @@ class Models:
 
     @property
     def is_for_chat(self) -> bool:
-        """Whether there is a model that answers."""
+        """Whether there is a model for chats."""
         return self._chat is not None
 
     @property
@@ -225,10 +223,10 @@ class Models:
         return self._consolidation
 
     def chat(self) -> ChatModel | None:
-        """Who answers, or None.
+        """Return the model for chats, or None.
 
         Raises:
-            InvalidError: there is no such model, or it cannot answer piece by piece.
+            InvalidError: no model has this name, or it cannot stream.
             UnavailableError: its packages are not installed.
         """
         if self._made is None and self._chat is not None:
@@ -239,5 +237,5 @@ class Models:
 
 
 def named(spec: str) -> str | None:
-    """A model's name as settings give it; "" and "none" are none."""
+    """Return a model's name from the settings; None for "" and "none"."""
     return spec if spec not in ("", "none") else None

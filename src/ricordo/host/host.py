@@ -41,13 +41,13 @@ _log = logging.getLogger(__name__)
 _TICK_S = 20.0
 _CONTEXT_S = 10.0
 
-# A conversation that failed to become knowledge three times is put aside: what fails is not asked of again in haste.
+# Retry slowly: a conversation that fails to consolidate three times is set aside.
 _PATIENCE = Patience(first_wait_ms=60_000, most_tries=8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredContext:
-    """What extensions had to say before an answer, and the names of those that could not."""
+    """The context of all extensions for an answer, and the names of those that failed."""
 
     text: str | None
     missing: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class Host:
         tick_s: float = _TICK_S,
     ) -> None:
         """Args:
-        location: of the store; the journal lies beside it.
-        tick_s: how often it looks whether a session is over or a job is due, in seconds.
+        location: the store's path; the journal is next to it.
+        tick_s: seconds between checks for ended sessions and due jobs.
 
         Raises:
-            InvalidError: extensions do not go together.
+            InvalidError: extensions are missing or need each other.
         """
         self.settings = settings
         self.extensions = tuple(in_order(extensions))
@@ -85,11 +85,11 @@ class Host:
         self._ticking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Host:
-        """Open the journal, begin the extensions in their order, deliver what waits and begin what was missed.
+        """Open the journal, start the extensions in order, deliver waiting events and start missed jobs.
 
         Raises:
             StoreError: the journal cannot be opened.
-            InvalidError: a plan cannot be read.
+            InvalidError: a plan is invalid.
         """
         self.journal = await Journal.open(
             journal_path(self._location), durability=self.settings.durability, patience_s=self.settings.patience_s
@@ -118,7 +118,7 @@ class Host:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What is being dealt with is cut off, and dealt with again at the next start."""
+        """Stop. Running handlers are cancelled; their events are delivered again at the next start."""
         if self._ticking is not None:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
@@ -142,7 +142,7 @@ class Host:
             await self.bus.subscribe(f"run: {name}", f"due: {name}", partial(_run, extension, each.name))
 
     async def tick(self) -> None:
-        """End the sessions that are silent for too long, and begin the jobs that are due."""
+        """End the sessions that are silent for too long, and start the due jobs."""
         await self.router.sweep()
         await self.schedule.tick()
 
@@ -151,13 +151,13 @@ class Host:
             await asyncio.sleep(self._tick_s)
             try:
                 await self.tick()
-            except RicordoError as error:  # a full disk, another process: again in a moment
+            except RicordoError as error:  # a full disk or another process: try again soon
                 _log.warning("the host waits: %s", error)
 
-    # what a conversation asks of the extensions
+    # what a conversation needs from the extensions
 
     def tools(self) -> Sequence[Tool]:
-        """Those of all extensions. Of two with one name the first stands.
+        """Return the tools of all extensions. Of two with the same name, the first one counts.
 
         Some models may call them; `ricordo chat` leaves them to its commands.
         """
@@ -168,9 +168,7 @@ class Host:
         return tuple(found.values())
 
     async def context(self, prompt: Prompt) -> GatheredContext:
-        """What the extensions have to say before an answer, the lowest priority first. One that fails, or takes longer
-        than ten seconds, is left out.
-        """
+        """Gather the context of the extensions, lowest priority first. One that fails or takes 10 s is skipped."""
         providers = [each for each in self.extensions if isinstance(each, ContextProvider)]
         parts, missing = [], []
         for each in sorted(providers, key=lambda each: each.context_priority):
@@ -187,7 +185,7 @@ class Host:
         return GatheredContext(text="\n\n".join(parts) or None, missing=tuple(missing))
 
     async def hear(self, said: Utterance) -> tuple[str, ...]:
-        """Let the extensions hear what was said; returns what went wrong, in words."""
+        """Pass a message to the extensions; return the problems, as text."""
         wrong = []
         for each in self.extensions:
             if isinstance(each, MessageListener):
@@ -200,7 +198,7 @@ class Host:
         return tuple(wrong)
 
     async def recent(self, place: ConversationKey, session: str, limit: int = 40) -> Sequence[Turn]:
-        """What was said in a session before, as the first extension that knows tells it."""
+        """Return the earlier messages of a session, from the first extension that has them."""
         for each in self.extensions:
             if isinstance(each, HistoryProvider):
                 return await each.recent(place, session, limit)
@@ -223,7 +221,7 @@ said and is not among the notes, say that you do not know it. Answer in the user
 
 @dataclass(slots=True)
 class Exchange:
-    """A message and the answer to it, as far as it came."""
+    """A message and its answer, which may be incomplete."""
 
     text: str
     session: str
@@ -234,7 +232,7 @@ class Exchange:
 
 
 class Conversation:
-    """One place's conversation with one model. What is off the record is known only here, until this ends."""
+    """A conversation with one model. Messages off the record exist only here."""
 
     def __init__(self, host: Host, model: ChatModel, place: ConversationKey) -> None:
         self._host = host
@@ -245,17 +243,17 @@ class Conversation:
         self.last: Exchange | None = None
 
     async def say(self, text: str) -> AsyncGenerator[str, None]:
-        """The answer to a message, piece by piece. Who stops reading ends it; what came until then is recorded.
+        """Stream the answer to a message. Closing the iterator stops it; the part received so far is recorded.
 
         Raises:
-            RicordoError: the model gave no answer, or broke off; the message is recorded all the same.
+            RicordoError: the model gave no answer, or broke off; the message is recorded anyway.
         """
         routed = await self._host.router.route(self._place)
         await self._enter(routed)
         exchange = self.last = Exchange(text=text, session=routed.session)
         told = await self._host.context(Prompt(text=text, place=self._place, session=routed.session))
         exchange.context = told.text
-        exchange.problems = tuple(f"{name} could not be asked" for name in told.missing)
+        exchange.problems = tuple(f"{name} did not answer" for name in told.missing)
         exchange.problems += await self._host.hear(self._said(text, "user", routed))
         turns = self._prompt(text, told.text)
         try:
@@ -269,7 +267,7 @@ class Conversation:
             await self._answered(exchange, routed)
 
     async def _enter(self, routed: Route) -> None:
-        """A session this has not seen: what was said in it before the last restart belongs to it."""
+        """Enter a session, with the messages from before the last restart."""
         if routed.session != self._session:
             self._session = routed.session
             self._turns = list(await self._host.recent(self._place, routed.session, _HISTORY_TURNS))
@@ -296,7 +294,7 @@ class Conversation:
         return min(_ANSWER_TOKENS, self._model.context_tokens // 4)
 
     def _prompt(self, text: str, context: str | None) -> list[Turn]:
-        """Instructions and what is known, then as much of the conversation as fits, the latest first to be kept."""
+        """Return instructions and context, then as much of the conversation as fits, the latest turns first."""
         now = datetime.fromtimestamp(self._host.clock.now() / 1_000, UTC)
         local = now.astimezone(zone_of(self._host.settings.time_zone))
         system = _SYSTEM.format(now=local.strftime("%A, %Y-%m-%d, %H:%M"))
@@ -316,7 +314,7 @@ async def _closing(pieces: AsyncIterator[Piece]) -> AsyncIterator[AsyncIterator[
 
 
 def fitting(turns: Sequence[Turn], chars: int) -> list[Turn]:
-    """The latest turns that fit, in order, beginning with the user's: some models want it so. Pure."""
+    """Return the latest turns that fit, in order, starting with the user's, as some models require. Pure."""
     kept: list[Turn] = []
     for turn in reversed(turns):
         chars -= len(turn.text)

@@ -1,4 +1,4 @@
-"""The memory as the first extension of the host: it hears, recalls, learns when a session is over, and keeps house."""
+"""The memory as an extension of the host: it records, recalls, consolidates ended sessions, and does upkeep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MemoryExtension:
         """Args:
         memory: an open memory; its opener closes it.
         tools: the tools that a model may call.
-        all_owners: look after everybody's memories in the store, not only those of the memory's scope.
+        all_owners: maintain the memories of all owners in the store, not only those of the memory's scope.
         """
         self._memory = memory
         self._tools = tools
@@ -51,38 +51,38 @@ class MemoryExtension:
         )
 
     async def start(self, around: HostServices) -> None:
-        """Listen for the ends of sessions."""
+        """Subscribe to the ends of sessions."""
         await around.bus.subscribe(f"memory of {self._whose}", SESSION_COMPLETED, self._learn)
 
     async def stop(self) -> None:
         """Do nothing: the opener of the memory closes it."""
 
     def tools(self) -> Sequence[Tool]:
-        """As they were given."""
+        """Return the tools that were given."""
         return self._tools
 
     @property
     def context_priority(self) -> int:
-        """Before most others, which may build on it."""
+        """The priority of its context: before most others."""
         return CONTEXT_PRIORITY
 
     async def context(self, prompt: Prompt) -> str | None:
-        """What is remembered that concerns the prompt; what was said in this session is known already."""
+        """Return memories about the prompt, without this session, which the model knows already."""
         return await self._of(prompt.place).context(prompt.text, session=prompt.session)
 
     async def hear(self, said: Utterance) -> None:
-        """Record a message, durably; nothing of what is off the record."""
+        """Record a message durably, unless it is off the record."""
         if not said.is_off_record and said.text.strip():
             await self._of(said.place).add(said.text, role=said.role, session=said.session, attributes=said.attributes)
 
     async def recent(self, place: ConversationKey, session: str, limit: int) -> Sequence[Turn]:
-        """What was said in a session before, in order."""
+        """Return the last messages of a session, in order."""
         page = await self._of(place).list(type="episodic", session=session, limit=limit)
         return [_turn(node.role, node.content) for node in reversed(page.nodes)]
 
     async def run_schedule(self, name: str) -> None:
-        """A night's work, or the check that what is known does not grow too large. What a step could not do waits for
-        the next night: a conversation that fails too often is put aside for its owner to look at.
+        """Run the nightly upkeep, or prune memories above the limit. A failed step is repeated the next night; a
+        conversation that fails too often is listed for review.
         """
         if name.startswith("prune "):
             await self._memory.prune(all_owners=self._all_owners)
@@ -93,9 +93,7 @@ class MemoryExtension:
                 _log.warning("upkeep could not do all of %s: %s", step.name, step.detail)
 
     async def _learn(self, event: Event) -> None:
-        """A session is over: it becomes knowledge, once. One commit marks it so, and what is marked is left alone, so
-        hearing of it again, from another handler or after a crash, does nothing more.
-        """
+        """Consolidate a session that ended. The same commit marks it, so a repeated event changes nothing."""
         place, session = _place(event.payload), str(event.payload.get("session") or "")
         if not self._all_owners and _of(_scope(place)) != self._whose:
             return
@@ -103,7 +101,7 @@ class MemoryExtension:
         try:
             await memory.end_session(session)
         except NotFoundError:
-            return  # nothing was said in it, or nothing that may be kept
+            return  # it has no messages, or none that may be kept
         run = await memory.consolidate(session)
         if run.state == "failed":
             raise UnavailableError(f"the conversation waits: {run.reason}")
@@ -123,7 +121,7 @@ def _place(payload: Any) -> ConversationKey:
 
 
 def _of(scope: Scope) -> str:
-    """A short name for whose memory it is, that says nothing in the journal."""
+    """Return a short name of a scope that reveals nothing in the journal."""
     return hashlib.sha256(f"{scope.owner}\0{scope.chat or ''}".encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Which session a message belongs to: a conversation goes on until it is silent for half an hour or names another."""
+"""Assigns messages to sessions: a session ends after half an hour of silence, or when a message names another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NAME_CHARS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationKey:
-    """Whose conversation it is, in which chat, over which channel (a terminal, a messenger)."""
+    """Identifies a conversation: its owner, chat and channel (a terminal, a messenger)."""
 
     owner: str
     chat: str = ""
@@ -29,7 +29,7 @@ class ConversationKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationState:
-    """Where a conversation stands. `last_at`: when somebody last spoke, in Unix milliseconds."""
+    """The state of a conversation. `last_at`: time of the last message, in Unix milliseconds."""
 
     session: str | None
     last_at: int
@@ -38,7 +38,7 @@ class ConversationState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a message goes: into `session`; `completed` is over by it."""
+    """The session of a message, and the session that it completed, if any."""
 
     session: str
     is_new: bool
@@ -49,12 +49,12 @@ class Route:
 def turn(
     before: ConversationState | None, *, named: str | None, fresh: str, now: int, timeout_ms: int
 ) -> tuple[ConversationState, str]:
-    """Where a conversation stands after a message, and why the session before is over, "" where it is not. Pure.
+    """Return the state after a message, and why the previous session ended ("" if it did not). Pure.
 
     Args:
-        named: the session that the message names, if it does.
+        named: the session that the message names, if any.
         fresh: the name of a new session.
-        timeout_ms: after how long a silence a session is over. A clock that was set back makes no silence.
+        timeout_ms: the silence after which a session ends. A clock that was set back causes no silence.
     """
     if before is None or before.session is None:
         is_off_record = before is not None and before.is_off_record
@@ -67,7 +67,7 @@ def turn(
 
 
 class Router:
-    """Keeps where each conversation stands in the journal, and says there, in the same step, which session is over."""
+    """Keeps the state of conversations in the journal; the end of a session is published in the same transaction."""
 
     def __init__(self, journal: Journal, bus: Bus, clock: Clock, *, timeout_s: float) -> None:
         self._journal = journal
@@ -76,8 +76,8 @@ class Router:
         self._timeout_ms = int(timeout_s * 1_000)
 
     async def route(self, place: ConversationKey, *, session: str | None = None) -> Route:
-        """The session of a message that comes now; the one before is over where it was silent for too long, or where
-        the message names another.
+        """Return the session of a message that arrives now. The previous session ends after too long a silence, or if
+        the message names another one.
 
         Raises:
             InvalidError: the session's name is blank or too long.
@@ -105,12 +105,12 @@ class Router:
         return routed
 
     async def standing(self, place: ConversationKey) -> ConversationState | None:
-        """Where a conversation stands, as of now: one that is silent for too long has no session any more."""
+        """Return the current state of a conversation; after too long a silence it has no session."""
         await self.sweep()
         return await self._journal.change(lambda rows: _read(rows, place))
 
     async def complete(self, place: ConversationKey, *, reason: str = "it was ended") -> str | None:
-        """End a conversation's session now; returns its name, or None where there is none."""
+        """End a conversation's session now; return its name, or None if there is none."""
 
         def work(rows: Rows) -> str | None:
             before = _read(rows, place)
@@ -125,7 +125,7 @@ class Router:
         return over
 
     async def sweep(self) -> list[str]:
-        """End all sessions in which nobody has spoken for too long; returns their names."""
+        """End all sessions that have been silent for too long; return their names."""
         before = self._clock.now() - self._timeout_ms
 
         def work(rows: Rows) -> list[str]:
@@ -144,7 +144,7 @@ class Router:
         return over
 
     async def off_record(self, place: ConversationKey, is_off: bool) -> None:
-        """Note that a conversation is off the record, until it is taken back; a new session of it is, too."""
+        """Set whether a conversation is off the record; this also holds for its next sessions."""
 
         def work(rows: Rows) -> None:
             before = _read(rows, place) or ConversationState(session=None, last_at=self._clock.now())
@@ -153,7 +153,7 @@ class Router:
         await self._journal.change(work)
 
     def _completing(self, place: ConversationKey, standing: ConversationState, why: str) -> Callable[[Rows], Any]:
-        """Part of the step that notes the end, so neither a crash nor another process tells it twice."""
+        """Return the publishing of the end, for the same transaction: no crash and no second process repeats it."""
         payload = {"owner": place.owner, "chat": place.chat, "session": standing.session, "reason": why}
         return self._bus.publishing(Outgoing(topic=SESSION_COMPLETED, payload=payload))
 

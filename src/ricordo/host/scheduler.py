@@ -1,8 +1,8 @@
-"""What is done at its hour: each job once for each time of its plan, by whichever process is there.
+"""Scheduled jobs: each runs once for each time of its plan, in any running process.
 
-A plan is a cron expression in the owner's time zone. Clock changes are dealt with as Debian's cron does: what would
-fall into the hour that is left out comes right after it, what would come twice comes once. A job that was missed is
-made up for once, however often it was missed.
+A plan is a cron expression in the owner's time zone. Clock changes are handled as in Debian's cron: a job in the
+skipped hour runs right after it, a job in the repeated hour runs once. A missed job runs once, however often it was
+missed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ricordo.host.bus import Bus, Outgoing
 from ricordo.host.journal import Journal, Rows
 from ricordo.ports import Clock
 
-# A last time that lies further ahead than that was written by a clock that was wrong.
+# A last time further ahead than this was written with a wrong clock.
 _FAR_AHEAD_MS = 2 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be done when. `topic` is what the bus is told when it is time."""
+    """A job and its plan. When it is due, an event is published under `topic`."""
 
     name: str
     cron: str
@@ -34,13 +34,13 @@ class Job:
 
 
 def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
-    """The last time of a plan that is not after `now`, in Unix milliseconds; None where there was none in 50 years.
+    """Return the last time of a plan up to `now`, in Unix milliseconds; None if there is none in 50 years.
 
     Raises:
-        InvalidError: the plan cannot be read.
+        InvalidError: the plan is invalid.
     """
     after = from_ms(now + 1_000 - now % 1_000).astimezone(zone)
-    for _ in range(3):  # while a clock goes back, the latest that is told may lie just ahead
+    for _ in range(3):  # while a clock goes back, the latest time may lie just ahead
         found = next(_plan(cron, after, backwards=True), None)
         if found is None or to_ms(found) <= now:
             return None if found is None else to_ms(found)
@@ -49,10 +49,10 @@ def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
 
 
 def upcoming(cron: str, zone: ZoneInfo, *, now: int) -> datetime | None:
-    """The next time of a plan after `now` (Unix milliseconds), in its zone.
+    """Return the next time of a plan after `now` (Unix milliseconds), in its zone.
 
     Raises:
-        InvalidError: the plan cannot be read.
+        InvalidError: the plan is invalid.
     """
     return next(_plan(cron, from_ms(now).astimezone(zone), backwards=False), None)
 
@@ -68,11 +68,10 @@ def _plan(cron: str, start: datetime, *, backwards: bool) -> CronSim:
 
 
 def due(last: int | None, found: int | None, *, now: int) -> tuple[int | None, int]:
-    """Whether a job is to be begun: the time it is for, or None, and the last time to keep. Pure.
+    """Return the time for which a job must run now, or None, and the last time to record. Pure.
 
     Args:
-        last: the time it was last begun for; None where it has never been, or its plan has changed since: it then
-            begins with its next time.
+        last: the time it last ran for; None if it never ran or its plan has changed: it then starts with its next time.
         found: the latest time of its plan.
     """
     if last is None or last > now + _FAR_AHEAD_MS:
@@ -83,7 +82,7 @@ def due(last: int | None, found: int | None, *, now: int) -> tuple[int | None, i
 
 
 class Schedule:
-    """Jobs, and the times they were last begun for, which the journal keeps."""
+    """Jobs, and the times they last ran for, which the journal keeps."""
 
     def __init__(self, journal: Journal, bus: Bus, clock: Clock, zone: ZoneInfo) -> None:
         self._journal = journal
@@ -98,13 +97,13 @@ class Schedule:
 
     def add(self, job: Job) -> None:
         """Raises:
-        InvalidError: its plan cannot be read.
+        InvalidError: its plan is invalid.
         """
         _plan(job.cron, from_ms(self._clock.now()).astimezone(self._zone), backwards=False)
         self._jobs[job.name] = job
 
     async def tick(self) -> list[str]:
-        """Publish what is due, each job at most once for a time of its plan; returns the names of those jobs."""
+        """Publish the due jobs, each at most once for a time of its plan; return their names."""
         begun = []
         for job in self.jobs:
             now = self._clock.now()
@@ -122,7 +121,7 @@ class Schedule:
             publishing = self._bus.publishing(Outgoing(topic=job.topic, payload={"job": job.name, "due_at": found}))
 
         def begin(rows: Rows) -> bool:
-            """The time and the event are written together: neither a crash nor another process doubles it."""
+            """Write the time and the event together: no crash and no second process repeats the job."""
             known = rows.ask("job_get", {"name": job.name})
             last = known[0][1] if known and known[0][0] == plan else None
             when, keep = due(last, found, now=now)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anthropic.lib.tools import BetaAsyncAbstractMemoryTool, ToolError
 
 from ricordo.errors import RicordoError
-from ricordo.integrations.memory_files import MemoryFiles
+from ricordo.integrations.items import MemoryFiles
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

@@ -16,6 +16,14 @@ from ricordo.model import Json, Message, Node
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from ricordo.errors import ConflictError, InvalidError, NotFoundError
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
 
 _PAGE = 1_000
 
@@ -92,3 +100,178 @@ class Items:
 
     def _fields(self, item: Item) -> Json:
         return {**item.fields, "kind": self._kind}
+
+
+ROOT = "/memories"
+_BLANK = "(a blank file)"
+_DEPTH = 2
+
+
+class MemoryFiles:
+    """The files of one caller. Folders are there as long as a file is in them. What is deleted can be restored."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._items = Items(memory, kind="memory file")
+
+    async def view(self, path: str, lines: Sequence[int] | None = None) -> str:
+        """A file with the numbers of its lines, or what is in a folder.
+
+        Args:
+            lines: the first and the last line to show, from 1; -1 is the end.
+
+        Raises:
+            InvalidError: the path leads out of /memories.
+            NotFoundError: there is nothing there.
+        """
+        place = checked_path(path)
+        node = await self._file(place)
+        if node is None:
+            return await self._folder(place)
+        shown = list(enumerate(_content(node).split("\n"), start=1))
+        if lines is not None and len(lines) == 2:
+            last = len(shown) if lines[1] == -1 else lines[1]
+            shown = shown[max(1, lines[0]) - 1 : last]
+        return f"Here's the content of {place} with line numbers:\n{_numbered(shown)}"
+
+    async def create(self, path: str, text: str) -> str:
+        """A new file. Raises ConflictError where there is one."""
+        place = checked_path(path)
+        if place == ROOT or await self._under(place):
+            raise ConflictError(f"{place} is a directory")
+        if await self._file(place) is not None:
+            raise ConflictError(f"File {place} already exists")
+        await self._write(place, text)
+        return f"File created successfully at: {place}"
+
+    async def replace(self, path: str, old: str, new: str) -> str:
+        """Put one text in the place of another that stands there once.
+
+        Raises:
+            NotFoundError: there is no such file.
+            InvalidError: the old text is not there, or more than once.
+        """
+        place, content = await self._read(path)
+        count = content.count(old) if old else 0
+        if count != 1:
+            where = f"did not appear verbatim in {place}" if count == 0 else f"appears {count} times; make it unique"
+            raise InvalidError(f"No replacement was performed: old_str `{old}` {where}.")
+        line = content[: content.index(old)].count("\n")
+        await self._write(place, content := content.replace(old, new))
+        around = list(enumerate(content.split("\n"), start=1))[max(0, line - 2) : line + 3]
+        return f"The memory file has been edited.\n{_numbered(around)}"
+
+    async def insert(self, path: str, line: int, text: str) -> str:
+        """Put lines after a line; 0 is the beginning. Raises InvalidError where there is no such line."""
+        place, content = await self._read(path)
+        lines = content.split("\n")
+        there = len(lines) - (lines[-1] == "")
+        if not 0 <= line <= there:
+            raise InvalidError(f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {there}].")
+        lines[line:line] = [text.removesuffix("\n")]
+        await self._write(place, "\n".join(lines))
+        return f"The file {place} has been edited."
+
+    async def delete(self, path: str) -> str:
+        """Take away a file, or a folder with all in it. Raises NotFoundError where there is nothing."""
+        place = _inside(path)
+        await self._items.delete(await self._there(place))
+        return f"Successfully deleted {place}"
+
+    async def rename(self, old: str, new: str) -> str:
+        """Give a file or a folder another path. Raises ConflictError where something is there already."""
+        source, target = _inside(old), _inside(new)
+        if target.startswith(f"{source}/"):
+            raise InvalidError(f"{source} cannot be moved into itself")
+        nodes = await self._there(source)
+        if await self._file(target) is not None or await self._under(target):
+            raise ConflictError(f"The destination {target} already exists")
+        for node in nodes:
+            await self._write(target + node.attributes["path"].removeprefix(source), _content(node))
+        await self._items.delete(nodes)
+        return f"Successfully renamed {source} to {target}"
+
+    async def clear(self) -> str:
+        """Take away everything."""
+        await self._items.delete(await self._items.all({}))
+        return "All memory cleared"
+
+    # inside
+
+    async def _file(self, place: str) -> Node | None:
+        return (await self._items.get([[place]]))[0]
+
+    async def _under(self, folder: str) -> list[Node]:
+        files = await self._items.all({})
+        return [node for node in files if node.attributes["path"].startswith(f"{folder}/")]
+
+    async def _there(self, place: str) -> list[Node]:
+        file = await self._file(place)
+        found = [file] if file is not None else await self._under(place)
+        if not found:
+            raise NotFoundError(f"The path {place} does not exist")
+        return found
+
+    async def _read(self, path: str) -> tuple[str, str]:
+        place = checked_path(path)
+        node = await self._file(place)
+        if node is None:
+            raise NotFoundError(f"The path {place} does not exist. Please provide a valid path.")
+        return place, _content(node)
+
+    async def _write(self, place: str, content: str) -> None:
+        is_blank = not content.strip()
+        fields = {"path": place, **({"blank": content} if is_blank else {})}
+        await self._items.put([Item(name=[place], text=_BLANK if is_blank else content, fields=fields)])
+
+    async def _folder(self, place: str) -> str:
+        files = await self._under(place)
+        if not files and place != ROOT:
+            raise NotFoundError(f"The path {place} does not exist. Please provide a valid path.")
+        sizes: dict[str, int] = {place: 0}
+        for node in files:
+            parts = node.attributes["path"].removeprefix(f"{place}/").split("/")
+            if any(part.startswith(".") for part in parts):
+                continue
+            size = len(_content(node).encode())
+            names = [f"{place}/{'/'.join(parts[:depth])}/" for depth in range(1, len(parts))]
+            for name in (place, *names, node.attributes["path"]):
+                sizes[name] = sizes.get(name, 0) + size
+        depth = place.count("/") + _DEPTH
+        shown = sorted(name for name in sizes if name.rstrip("/").count("/") <= depth)
+        told = "\n".join(f"{_size(sizes[name])}\t{name}" for name in shown)
+        return f"Here're the files and directories up to 2 levels deep in {place}, excluding hidden items:\n{told}"
+
+
+def checked_path(path: str) -> str:
+    """The path without a slash at its end.
+
+    Raises:
+        InvalidError: it does not stand under /memories, or tries to lead out of it.
+    """
+    told = path.rstrip("/") if isinstance(path, str) else ""
+    if told != ROOT and not told.startswith(f"{ROOT}/"):
+        raise InvalidError(f"Path must start with {ROOT}, got: {path}")
+    for form in (told, unquote(told), unquote(unquote(told))):
+        parts = form.removeprefix(f"{ROOT}/").replace("\\", "/").split("/") if form != ROOT else []
+        if any(part in ("", ".", "..") for part in parts) or not form.isprintable():
+            raise InvalidError(f"Path {path} would escape {ROOT} or is no path")
+    return told
+
+
+def _inside(path: str) -> str:
+    place = checked_path(path)
+    if place == ROOT:
+        raise InvalidError(f"{ROOT} itself stays where it is")
+    return place
+
+
+def _content(node: Node) -> str:
+    return str(node.attributes.get("blank", node.content))
+
+
+def _numbered(lines: Sequence[tuple[int, str]]) -> str:
+    return "\n".join(f"{number:>6}\t{line}" for number, line in lines)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024:.1f}K" if size else "0"

@@ -1,4 +1,7 @@
-"""The journal's file: one connection in a thread of its own, one transaction a time."""
+"""What the host keeps across restarts: events and their deliveries, jobs, and the state of conversations.
+
+The only module of the host that speaks SQL. Its file is next to the store and contains no memories.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class Rows:
         self._connection = connection
 
     def ask(self, name: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """What a named statement gives."""
+        """Return the rows of a named statement."""
         return self._connection.execute(named_statements(_PACKAGE)[name], dict(values)).fetchall()
 
 
@@ -148,12 +151,12 @@ KEPT_EVENTS = 10_000
 DEAD_MS = 90 * 86_400_000
 DEAD_LETTERS = 1_000
 _MOST_CHARS = 65_536
-_DEADLY = "the process ended each time while it was dealt with"
+_DEADLY = "the process ended during every attempt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A delivery that somebody has taken. `at` in Unix milliseconds; `tries` counts this one."""
+    """A delivery that a handler has taken. `at` in Unix milliseconds; `tries` includes this attempt."""
 
     event: int
     id: str
@@ -164,7 +167,7 @@ class Delivery:
 
 
 def put_event(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str | None, now: int) -> str:
-    """Write an event down for all who listen; returns its id. One with a known `once` is that event again.
+    """Write an event for all subscribers and return its id. With a known `once`, return the id of that event.
 
     Raises:
         InvalidError: the payload is not a JSON object, or is longer than 64 kB.
@@ -194,7 +197,7 @@ def _as_json(payload: Mapping[str, Any]) -> str:
 
 
 def read_payload(payload: str) -> Mapping[str, Any]:
-    """A payload as it was given."""
+    """Return a payload as it was given."""
     found: Mapping[str, Any] = json.loads(payload)
     return found
 
@@ -210,7 +213,7 @@ def take_delivery(
     most_tries: int,
     is_gone: Callable[[str], bool],
 ) -> Delivery | None:
-    """The oldest delivery that is due and free, now the holder's. What was tried too often is buried on the way.
+    """Take the oldest due and free delivery for a holder. Deliveries with too many attempts become dead letters.
 
     Args:
         now: Unix milliseconds of the caller's clock, by which deliveries are due.
@@ -230,7 +233,7 @@ def take_delivery(
 
 
 def finish_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str) -> bool:
-    """A delivery is dealt with. False where it is another's by now."""
+    """Mark a delivery as done. Return False if another process has taken it over."""
     gone = rows.ask("delivery_done", {"event": row.event, "handler": handler, "holder": holder})
     if gone:
         rows.ask("event_blank", {"event": row.event})
@@ -238,7 +241,7 @@ def finish_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str) -> 
 
 
 def fail_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str, due_at: int | None, reason: str) -> None:
-    """A delivery could not be dealt with: again at `due_at`, or, with None, never of itself."""
+    """Mark a delivery as failed: repeat it at `due_at`, or, with None, make it a dead letter."""
     place = {"event": row.event, "handler": handler}
     if due_at is None:
         rows.ask("delivery_bury", {**place, "holder": holder, "reason": reason})
@@ -247,7 +250,7 @@ def fail_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str, due_a
 
 
 def remove_old(rows: Rows, *, now: int) -> None:
-    """Let go of what nobody needs: the file stays small however long the host runs."""
+    """Delete what is no longer needed, so that the file stays small."""
     rows.ask("deliveries_orphaned", {"before": now - DEAD_MS})
     rows.ask("subscriptions_old", {"before": now - DEAD_MS})
     rows.ask("dead_letters_old", {"before": now - DEAD_MS, "most": DEAD_LETTERS})
@@ -256,6 +259,6 @@ def remove_old(rows: Rows, *, now: int) -> None:
 
 
 def open_deliveries(rows: Rows, handlers: Sequence[str], *, now: int) -> tuple[int, int]:
-    """How many deliveries to some handlers wait, and how many of these are due."""
+    """Return how many deliveries to some handlers wait, and how many of them are due."""
     waiting, due = rows.ask("deliveries_open", {"handlers": json.dumps(list(handlers)), "now": now})[0]
     return int(waiting), int(due)

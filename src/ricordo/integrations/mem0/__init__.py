@@ -2,10 +2,10 @@
 
     from ricordo.integrations.mem0 import Memory  # in place of: from mem0 import Memory
 
-Nothing of mem0's is needed, and no key. What stands in docs/how-to/use-with-frameworks.md differs.
+Neither mem0 nor an API key is needed. docs/how-to/use-with-frameworks.md lists the differences.
 
-Source: docs.mem0.ai, "Python quickstart" and "API reference"; the interface is that of mem0ai 2.2, and where 1.x took
-ids beside the question (`search(..., user_id=)`), that is taken, too.
+Source: docs.mem0.ai, "Python quickstart" and "API reference"; the interface is that of mem0ai 2.2, and the
+ids as arguments of 1.x (`search(..., user_id=)`) are accepted, too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ricordo.integrations.mem0.backend import Keeping, Unset, place_of
-from ricordo.integrations.mem0.filters import Mem0Error
-from ricordo.integrations.mem0.shapes import Item
+from ricordo.integrations.mem0.backend import Backend, Unset, options_of
+from ricordo.integrations.mem0.shapes import Item, Mem0Error
 from ricordo.loop_thread import Portal
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _UNSET = Unset()
 class AsyncMemory:
     """mem0's `AsyncMemory`. The store is opened at the first call.
 
-    Users are owners: what is one's is in no list another's search reads. Agents and runs are conditions.
+    Users are owners: a search of one user never reads another's memories. Agents and runs are filters.
     """
 
     def __init__(
@@ -50,16 +49,16 @@ class AsyncMemory:
         clock: Clock | None = None,
     ) -> None:
         """Args:
-        config: mem0's; of it only where a vector store lies is heeded, and an entry `ricordo` with the arguments
+        config: mem0's; only the path of its vector store is used, and an entry `ricordo` with the arguments
             below.
         location: the store's file; by default `mem0.db` in Ricordo's folder.
-        embedder, model, clock: as in `ricordo.Memory.open`. With a model, what is added becomes facts at once.
+        embedder, model, clock: as in `ricordo.Memory.open`. With a model, messages become facts at once.
         """
-        self._keeping = Keeping(place_of(config, location=location, embedder=embedder, model=model, clock=clock))
+        self._backend = Backend(options_of(config, location=location, embedder=embedder, model=model, clock=clock))
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> AsyncMemory:
-        """A memory from mem0's configuration; providers and keys in it are not needed and not used."""
+        """A memory from mem0's configuration; its providers and keys are ignored."""
         return cls(config_dict)
 
     async def add(
@@ -76,7 +75,7 @@ class AsyncMemory:
         memory_type: str | None = None,
         prompt: str | None = None,
     ) -> Answer:
-        """Keep what was said: `{"results": [{"id", "memory", "event"}]}`.
+        """Record messages: `{"results": [{"id", "memory", "event"}]}`.
 
         Args:
             infer: without a model, messages are kept word for word, and what the user says plainly ("I live in
@@ -84,12 +83,12 @@ class AsyncMemory:
             expiration_date: the last day on which `search` and `get_all` show it.
 
         Raises:
-            Mem0Error: no id is given, or an argument does not fit.
+            Mem0Error: no id is given, or an argument is invalid.
         """
         if timestamp is not None:
             raise Mem0Error("timestamp is an argument of mem0's platform, not of its library")
         ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-        kept = await self._keeping.add(
+        kept = await self._backend.add(
             messages, ids=ids, metadata=metadata, until=expiration_date, infer=infer, kind=memory_type
         )
         return {"results": kept}
@@ -108,20 +107,20 @@ class AsyncMemory:
         limit: int | None = None,
         **ids: Any,
     ) -> Answer:
-        """What matters for a question, best first: `{"results": [...]}`.
+        """Return the memories that answer a question, best first: `{"results": [...]}`.
 
         Args:
             filters: at least one of user_id, agent_id and run_id; conditions on metadata with mem0's operators.
-            threshold: the least score, from 0 to 1; every hit when None. Scores are Ricordo's.
-            rerank: taken and not needed.
-            explain: give `score_details`, the share of each signal.
+            threshold: the minimum score, from 0 to 1; every hit when None. Scores are Ricordo's.
+            rerank: accepted and ignored.
+            explain: add `score_details`, the share of each signal.
 
         Raises:
-            Mem0Error: no id is given, or an argument does not fit.
+            Mem0Error: no id is given, or an argument is invalid.
         """
         if reference_date is not None:
             raise Mem0Error("reference_date is an argument of mem0's platform, not of its library")
-        found = await self._keeping.search(
+        found = await self._backend.search(
             query,
             filters=filters,
             ids=ids,
@@ -133,8 +132,8 @@ class AsyncMemory:
         return {"results": found}
 
     async def get(self, memory_id: str) -> Item | None:
-        """One memory, or None."""
-        return await self._keeping.get(memory_id)
+        """Return a memory, or None."""
+        return await self._backend.get(memory_id)
 
     async def get_all(
         self,
@@ -145,8 +144,8 @@ class AsyncMemory:
         limit: int | None = None,
         **ids: Any,
     ) -> Answer:
-        """Memories, the latest first: `{"results": [...]}`. Raises as `search` does."""
-        found = await self._keeping.get_all(
+        """Return memories, latest first: `{"results": [...]}`. Raises as `search` does."""
+        found = await self._backend.get_all(
             filters=filters, ids=ids, top_k=top_k if limit is None else limit, show_expired=show_expired
         )
         return {"results": found}
@@ -159,43 +158,43 @@ class AsyncMemory:
         expiration_date: object = _UNSET,
         data: str | None = None,
     ) -> Answer:
-        """Alter a memory in place; `history` keeps what it was.
+        """Change a memory in place; `history` keeps the old version.
 
         Raises:
-            Mem0Error: there is none of that id, or nothing is given.
+            Mem0Error: no memory has this id, or nothing is given.
         """
-        await self._keeping.update(memory_id, data if text is None else text, metadata, expiration_date)
+        await self._backend.update(memory_id, data if text is None else text, metadata, expiration_date)
         return {"message": "Memory updated successfully!"}
 
     async def delete(self, memory_id: str) -> Answer:
-        """Take a memory out of every answer; `history` still tells of it.
+        """Delete a memory; `history` still lists it.
 
         Raises:
-            Mem0Error: there is none of that id.
+            Mem0Error: no memory has this id.
         """
-        await self._keeping.delete(memory_id)
+        await self._backend.delete(memory_id)
         return {"message": "Memory deleted successfully!"}
 
     async def delete_all(self, user_id: object = None, agent_id: object = None, run_id: object = None) -> Answer:
-        """Take all memories of a user, agent or run out of every answer.
+        """Delete all memories of a user, agent or run.
 
         Raises:
             Mem0Error: none of them is given.
         """
-        await self._keeping.delete_all({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        await self._backend.delete_all({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         return {"message": "Memories deleted successfully!"}
 
     async def history(self, memory_id: str) -> list[Item]:
-        """What became of a memory, the first first; nothing where there is none of that id."""
-        return await self._keeping.history(memory_id)
+        """Return the events of a memory, oldest first; empty if no memory has this id."""
+        return await self._backend.history(memory_id)
 
     async def reset(self) -> None:
-        """Erase for good all that was kept through this interface, everybody's."""
-        await self._keeping.reset()
+        """Erase everything stored through this interface, of all users."""
+        await self._backend.reset()
 
     async def close(self) -> None:
-        """Let go of the store; the next call opens it again."""
-        await self._keeping.close()
+        """Close the store; the next call opens it again."""
+        await self._backend.close()
 
     async def __aenter__(self) -> AsyncMemory:
         return self
@@ -215,34 +214,34 @@ class Memory:
         """Args:
         config: as for `AsyncMemory`, and so are location, embedder, model and clock.
         """
-        import ricordo.memory  # noqa: F401  # whatever it does when the interpreter ends comes after what is said here
+        import ricordo.memory  # noqa: F401  # its exit handlers must run after ours
 
         self._memory = AsyncMemory(config, **place)
         self._portal = Portal()
-        atexit.register(self._portal.close)  # a program that closes nothing ends without background work
+        atexit.register(self._portal.close)  # a program that does not close the memory still ends
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Memory:
-        """A memory from mem0's configuration; providers and keys in it are not needed and not used."""
+        """A memory from mem0's configuration; its providers and keys are ignored."""
         return cls(config_dict)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._portal.call(work)
 
     def add(self, messages: str | Mapping[str, Any] | list[Any], **given: Any) -> Answer:
-        """Keep what was said, as `AsyncMemory.add`."""
+        """Record messages, as `AsyncMemory.add` does."""
         return self._run(self._memory.add(messages, **given))
 
     def search(self, query: str, **given: Any) -> Answer:
-        """What matters for a question, as `AsyncMemory.search`."""
+        """Search memories, as `AsyncMemory.search` does."""
         return self._run(self._memory.search(query, **given))
 
     def get(self, memory_id: str) -> Item | None:
-        """One memory, or None."""
+        """Return a memory, or None."""
         return self._run(self._memory.get(memory_id))
 
     def get_all(self, **given: Any) -> Answer:
-        """Memories, as `AsyncMemory.get_all`."""
+        """List memories, as `AsyncMemory.get_all` does."""
         return self._run(self._memory.get_all(**given))
 
     def update(
@@ -253,27 +252,27 @@ class Memory:
         expiration_date: object = _UNSET,
         data: str | None = None,
     ) -> Answer:
-        """Alter a memory in place, as `AsyncMemory.update`."""
+        """Change a memory in place, as `AsyncMemory.update` does."""
         return self._run(self._memory.update(memory_id, text, metadata, expiration_date, data))
 
     def delete(self, memory_id: str) -> Answer:
-        """Take a memory out of every answer, as `AsyncMemory.delete`."""
+        """Delete a memory, as `AsyncMemory.delete` does."""
         return self._run(self._memory.delete(memory_id))
 
     def delete_all(self, user_id: object = None, agent_id: object = None, run_id: object = None) -> Answer:
-        """Take all of a user, agent or run out of every answer, as `AsyncMemory.delete_all`."""
+        """Delete the memories of a user, agent or run, as `AsyncMemory.delete_all` does."""
         return self._run(self._memory.delete_all(user_id, agent_id, run_id))
 
     def history(self, memory_id: str) -> list[Item]:
-        """What became of a memory, as `AsyncMemory.history`."""
+        """Return the events of a memory, as `AsyncMemory.history` does."""
         return self._run(self._memory.history(memory_id))
 
     def reset(self) -> None:
-        """Erase for good all that was kept through this interface, everybody's."""
+        """Erase everything stored through this interface, of all users."""
         self._run(self._memory.reset())
 
     def close(self) -> None:
-        """Let go of the store. Closing twice is fine; what was answered is on the disk without it."""
+        """Close the store. Closing twice is fine; answered calls are durable without it."""
         if self._portal.is_open:
             self._portal.call(self._memory.close())
             self._portal.close()

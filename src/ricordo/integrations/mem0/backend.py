@@ -1,4 +1,4 @@
-"""What stands behind mem0's methods: users are owners, and a memory's metadata are its attributes."""
+"""The implementation of mem0's methods: users are owners, and metadata are attributes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from ricordo.clock import from_ms
 from ricordo.errors import RicordoError
 from ricordo.ids import new_id
 from ricordo.integrations.mem0 import shapes
-from ricordo.integrations.mem0.filters import IDENTITIES, Mem0Error, asked, fits, identity, plain
-from ricordo.integrations.mem0.shapes import Item
+from ricordo.integrations.mem0.shapes import IDENTITIES, Item, Mem0Error, asked, fits, identity, plain
 from ricordo.model import Json, Message, Node, Scope
 from ricordo.settings import default_location
 
@@ -31,12 +30,12 @@ _PROCEDURAL = "procedural_memory"
 
 
 class Unset:
-    """What was not given, where None means something."""
+    """The type of a missing argument, where None has a meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What is opened; as in `ricordo.Memory.open`."""
+class StoreOptions:
+    """The store to open; as in `ricordo.Memory.open`."""
 
     location: str | Path
     embedder: str | Embedder | None
@@ -44,22 +43,22 @@ class Place:
     clock: Clock | None
 
 
-def place_of(
+def options_of(
     config: object,
     *,
     location: str | Path | None,
     embedder: str | Embedder | None,
     model: str | LanguageModel | None,
     clock: Clock | None,
-) -> Place:
-    """Where a configuration of mem0's is kept: beside where its vector store would lie, else in Ricordo's folder."""
+) -> StoreOptions:
+    """Return the store of a mem0 configuration: next to its vector store, else in Ricordo's folder."""
     named = config if isinstance(config, Mapping) else {}
     own = dict(named.get("ricordo") or {})
     store = named.get("vector_store") or {}
     inside = store.get("config") or {} if isinstance(store, Mapping) else {}
     name = f"{inside.get('collection_name') or 'mem0'}.db"
     usual = Path(inside["path"]) / name if inside.get("path") else Path(default_location()).with_name(name)
-    return Place(
+    return StoreOptions(
         location=location or own.get("location") or usual,
         embedder=own.get("embedder", embedder),
         model=own.get("model", model),
@@ -67,11 +66,11 @@ def place_of(
     )
 
 
-class Keeping:
-    """An open store and what mem0's methods do with it."""
+class Backend:
+    """An open store, and mem0's methods on it."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, options: StoreOptions) -> None:
+        self._options = options
         self._memory: Memory | None = None
         self._opening = asyncio.Lock()
 
@@ -80,11 +79,11 @@ class Keeping:
 
         async with self._opening:
             if self._memory is None:
-                place = self._place
-                if place.location != ":memory:":
-                    await asyncio.to_thread(Path(place.location).parent.mkdir, parents=True, exist_ok=True)
+                options = self._options
+                if options.location != ":memory:":
+                    await asyncio.to_thread(Path(options.location).parent.mkdir, parents=True, exist_ok=True)
                 self._memory = await Memory.open(
-                    place.location, embedder=place.embedder, model=place.model, clock=place.clock
+                    options.location, embedder=options.embedder, model=options.model, clock=options.clock
                 )
         return self._memory
 
@@ -93,7 +92,7 @@ class Keeping:
         if memory is not None:
             await memory.close()
 
-    # keeping
+    # writing
 
     async def add(
         self,
@@ -105,7 +104,7 @@ class Keeping:
         infer: bool,
         kind: str | None,
     ) -> list[Item]:
-        """What was kept, each with its event."""
+        """Record messages; return what was stored, each with its event."""
         if kind not in (None, _PROCEDURAL):
             raise Mem0Error(f"Invalid 'memory_type'. Please pass {_PROCEDURAL} to create procedural memories.")
         known = {name: found for name, value in ids.items() if (found := identity(value, name)) is not None}
@@ -124,7 +123,7 @@ class Keeping:
             return [await _procedure(memory, recorded, payload)]
         if not infer:
             return await _messages(memory, recorded)
-        if self._place.model is not None:
+        if self._options.model is not None:
             return await _asked_of_a_model(memory, recorded, session, payload)
         return await _by_rule(memory, recorded)
 
@@ -151,7 +150,7 @@ class Keeping:
                 await memory.forget(node.id)
 
     async def reset(self) -> None:
-        """Somebody else's memories in the same store stay."""
+        """Erase the memories of this interface; others in the same store stay."""
         opened_memory = await self._opened()
         for scope in await opened_memory.store_view.owners():
             memory = opened_memory.scoped(scope)
@@ -163,7 +162,7 @@ class Keeping:
             for node in ours:
                 await memory.erase(id=node.id)
 
-    # finding
+    # reading
 
     async def search(
         self,
@@ -176,7 +175,7 @@ class Keeping:
         explain: bool,
         show_expired: bool,
     ) -> list[Item]:
-        """Hits, best first; of several owners, in the order of their scores."""
+        """Return hits, best first; those of several owners are ordered by score."""
         wanted = asked(filters, ids)
         if not isinstance(query, str) or not query.strip():
             raise Mem0Error("Invalid query: cannot be empty or whitespace-only.")
@@ -227,10 +226,10 @@ class Keeping:
         scope = await memory.store_view.owner_of(id)
         return [] if scope is None else shapes.events(id, await memory.scoped(scope).history(id))
 
-    # whose
+    # owners
 
     async def _living(self, id: str) -> tuple[Memory, Node]:
-        """A live memory, and the store as its owner has it.
+        """Return a live memory, and the store scoped to its owner.
 
         Raises:
             Mem0Error: there is none.
@@ -243,7 +242,7 @@ class Keeping:
         return memory.scoped(scope), found[id]
 
     async def _memories(self, wanted: Json) -> list[Memory]:
-        """The store as each owner has it whose memories may be meant: the user's, or everybody's."""
+        """Return the store scoped to each owner that the filters may mean: one user, or all."""
         memory = await self._opened()
         user = wanted.get("user_id")
         if isinstance(user, str) and user != "*":
@@ -256,7 +255,7 @@ class Keeping:
 
 
 def _scope(ids: Mapping[str, str]) -> Scope:
-    """Whose it is. Nobody's name has a space in it, so no user is taken for an agent."""
+    """Return the owner. Ids contain no spaces, so no user is mistaken for an agent."""
     owner = ids.get("user_id")
     return Scope(owner=owner or next(f"{name.removesuffix('_id')} {ids[name]}" for name in IDENTITIES if name in ids))
 
@@ -272,7 +271,7 @@ def _is_ours(node: Node) -> bool:
 
 
 async def _all(memory: Memory, where: Json) -> AsyncIterator[Node]:
-    """What a search looks among, the latest first."""
+    """Yield the memories that a search covers, latest first."""
     last: int | None = None
     while page := await memory.store_view.page(where, before_key=last, limit=_PAGE):
         for node in page:
@@ -281,7 +280,7 @@ async def _all(memory: Memory, where: Json) -> AsyncIterator[Node]:
 
 
 async def _everything(memory: Memory) -> AsyncIterator[Node]:
-    """Live and closed."""
+    """Yield all memories, live and closed."""
     for archived in (False, True):
         cursor: str | None = None
         while True:
@@ -292,7 +291,7 @@ async def _everything(memory: Memory) -> AsyncIterator[Node]:
                 break
 
 
-# what is kept
+# what is stored
 
 
 def _added(id: str, text: str) -> Item:
@@ -308,7 +307,7 @@ async def _messages(memory: Memory, recorded: Sequence[Message]) -> list[Item]:
 
 
 async def _by_rule(memory: Memory, recorded: Sequence[Message]) -> list[Item]:
-    """Statements that are plain as facts; every message that says more than one of them as it is."""
+    """Store plain statements as facts, and every message that says more as a message."""
     said = [(each, shapes.learnt(each)) for each in recorded]
     facts = [fact for _, found in said for fact in found]
     nodes = await memory.remember_many(facts) if facts else []
@@ -323,8 +322,9 @@ async def _by_rule(memory: Memory, recorded: Sequence[Message]) -> list[Item]:
 
 
 async def _kept(memory: Memory, node: Node) -> Item | None:
-    """What became of a statement; None where it stands already, from another run or with other metadata, which stay
-    as they were: one memory cannot belong to both.
+    """Return the result of a statement; None if it existed with other metadata or from another run.
+
+    The existing memory then keeps its metadata: one memory cannot belong to both.
     """
     versions = [each for each in await memory.history(node.id) if each.node.id == node.id]
     if len(versions) < 2:
@@ -337,14 +337,14 @@ async def _kept(memory: Memory, node: Node) -> Item | None:
 
 
 async def _procedure(memory: Memory, recorded: Sequence[Message], payload: Json) -> Item:
-    """How something is done, as it was told: without a model nothing is summed up."""
+    """Store a procedure word for word: without a model it is not summarized."""
     told = "\n".join(f"{each.role}: {each.text}" for each in recorded)
     node = await memory.remember(told, type="procedural", attributes={**payload, "memory_type": _PROCEDURAL})
     return _added(node.id, node.content)
 
 
 async def _asked_of_a_model(memory: Memory, recorded: Sequence[Message], session: str, payload: Json) -> list[Item]:
-    """What a model makes of the messages. Where it fails, they stand as they are, and a later run takes them in."""
+    """Store messages and consolidate them. If the model fails, the messages wait for a later run."""
     messages = await _messages(memory, recorded)
     try:
         run = await memory.consolidate(session)

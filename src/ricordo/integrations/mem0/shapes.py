@@ -1,24 +1,24 @@
-"""Memories in the shape of mem0's answers, and its arguments in ours. Pure.
+"""mem0's arguments, filters and answers, and their conversion from and to ours. Pure.
 
 Source: mem0ai 2.2, `Memory.get`, `search`, `history`: an item has `id`, `memory`, `hash`, `metadata`, `score`,
 `created_at`, `updated_at`, and beside them the ids and `role` it came with; an event of a history has `old_memory`,
-`new_memory` and `event`.
+`new_memory` and `event`. Filters: docs.mem0.ai, "Search memory" and "Enhanced metadata filtering".
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from ricordo.consolidation.plain_rules import Plain, plainly_said
-from ricordo.integrations.mem0.filters import IDENTITIES, Mem0Error
 from ricordo.model import Category, Fact, Json, Message, Node, Role, Version
 from ricordo.text.sentences import infer_category
 
 Item = dict[str, Any]
 
+IDENTITIES = ("user_id", "agent_id", "run_id")
 OWN_KEYS = frozenset((*IDENTITIES, "actor_id"))
 _BESIDE = (*IDENTITIES, "actor_id", "role", "attributed_to", "expiration_date")
 _CORE = frozenset((*_BESIDE, "updated_at", "data", "hash", "created_at", "id", "text_lemmatized"))
@@ -27,7 +27,7 @@ _PASSING: frozenset[Category] = frozenset(("context", "event", "task", "observat
 
 
 def item(node: Node, *, score: float | None = None) -> Item:
-    """A memory as mem0 shows it."""
+    """Return a memory in mem0's form."""
     kept = dict(node.attributes)
     created = node.created_at.isoformat()
     shown: Item = {
@@ -43,16 +43,16 @@ def item(node: Node, *, score: float | None = None) -> Item:
 
 
 def is_over(node: Node, today: date) -> bool:
-    """Whether its expiration date has passed."""
+    """Return whether its expiration date has passed."""
     until = node.attributes.get("expiration_date")
     return isinstance(until, str) and date.fromisoformat(until) < today
 
 
 def expiration(value: object) -> str | None:
-    """A date as mem0 keeps it, YYYY-MM-DD.
+    """Return a date in mem0's form, YYYY-MM-DD.
 
     Raises:
-        Mem0Error: it is none.
+        Mem0Error: it is not a date.
     """
     if value is None:
         return None
@@ -65,7 +65,7 @@ def expiration(value: object) -> str | None:
 
 
 def spoken(messages: object) -> list[Mapping[str, Any]]:
-    """What somebody said, of a text, a message or a list of them. What a system is told is said by nobody.
+    """Return the messages of a text, a message or a list of them, without system messages.
 
     Raises:
         Mem0Error: it is something else.
@@ -84,7 +84,7 @@ def spoken(messages: object) -> list[Mapping[str, Any]]:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message; of one in parts, the parts that are text."""
+    """Return the text of a message, or its text parts."""
     content = message.get("content")
     if isinstance(content, list):
         content = "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and part.get("text"))
@@ -92,7 +92,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def recorded(message: Mapping[str, Any], *, session: str, payload: Json) -> Message:
-    """The message as it is recorded, word for word."""
+    """Return the message to record, word for word."""
     name = message.get("name")
     beside = {"role": message["role"], **({"actor_id": name} if name else {})}
     return Message(
@@ -105,7 +105,7 @@ def recorded(message: Mapping[str, Any], *, session: str, payload: Json) -> Mess
 
 
 def learnt(message: Message) -> tuple[Fact, ...]:
-    """What the user says so plainly in a message that no model is needed, and that does not pass."""
+    """Return the lasting facts that rules find in a user's message, without a model."""
     if message.role != "user":
         return ()
     found = ((each, _lasting(each)) for each in plainly_said(message.text))
@@ -123,18 +123,18 @@ def learnt(message: Message) -> tuple[Fact, ...]:
 
 
 def _lasting(said: Plain) -> Category | None:
-    """Its category; None where its time will pass, as that of a promise."""
+    """Return the category of a statement; None if it is temporary, like a promise."""
     category = "preference" if said.kind == "preference" else infer_category(said.text)
     return None if said.kind == "commitment" or category in _PASSING else category
 
 
 def says_no_more(message: Message, facts: Sequence[Fact]) -> bool:
-    """Whether a message is one statement and nothing else: then the statement is enough."""
+    """Return whether a message consists of one statement: then the fact is enough."""
     return len(facts) == 1 and message.text.strip().rstrip(".!").casefold() == facts[0].content.casefold()
 
 
 def events(id: str, versions: Sequence[Version]) -> list[Item]:
-    """Return the history of a memory, oldest first, in the shape of mem0's table `history`."""
+    """Return the events of a memory, oldest first, as in mem0's table `history`."""
     told: list[Item] = []
     before: Version | None = None
     for version in versions:
@@ -168,3 +168,118 @@ def _event(id: str, version: Version, number: int, *, old: str | None, new: str 
         "actor_id": version.node.attributes.get("actor_id"),
         "role": version.node.attributes.get("role"),
     }
+
+
+class Mem0Error(ValueError):
+    """An argument that mem0 would refuse, too; the error that its callers expect."""
+
+
+def identity(value: object, name: str) -> str | None:
+    """Return an id as text.
+
+    Raises:
+        Mem0Error: it is blank or contains whitespace.
+    """
+    if value is None:
+        return None
+    text = str(value).strip()
+    if not text or any(each.isspace() for each in text):
+        raise Mem0Error(f"Invalid {name}: {value!r} is blank or has whitespace in it; give an id without spaces")
+    return text
+
+
+def asked(filters: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filters of a search, ids as text, together with ids given as arguments, as in mem0 1.x.
+
+    Raises:
+        Mem0Error: no id of a user, agent or run is among them, or an argument is unknown.
+    """
+    unknown = given.keys() - set(IDENTITIES)
+    if unknown:
+        raise TypeError(f"unexpected arguments: {', '.join(sorted(unknown))}")
+    if filters is not None and not isinstance(filters, Mapping):
+        raise Mem0Error("filters must be a dict, for example {'user_id': 'u1'}")
+    wanted = {**(filters or {}), **{name: value for name, value in given.items() if value is not None}}
+    for name in IDENTITIES:
+        if name in wanted and not isinstance(wanted[name], dict) and wanted[name] != "*":
+            wanted[name] = identity(wanted[name], name)
+    if not any(wanted.get(name) is not None for name in IDENTITIES):
+        raise Mem0Error("filters must contain at least one of: user_id, agent_id, run_id, as {'user_id': 'u1'}")
+    return wanted
+
+
+def plain(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the conditions that the store can check itself: a key equals a value."""
+    return {
+        name: value
+        for name, value in filters.items()
+        if name not in _LOGIC and value != "*" and isinstance(value, str | int | float | bool)
+    }
+
+
+def fits(payload: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Return whether a memory's fields meet all conditions.
+
+    Raises:
+        Mem0Error: there is no such operator, or AND, OR or NOT has no list.
+    """
+    return all(_holds(payload, name, condition) for name, condition in filters.items())
+
+
+def _holds(payload: Mapping[str, Any], name: str, condition: Any) -> bool:
+    if name in _LOGIC:
+        if not isinstance(condition, Sequence) or isinstance(condition, str):
+            raise Mem0Error(f"{name} operator requires a list of conditions")
+        return _LOGIC[name]([fits(payload, each) for each in condition])
+    value = payload.get(name)
+    if condition == "*":
+        return value is not None
+    if isinstance(condition, Mapping):
+        unknown = [operator for operator in condition if operator not in _OPERATORS]
+        if unknown:
+            raise Mem0Error(f"Unsupported metadata filter operator: {unknown[0]}")
+        return all(_OPERATORS[operator](value, operand) for operator, operand in condition.items())
+    return _is(value, condition)
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    """Compare values; a list matches each value in it."""
+    return bool(value == wanted or (isinstance(value, list) and wanted in value))
+
+
+def _compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Make an operator; values that cannot be compared, such as text and a number, do not match."""
+
+    def one(value: Any, operand: Any) -> bool:
+        try:
+            return value is not None and compare(value, operand)
+        except TypeError:
+            return False
+
+    return one
+
+
+def _within(value: Any, operand: Any) -> bool:
+    return any(_is(value, each) for each in operand)
+
+
+_LOGIC: Mapping[str, Callable[[list[bool]], bool]] = {
+    "AND": all,
+    "OR": any,
+    "NOT": lambda met: not any(met),
+    "$and": all,
+    "$or": any,
+    "$not": lambda met: not any(met),
+}
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": _is,
+    "ne": lambda value, operand: not _is(value, operand),
+    "in": _within,
+    "nin": lambda value, operand: not _within(value, operand),
+    "gt": _compared(lambda value, operand: bool(value > operand)),
+    "gte": _compared(lambda value, operand: bool(value >= operand)),
+    "lt": _compared(lambda value, operand: bool(value < operand)),
+    "lte": _compared(lambda value, operand: bool(value <= operand)),
+    "contains": _compared(lambda value, operand: operand in value),
+    "icontains": _compared(lambda value, operand: str(operand).casefold() in str(value).casefold()),
+}
