@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that have none or cannot use theirs (scripts, notebooks)."""
+"""An event loop in its own thread, for blocking callers such as scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Portal:
-    """Runs coroutines from blocking code, also where another loop is running in the caller's thread."""
+    """Runs coroutines from blocking code, even if another loop runs in the caller's thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -32,7 +32,7 @@ class Portal:
         return self._thread.is_alive()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run to the end and return its result. An interrupt stops the waiting, not the work.
+        """Run a coroutine and return its result. An interrupt stops the waiting, not the work.
 
         Raises:
             UnavailableError: the portal is closed.
@@ -40,7 +40,7 @@ class Portal:
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run beside the caller. Raises as `call` does."""
+        """Start a coroutine and return its future. Raises as `call` does."""
         if not self._thread.is_alive() or self._loop.is_closed():
             work.close()
             raise UnavailableError("the memory is closed", hint="open it again")
@@ -54,7 +54,7 @@ class Portal:
 
 
 def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end what belongs to no opened memory."""
+    """Run a coroutine in a temporary loop and return its result."""
     portal = Portal()
     try:
         return portal.call(work)
@@ -63,7 +63,7 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _end_rest() -> None:
-    """End what nobody waits for any more: a program may stop without closing its memory."""
+    """Cancel the remaining tasks: a program may stop without closing its memory."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

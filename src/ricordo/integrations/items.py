@@ -30,7 +30,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """What is to be kept: `text` is what it is found by, `fields` are its attributes."""
+    """An item to store: search finds it by `text`; `fields` are its attributes."""
 
     name: Sequence[str]
     text: str
@@ -45,19 +45,19 @@ class Items:
         self._kind = kind
 
     def id_of(self, name: Sequence[str]) -> str:
-        """The id of whatever has this name; ids are unique in a store, so the owner is part of it."""
+        """Return the id of a name; ids are unique in a store, so the owner is part of it."""
         scope = self._memory.scope
         told = json.dumps([self._kind, scope.owner, scope.chat, *name], ensure_ascii=False)
         return f"{self._kind}-{hashlib.sha256(told.encode()).hexdigest()[:32]}"
 
     async def get(self, names: Sequence[Sequence[str]]) -> list[Node | None]:
-        """Those that are there, in the order asked for."""
+        """Return the live items of some names, in order; None for a missing one."""
         found = await self._memory.store_view.nodes([self.id_of(name) for name in names])
         nodes = (found.get(self.id_of(name)) for name in names)
         return [node if node is not None and node.is_live else None for node in nodes]
 
     async def put(self, items: Sequence[Item]) -> None:
-        """Keep them; what has the same name gets the new text and fields. What is new comes as one commit."""
+        """Store items, new ones in one commit; an existing name gets the new text and fields."""
         ids = [self.id_of(item.name) for item in items]
         known = await self._memory.store_view.nodes(ids)
         fresh = [
@@ -74,7 +74,7 @@ class Items:
                 await self._memory.update(id, content=item.text, attributes=self._fields(item))
 
     async def touch(self, node: Node, fields: Json) -> None:
-        """Alter some fields of an item."""
+        """Change some fields of an item."""
         await self._memory.update(node.id, attributes={**node.attributes, **fields})
 
     async def delete(self, nodes: Sequence[Node]) -> None:
@@ -82,7 +82,7 @@ class Items:
             await self._memory.forget(node.id)
 
     async def all(self, where: Json) -> list[Node]:
-        """Those whose fields have these values, in the order in which they were first put."""
+        """Return the items whose fields have these values, in the order they were first stored."""
         found: list[Node] = []
         wanted = {"kind": self._kind, **where}
         last: int | None = None
@@ -92,7 +92,7 @@ class Items:
         return found[::-1]
 
     async def search(self, text: str, where: Json, *, limit: int) -> list[tuple[Node, float]]:
-        """Those that answer a question, best first, with scores; at most 1,000."""
+        """Search items; return at most 1,000 with their scores, best first."""
         wanted = {"kind": self._kind, **where}
         results = await self._memory.search(text, type="episodic", where=wanted, limit=min(1_000, max(1, limit)))
         nodes = await self._memory.store_view.nodes(results.ids)
@@ -108,7 +108,7 @@ _DEPTH = 2
 
 
 class MemoryFiles:
-    """The files of one caller. Folders are there as long as a file is in them. What is deleted can be restored."""
+    """The files of one caller. A folder exists while it contains a file. Deleted files can be restored."""
 
     def __init__(self, memory: Memory) -> None:
         self._items = Items(memory, kind="memory file")
@@ -121,7 +121,7 @@ class MemoryFiles:
 
         Raises:
             InvalidError: the path leads out of /memories.
-            NotFoundError: there is nothing there.
+            NotFoundError: the path does not exist.
         """
         place = checked_path(path)
         node = await self._file(place)
@@ -134,7 +134,7 @@ class MemoryFiles:
         return f"Here's the content of {place} with line numbers:\n{_numbered(shown)}"
 
     async def create(self, path: str, text: str) -> str:
-        """A new file. Raises ConflictError where there is one."""
+        """Create a file. Raises ConflictError if the path exists."""
         place = checked_path(path)
         if place == ROOT or await self._under(place):
             raise ConflictError(f"{place} is a directory")
@@ -144,11 +144,11 @@ class MemoryFiles:
         return f"File created successfully at: {place}"
 
     async def replace(self, path: str, old: str, new: str) -> str:
-        """Put one text in the place of another that stands there once.
+        """Replace a text that occurs exactly once.
 
         Raises:
-            NotFoundError: there is no such file.
-            InvalidError: the old text is not there, or more than once.
+            NotFoundError: the file does not exist.
+            InvalidError: the old text does not occur, or more than once.
         """
         place, content = await self._read(path)
         count = content.count(old) if old else 0
@@ -161,7 +161,7 @@ class MemoryFiles:
         return f"The memory file has been edited.\n{_numbered(around)}"
 
     async def insert(self, path: str, line: int, text: str) -> str:
-        """Put lines after a line; 0 is the beginning. Raises InvalidError where there is no such line."""
+        """Insert lines after a line; 0 is the beginning. Raises InvalidError if the line does not exist."""
         place, content = await self._read(path)
         lines = content.split("\n")
         there = len(lines) - (lines[-1] == "")
@@ -172,13 +172,13 @@ class MemoryFiles:
         return f"The file {place} has been edited."
 
     async def delete(self, path: str) -> str:
-        """Take away a file, or a folder with all in it. Raises NotFoundError where there is nothing."""
+        """Delete a file, or a folder with its content. Raises NotFoundError if the path does not exist."""
         place = _inside(path)
         await self._items.delete(await self._there(place))
         return f"Successfully deleted {place}"
 
     async def rename(self, old: str, new: str) -> str:
-        """Give a file or a folder another path. Raises ConflictError where something is there already."""
+        """Rename a file or a folder. Raises ConflictError if the new path exists."""
         source, target = _inside(old), _inside(new)
         if target.startswith(f"{source}/"):
             raise InvalidError(f"{source} cannot be moved into itself")
@@ -191,7 +191,7 @@ class MemoryFiles:
         return f"Successfully renamed {source} to {target}"
 
     async def clear(self) -> str:
-        """Take away everything."""
+        """Delete all files."""
         await self._items.delete(await self._items.all({}))
         return "All memory cleared"
 
@@ -243,10 +243,10 @@ class MemoryFiles:
 
 
 def checked_path(path: str) -> str:
-    """The path without a slash at its end.
+    """Return a path without a trailing slash.
 
     Raises:
-        InvalidError: it does not stand under /memories, or tries to lead out of it.
+        InvalidError: it is not under /memories, or leads out of it.
     """
     told = path.rstrip("/") if isinstance(path, str) else ""
     if told != ROOT and not told.startswith(f"{ROOT}/"):

@@ -86,15 +86,15 @@ class RicordoStore(BaseStore):
         self._items = Items(self._memory, kind="langgraph")
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Reads see what was there before; of several writes to one key, the last counts."""
+        """Run operations. Reads see the state before the batch; of several writes to one key, the last one counts."""
         return self._portal.call(self._done(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`."""
+        """Run operations, as `batch` does."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
+        """Close the file. Closing twice is fine."""
         if self._portal.is_open:
             self._portal.call(self._memory.close())
             self._portal.close()
@@ -149,7 +149,7 @@ class RicordoStore(BaseStore):
         return kept.Item(name=[*op.namespace, op.key], text=text, fields=fields)
 
     def _text(self, op: PutOp) -> str:
-        """What it is found by."""
+        """Return the text that search finds the item by."""
         paths = op.index or self._fields
         found = [each for path in paths for each in get_text_at_path(op.value, path)] if paths else _texts(op.value)
         text = "\n".join(each for each in found if each.strip()) or json.dumps(op.value, ensure_ascii=False)
@@ -218,7 +218,7 @@ def _shown(node: Node) -> dict[str, Any]:
 
 
 def _texts(value: object) -> list[str]:
-    """All texts in a JSON value, in order."""
+    """Return all texts in a JSON value, in order."""
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
@@ -252,7 +252,7 @@ def _is(value: Any, condition: Any) -> bool:
 
 
 def _compares(value: Any, operator: str, operand: Any) -> bool:
-    """Numbers are compared as such, as LangGraph's stores do; what is no number is in no order."""
+    """Compare as numbers, as LangGraph's stores do; other values have no order."""
     if operator in ("$eq", "$ne"):
         return (value == operand) is (operator == "$eq")
     if operator not in ("$gt", "$gte", "$lt", "$lte"):
