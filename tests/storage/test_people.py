@@ -13,7 +13,7 @@ import pytest
 from ricordo import Memory, Scope, Settings
 from ricordo.retrieval.profile import profile
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 
 FACTS = 100_000
 

@@ -11,7 +11,8 @@ from tests.storage.making import ME, closing, commit, fact, said
 from ricordo.model import Scope
 from ricordo.storage import Snapshot
 from ricordo.storage.database import turns
-from ricordo.storage.database.turns import TurnTable, live_turns, read_all_turns
+from ricordo.storage.database.candidates import read_all_turns
+from ricordo.storage.database.turns import TurnTable, live_turns
 from ricordo.text import index_terms
 
 SEEDS = range(6)

@@ -10,8 +10,8 @@ from ricordo.model import Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect, read_snapshot
 from ricordo.storage.database.integrity import renew_chain
-from ricordo.storage.database.reader import DatabaseSnapshot, database_of
 from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
 from ricordo.storage.jsonl.builder import build, fill
 from ricordo.storage.jsonl.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, FILES, MEMORIES, STORE
 from ricordo.storage.jsonl.lines import Findings

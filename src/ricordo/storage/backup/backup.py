@@ -18,7 +18,7 @@ from ricordo.model import Backup, BackupFile
 from ricordo.storage import faults
 from ricordo.storage.checksums import checksum_of
 from ricordo.storage.database.connection import add_functions, read_snapshot
-from ricordo.storage.database.reader import DatabaseSnapshot, database_of
+from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
 from ricordo.storage.database.truth_tables import truth_of
 from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder

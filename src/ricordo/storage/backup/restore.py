@@ -24,8 +24,8 @@ from ricordo.storage.database.database import Options
 from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import migrations, prepare
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.registry import is_folder

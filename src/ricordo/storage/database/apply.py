@@ -18,7 +18,6 @@ from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
 from ricordo.storage.database.integrity import put_commit, settle_digest
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.rows import (
     Row,
     alias_row,
@@ -32,6 +31,7 @@ from ricordo.storage.database.rows import (
     session_row,
     shelf_of,
 )
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.undo import put_back, restored_rows
 from ricordo.text import raw_words, statement_line
 from ricordo.text.features import traits_of

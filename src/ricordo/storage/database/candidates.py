@@ -37,14 +37,18 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.database import turns
 from ricordo.storage.database.embeddings import centre, word_vectors
+from ricordo.storage.database.postings import KEYS_BELOW, Holders
 from ricordo.storage.database.vectors.keys import runs_of
 
 if TYPE_CHECKING:
     from ricordo.storage.candidates import Turns
-    from ricordo.storage.database.reader import DatabaseSnapshot
+    from ricordo.storage.database.reader import GroupedReader
 
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
+    Places = NDArray[np.intp]
+    Codes = NDArray[np.uint32]
+
 
 T = TypeVar("T")
 Found = dict[int, float]
@@ -65,7 +69,7 @@ class _Term:
 class _Search:
     """One query as it is answered, stage by stage, until its deadline."""
 
-    snapshot: DatabaseSnapshot
+    snapshot: GroupedReader
     query: CandidateQuery
     spaces: tuple[int, ...]
     allowed: Keys | None
@@ -97,7 +101,7 @@ class _Search:
         return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
 
 
-def candidates(snapshot: DatabaseSnapshot, query: CandidateQuery) -> CandidateSet:
+def candidates(snapshot: GroupedReader, query: CandidateQuery) -> CandidateSet:
     """Answer a query from one snapshot."""
     filter_, scope = query.filter, query.scope
     allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
@@ -129,7 +133,7 @@ def candidates(snapshot: DatabaseSnapshot, query: CandidateQuery) -> CandidateSe
     )
 
 
-def shortlist(snapshot: DatabaseSnapshot, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+def shortlist(snapshot: GroupedReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
     """Read what is known of the best candidates."""
     weights = snapshot.nodes.weights(scope, keys)
     if not archived:
@@ -367,7 +371,7 @@ def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
     )
 
 
-def load_vectors(snapshot: DatabaseSnapshot, scope: Scope, shelves: Sequence[str]) -> None:
+def load_vectors(snapshot: GroupedReader, scope: Scope, shelves: Sequence[str]) -> None:
     """Read the vectors that a caller's first search takes into memory."""
     for model in snapshot.models.known():
         if model.state == "active":
@@ -377,7 +381,7 @@ def load_vectors(snapshot: DatabaseSnapshot, scope: Scope, shelves: Sequence[str
             )
 
 
-def load_turns(snapshot: DatabaseSnapshot, scope: Scope, *, ahead: bool) -> bool:
+def load_turns(snapshot: GroupedReader, scope: Scope, *, ahead: bool) -> bool:
     """Read all turns of a caller into memory, their order and which words they hold; nothing if they are too many.
 
     Args:
@@ -390,5 +394,25 @@ def load_turns(snapshot: DatabaseSnapshot, scope: Scope, *, ahead: bool) -> bool
         with snapshot.turns() as table:
             if table.count + count > turns.KEPT_MOST:
                 return False
-    turns.read_all_turns(snapshot, snapshot.visible(scope))
+    read_all_turns(snapshot, snapshot.visible(scope))
     return True
+
+
+def read_all_turns(snapshot: GroupedReader, spaces: tuple[int, ...]) -> None:
+    """Read the live turns of some spaces into the table that is kept, with their order and who holds which word."""
+    keys = turns.live_turns(snapshot, spaces)
+    if not len(keys):
+        return
+    # In one go, and before the table is locked: each step would wait for the interpreter lock again.
+    fetched = turns.fetch_close(snapshot, spaces, keys)
+    with snapshot.turns() as table:
+        if fetched is not None:
+            table.keep(fetched, among=keys)
+        table.read_all(snapshot, keys)
+        words, position = table.words_of(keys), table.position
+    if position[1] >= KEYS_BELOW:
+        return
+    holders = Holders(words)  # nobody waits for this either
+    with snapshot.turns() as table:
+        if table.position == position:
+            table.keep_holders(holders, spaces=spaces, through=position[1])

@@ -22,9 +22,9 @@ from ricordo.storage.database.as_of import commit_of, past
 from ricordo.storage.database.connection import connect, read_snapshot
 from ricordo.storage.database.doctor import examine
 from ricordo.storage.database.maintenance import clean
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.readers import Readers
 from ricordo.storage.database.schema import Migration, copy_database, migrations
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.writer import CommitHook, Writer, outcome
 from ricordo.storage.protocol import Links, PastSnapshot
 from ricordo.storage.sql import patient, translated

@@ -13,8 +13,8 @@ from ricordo.storage.database.connection import add_functions
 from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed, row_sum
 from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_digests
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import Table, truth_of
 from ricordo.text.wording import plural
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from ricordo.errors import InvalidError
 from ricordo.model import Scope
 from ricordo.storage.database.embedding_models import EmbeddingModels
 from ricordo.storage.database.entities import Entities
@@ -29,13 +28,11 @@ from ricordo.storage.database.sessions import Reviews, Sessions
 from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.statistics import Statistics
 from ricordo.storage.database.suppression import Suppression
-from ricordo.storage.protocol import Snapshot
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
     from ricordo.storage.database.embeddings import VectorShelves
     from ricordo.storage.database.turns import TurnTable
 
@@ -60,8 +57,8 @@ class Kept:
         return VectorShelves()
 
 
-class DatabaseSnapshot(Statements):
-    """One moment of a store. Lives inside one transaction of one thread."""
+class GroupedReader(Statements):
+    """The reader groups of one snapshot, and the in-memory tables its searches use."""
 
     def __init__(
         self, connection: apsw.Connection, kept: Kept | None = None, *, unchanged: Unchanged | None = None
@@ -149,38 +146,6 @@ class DatabaseSnapshot(Statements):
     def erasure(self) -> Erasure:
         return Erasure(self)
 
-    def candidates(self, query: CandidateQuery) -> CandidateSet:
-        """Return the candidates of a search with what ranking needs to know of them."""
-        from ricordo.storage.database.candidates import candidates
-
-        return candidates(self, query)
-
-    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        """Return what is known of the best candidates; `now` in Unix milliseconds."""
-        from ricordo.storage.database.candidates import shortlist
-
-        return shortlist(self, scope, keys, archived=archived, now=now)
-
-    def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
-        """Load the vectors that a caller's first search takes, so that it need not wait for them."""
-        from ricordo.storage.database.candidates import load_vectors
-
-        load_vectors(self, scope, shelves)
-
-    def load_more_vectors(self) -> bool:
-        """Load some more of the vectors that searches read one by one so far. Return whether any are left."""
-        return self.vector_shelves.read_on(self)
-
-    def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
-        """Load all turns of a caller, so that searches need not read them one by one.
-
-        Args:
-            ahead: drop nobody else's turns for them. Returns False where there is no room.
-        """
-        from ricordo.storage.database.candidates import load_turns
-
-        return load_turns(self, scope, ahead=ahead)
-
     @property
     def vector_shelves(self) -> VectorShelves:
         """The vector indexes that the readers of this process share."""
@@ -246,14 +211,3 @@ class DatabaseSnapshot(Statements):
             return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return [f"·{space}{shelf}" for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
-
-
-def database_of(snapshot: Snapshot) -> DatabaseSnapshot:
-    """Narrow a snapshot to one of the database.
-
-    Raises:
-        InvalidError: it is one of another backend.
-    """
-    if not isinstance(snapshot, DatabaseSnapshot):
-        raise InvalidError("this backend can neither be backed up nor exported whole", hint="export to markdown")
-    return snapshot

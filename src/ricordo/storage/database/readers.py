@@ -12,7 +12,8 @@ import apsw
 from ricordo.errors import UnavailableError
 from ricordo.storage.database.connection import read_snapshot
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot, Kept
+from ricordo.storage.database.reader import Kept
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Unchanged
 from ricordo.storage.sql import translated
 

@@ -22,8 +22,8 @@ from ricordo.storage.database.vectors.keys import ascending, runs_of
 from ricordo.text.features import HEADER
 
 if TYPE_CHECKING:
-    from ricordo.storage.database.reader import DatabaseSnapshot
     from ricordo.storage.database.rows import Row
+    from ricordo.storage.database.statements import Statements
 
     Floats = NDArray[np.float32]
     Keys = NDArray[np.int64]
@@ -66,30 +66,10 @@ _ROW = np.dtype(
 )
 
 
-def live_turns(snapshot: DatabaseSnapshot, spaces: Sequence[int]) -> Keys:
+def live_turns(snapshot: Statements, spaces: Sequence[int]) -> Keys:
     """The keys of all live turns of some spaces, ascending."""
     there, closed = (_numbers(text or "") for text in snapshot.rows("turns_live", {"spaces": json.dumps(spaces)})[0])
     return np.sort(there[~np.isin(there, closed)] if len(closed) else there)
-
-
-def read_all_turns(snapshot: DatabaseSnapshot, spaces: tuple[int, ...]) -> None:
-    """Read the live turns of some spaces into the table that is kept, with their order and who holds which word."""
-    keys = live_turns(snapshot, spaces)
-    if not len(keys):
-        return
-    # In one go, and before the table is locked: each step would wait for the interpreter lock again.
-    fetched = _fetch_close(snapshot, spaces, keys)
-    with snapshot.turns() as table:
-        if fetched is not None:
-            table.keep(fetched, among=keys)
-        table.read_all(snapshot, keys)
-        words, position = table.words_of(keys), table.position
-    if position[1] >= KEYS_BELOW:
-        return
-    holders = Holders(words)  # nobody waits for this either
-    with snapshot.turns() as table:
-        if table.position == position:
-            table.keep_holders(holders, spaces=spaces, through=position[1])
 
 
 class Fetched(NamedTuple):
@@ -104,7 +84,7 @@ class Fetched(NamedTuple):
     codes: Codes
 
 
-def _fetch_close(snapshot: DatabaseSnapshot, spaces: Sequence[int], keys: Keys) -> Fetched | None:
+def fetch_close(snapshot: Statements, spaces: Sequence[int], keys: Keys) -> Fetched | None:
     """Turns of some spaces by ascending key; where they lie close together, all of these spaces from first to last."""
     if keys[-1] - keys[0] >= _CLOSE * len(keys):
         return _fetch(snapshot, keys)
@@ -112,7 +92,7 @@ def _fetch_close(snapshot: DatabaseSnapshot, spaces: Sequence[int], keys: Keys) 
     return _fetched(snapshot.rows("traits_between", span)[0])
 
 
-def _fetch(snapshot: DatabaseSnapshot, keys: Keys) -> Fetched | None:
+def _fetch(snapshot: Statements, keys: Keys) -> Fetched | None:
     """Turns by key, in no order; None where there are none."""
     return _fetched(snapshot.rows("traits_of", {"keys": json.dumps(ascending(keys).tolist())})[0])
 
@@ -192,7 +172,7 @@ class TurnTable:
         self._held: _Held | None = None
         self._held_later: _Held | None = None
 
-    def follow(self, snapshot: DatabaseSnapshot) -> bool:
+    def follow(self, snapshot: Statements) -> bool:
         """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
         changes, last = snapshot.rows_of_store("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
@@ -239,7 +219,7 @@ class TurnTable:
         self._spaces.update(fetched.spaces.tolist())
         self._count = end
 
-    def read_all(self, snapshot: DatabaseSnapshot, keys: Keys) -> None:
+    def read_all(self, snapshot: Statements, keys: Keys) -> None:
         """Read all live turns of some spaces, as far as they are not here, and their order.
 
         Args:
@@ -273,7 +253,7 @@ class TurnTable:
         """What tells whether anything has changed: how often turns were altered, and the last key."""
         return self._changes, self._last
 
-    def holding(self, snapshot: DatabaseSnapshot, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
+    def holding(self, snapshot: Statements, terms: Sequence[str], spaces: tuple[int, ...]) -> list[Keys] | None:
         """For each term the live turns of some spaces that hold it, ascending; None where that is not in memory."""
         held = self._holders(snapshot, spaces)
         if not held:
@@ -283,7 +263,7 @@ class TurnTable:
         return found[0] if len(found) == 1 else [np.concatenate(each) for each in zip(*found, strict=True)]
 
     def counts(
-        self, snapshot: DatabaseSnapshot, terms: Sequence[str], turns: Turns, spaces: tuple[int, ...]
+        self, snapshot: Statements, terms: Sequence[str], turns: Turns, spaces: tuple[int, ...]
     ) -> Floats | None:
         """What `turns.counts` gives, from who holds each term: far fewer than there are words in turns. None where that
         is not in memory, or where it is more.
@@ -304,7 +284,7 @@ class TurnTable:
         places[at] = -1
         return counts.reshape(len(asked), size).astype(np.float32)
 
-    def _holders(self, snapshot: DatabaseSnapshot, spaces: tuple[int, ...]) -> list[Holders]:
+    def _holders(self, snapshot: Statements, spaces: tuple[int, ...]) -> list[Holders]:
         """Who holds which word of all live turns of some spaces; none where that is not in memory."""
         held = self._held
         if held is None or held.spaces != spaces:
@@ -317,7 +297,7 @@ class TurnTable:
             return []
         return [held.holders, later]
 
-    def _later(self, snapshot: DatabaseSnapshot, held: _Held) -> Holders | None:
+    def _later(self, snapshot: Statements, held: _Held) -> Holders | None:
         """The same of what came since; None where that is too much."""
         known = self._held_later
         if known is not None and known.through == self._last:
@@ -332,7 +312,7 @@ class TurnTable:
 
     def around(
         self,
-        snapshot: DatabaseSnapshot,
+        snapshot: Statements,
         chosen: Keys,
         best: Keys,
         *,
@@ -362,7 +342,7 @@ class TurnTable:
         candidates = self._distinct(np.concatenate((at, near)), spaces)
         return self._taken(candidates, self._near(candidates, reach), spaces), len(candidates)
 
-    def _on(self, snapshot: DatabaseSnapshot, at: Places, shelves: Sequence[str]) -> list[int]:
+    def _on(self, snapshot: Statements, at: Places, shelves: Sequence[str]) -> list[int]:
         """The keys of those rows that lie on some shelves. A turn changes its shelf once; the table need not follow."""
         keys = json.dumps(np.unique(self._keys[at]).tolist())
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
@@ -421,7 +401,7 @@ class TurnTable:
         """Rows of keys; nobody for a key that is not here."""
         return self._row_of.take(keys, mode="clip").astype(np.intp)
 
-    def _read(self, snapshot: DatabaseSnapshot, keys: Keys) -> Places:
+    def _read(self, snapshot: Statements, keys: Keys) -> Places:
         """Make sure of some turns; their rows."""
         at = self._found(keys)
         if at.all():
@@ -458,7 +438,7 @@ class TurnTable:
                 self._names.append(speaker)
         return np.fromiter(map(known.__getitem__, speakers), np.int32, len(speakers))
 
-    def _read_order(self, snapshot: DatabaseSnapshot, best: Places, far: int, others: Places, near: int) -> None:
+    def _read_order(self, snapshot: Statements, best: Places, far: int, others: Places, near: int) -> None:
         """Make sure of what stands around some turns: `far` steps either way of the best, `near` of the others."""
         known = self._known
         of_best, of_others = best[known.take(best) < far], others[known.take(others) < near]
@@ -476,7 +456,7 @@ class TurnTable:
         for at, reach in unsure:
             self._knows(at, reach)
 
-    def _walks(self, snapshot: DatabaseSnapshot, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
+    def _walks(self, snapshot: Statements, asked: Sequence[tuple[Places, int]]) -> tuple[Keys, Keys]:
         """The keys met on the way from some turns back, and on: so many steps, then a zero before the next walk."""
         back, on = list[str](), list[str]()
         for at, steps in asked:

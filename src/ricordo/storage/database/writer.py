@@ -21,7 +21,7 @@ import apsw
 
 from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.storage import faults
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.sql import transaction, translated
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from ricordo.model import RowId, RowState
 from ricordo.storage.database.hashes import bare, chain, is_sealed
 from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import Table
 from ricordo.storage.database.undo import Restored, put_back
 from ricordo.storage.folder.files import prefix_sum

@@ -12,7 +12,7 @@ from ricordo.errors import RicordoError
 from ricordo.ids import new_id
 from ricordo.model import Category, Change, Origin, Reason, RowId, RowState, Scope
 from ricordo.storage.database.apply import apply
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.folder.journal import FolderJournal
 from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
 from ricordo.storage.jsonl.lines import (

@@ -12,7 +12,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.database import Database, Decide, Options
-from ricordo.storage.database.reader import DatabaseSnapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 from ricordo.storage.protocol import Links, PastSnapshot

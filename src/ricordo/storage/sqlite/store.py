@@ -14,8 +14,8 @@ from ricordo.model import BackupFile, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.database import Database, Decide, Options
-from ricordo.storage.database.reader import DatabaseSnapshot
 from ricordo.storage.database.schema import prepare
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.protocol import Links, PastSnapshot
 from ricordo.storage.sql import translated
 from ricordo.storage.staging import make_folders
