@@ -9,9 +9,9 @@ import pytest
 from tests.storage.making import ME, closing, commit, fact, said
 
 from ricordo.model import Scope
-from ricordo.storage import Snapshot
 from ricordo.storage.database import turns
 from ricordo.storage.database.candidates import read_all_turns
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.turns import TurnTable, live_turns
 from ricordo.text import index_terms
 
@@ -170,7 +170,7 @@ def counted_alike(snapshot):
 def told_alike(snapshot):
     """Cached postings equal those of a fresh full-text query."""
     assert counted_alike(snapshot)
-    fresh = Snapshot(snapshot.connection)
+    fresh = DatabaseSnapshot(snapshot.connection)
     for most in (1_000, 2):
         for shelves in (("k", "e"), ("k",), ("k", "e", "c")):
             told = {"most": most, "shelves": shelves}

@@ -12,7 +12,7 @@ from tests.storage.test_past import SEEDS
 
 from ricordo import ConflictError, Memory, Scope
 from ricordo.encoding.mentions import links
-from ricordo.storage import Snapshot
+from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.truth_tables import truth_of
 from ricordo.storage.registry import open_store
 
@@ -29,7 +29,7 @@ async def check_derived(memory: Any, path: Any) -> None:
     for key, space in rows(path, "SELECT key, space FROM nodes"):
         spaces.setdefault(space, []).append(key)
     connection = raw(path)
-    wanted = {pair for space, keys in spaces.items() for pair in links(Snapshot(connection), space, keys)}
+    wanted = {pair for space, keys in spaces.items() for pair in links(DatabaseSnapshot(connection), space, keys)}
     connection.close()
     assert set(rows(path, "SELECT node, entity FROM found_mentions")) == wanted
 
