@@ -89,7 +89,7 @@ async def conclude(
     """Draw conclusions of a kind; without a model, and in a dry run, only count what waits.
 
     Args:
-        note: is told how many items the run has.
+        note: called with the number of items of the run.
     """
     waited = len(await to_enrich(context)) if kind == "enrich" else len((await cause_pairs(context)).pairs)
     if not waited or dry_run or context.model is None:

@@ -13,6 +13,7 @@ import pytest
 from ricordo import Memory, Settings
 from ricordo.consolidation import context
 from ricordo.language import ScriptedModel
+from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
 from tests.flows.conftest import HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
@@ -146,3 +147,30 @@ async def test_a_lease_of_another_machine_ends_by_time(another, place):
     assert whats(dry) == ["added"]
     rows(path, f"UPDATE leases SET until = {until - 40_000} WHERE name != 'backlog'")
     assert (await memory.consolidate()).state == "failed", "the one answer went to the dry run"
+
+
+DYING_IN_BACKGROUND = """
+import asyncio, os, sys
+from ricordo import Memory
+from tests.crash.embedders import Letters
+
+class Dying(Letters):
+    async def embed_words(self, texts):
+        os._exit(9)
+
+async def main():
+    memory = await Memory.open(sys.argv[1], embedder=Dying())
+    await memory.add("Anna lives in Rome.")
+    await memory.settle()
+
+asyncio.run(main())
+"""
+
+
+async def test_background_work_goes_on_at_once_after_its_process_died(place):
+    died = await asyncio.to_thread(run_forked, DYING_IN_BACKGROUND, place.location)
+    assert died.returncode == 9, died.stderr
+    assert rows(place.index, "SELECT name FROM leases") == [("backlog",)]
+    async with await Memory.open(place.location, embedder=Letters()) as memory:
+        await memory.settle(timeout=5)  # half of what the lease still has to run
+    assert rows(place.index, "SELECT count(*) FROM embeddings") == [(1,)]
