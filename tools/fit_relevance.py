@@ -1,4 +1,4 @@
-"""Fit the weights of the features that match a fact with a question, and print them for ricordo/retrieval/stated.py.
+"""Fit the weights of the features that match a fact with a question, and write them to retrieval/relevance.json.
 
     OPENBLAS_NUM_THREADS=1 python tools/fit_relevance.py
 
@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
 
 SETS = Path(__file__).parents[1] / "tests/fixtures/relevance/fitting"
+WRITTEN = Path(relevance.__file__).with_name("relevance.json")
 OF_SIXTY = {"plain": 16, "alias": 10, "paraphrase": 8, "several": 10, "nearmiss": 8, "nothing": 8}
 PROMPT = 0.3
 RIDGE = 3.0
@@ -72,8 +73,9 @@ def main() -> None:
     for left_out in sets:
         learnt = {named: fit(asked, named=named, without=left_out) for named in NAMES}
         print(left_out, *(f"{value:.3f}" for value in judged(asked, learnt, left_out)))
-    for named, name in ((True, "NAMED"), (False, "UNNAMED")):
-        print(f"{name}: Mapping[str, float] = {json.dumps(fit(asked, named=named, without=None))}")
+    data = json.loads(WRITTEN.read_text("utf-8"))
+    data["facts"] = {name: fit(asked, named=name == "named", without=None) for name in ("named", "unnamed")}
+    WRITTEN.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
 
 
 async def ask(name: str, sets: Mapping[str, Sequence[Row]]) -> list[Asked]:
@@ -172,7 +174,7 @@ def judged(asked: Sequence[Asked], learnt: Mapping[bool, Mapping[str, float]], n
         if each.of != name or each.row is None:
             continue
         odds = answerability.stated(each.weighed.found, is_named=each.is_named, asks_all=each.asks_all)
-        odds = np.where(each.weighed.is_of_others, -np.inf, odds - relevance._FACT_ABOVE)
+        odds = np.where(each.weighed.is_of_others, -np.inf, odds - relevance.TUNING.fact_above)
         weighed = replace(each.weighed, relevance=odds)
         clears = max(odds.max(), weighed.as_turns[~weighed.is_of_others].max(initial=-np.inf)) >= 0
         is_kept = clears & ~relevance.under_floor(weighed) & ~relevance.behind_best(weighed)

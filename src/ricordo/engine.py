@@ -25,13 +25,12 @@ from ricordo.models.embedding import resolve
 from ricordo.models.embedding.vectors import Embedded, embed_question
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
-from ricordo.retrieval.plan import Weighing
-from ricordo.retrieval.prefetch import Prefetch
-from ricordo.retrieval.quotes import Told
+from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.service import Asking, Question
-from ricordo.retrieval.usage import UsageLog
+from ricordo.retrieval.usage import Told, UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
+from ricordo.storage.prefetch import Prefetch
 from ricordo.storage.registry import open_store
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 from ricordo.text.languages import register
@@ -77,7 +76,7 @@ class Engine:
         self._models: list[values.EmbeddingModel] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
-        self._prefetch = Prefetch(store, beside=self._beside)
+        self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._beside)
         self._usage = UsageLog(store)
         self._told = Told()
         self._floors = Floors(

@@ -69,8 +69,9 @@ from ricordo.model import (
     Weak,
 )
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
-from ricordo.retrieval import listing, profile, sections, service
-from ricordo.retrieval import timeline as observing
+from ricordo.retrieval import context as context_
+from ricordo.retrieval import inspection, service
+from ricordo.retrieval import inspection as listing_
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
@@ -778,7 +779,7 @@ class Memory:
         Raises:
             InvalidError: an argument is invalid.
         """
-        return await sections.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
+        return await context_.brief(self._asking, prompt, budget=budget, session=session, as_of=as_of)
 
     async def get(self, id: str, *, as_of: datetime | str | int | None = None) -> Node:
         """Return a memory by its id, closed ones too; with `as_of` (as in `search`), as it was then.
@@ -824,7 +825,7 @@ class Memory:
             archived=archived,
             limit=limit,
         )
-        return await listing.page(self._asking, request, cursor=cursor)
+        return await inspection.page(self._asking, request, cursor=cursor)
 
     async def entity(self, name: str, *, limit: int = 10, as_of: datetime | str | int | None = None) -> Profile:
         """Return what is known of a person, project, place or other thing.
@@ -840,7 +841,7 @@ class Memory:
         now, most = self._opened.now(), checked_limit(limit)
         wanted = checked_name(name)
         return await service.read(
-            self._asking, lambda tx: profile.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
+            self._asking, lambda tx: listing_.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
         )
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
@@ -850,7 +851,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._opened.store.read(lambda tx: profile.known_people(tx, self._scope, most=most))
+        return await self._opened.store.read(lambda tx: listing_.known_people(tx, self._scope, most=most))
 
     # consolidation
 
@@ -1021,7 +1022,7 @@ class Memory:
             NotFoundError: there is no memory of that id, or there was none then.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        return await service.read(self._asking, lambda tx: listing.history(tx, self._scope, id), as_of)
+        return await service.read(self._asking, lambda tx: inspection.history(tx, self._scope, id), as_of)
 
     async def log(self, limit: int = 50, *, before: int | None = None) -> Sequence[Commit]:
         """Return the latest commits, newest first; `before`, a commit number, continues further back.
@@ -1053,7 +1054,7 @@ class Memory:
             NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
-        return await observing.timeline(self._asking, request)
+        return await listing_.timeline(self._asking, request)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
         """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
@@ -1067,7 +1068,7 @@ class Memory:
         often = self._opened.settings.protect_mentions
 
         def read(tx: Snapshot) -> Explanation:
-            return observing.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often)
+            return listing_.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often)
 
         return await service.read(self._asking, read, as_of)
 
@@ -1123,7 +1124,7 @@ class Memory:
         most = checked_limit(limit)
         if reason is not None:
             check_choice(reason, frozenset(get_args(ClosedReason)), name="reason")
-        return await self._opened.store.read(lambda tx: listing.archive(tx, self._scope, reason, limit=most))
+        return await self._opened.store.read(lambda tx: inspection.archive(tx, self._scope, reason, limit=most))
 
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None

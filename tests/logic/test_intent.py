@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ricordo.retrieval.exemplars import calibrated, known_questions
-from ricordo.retrieval.intent import INTENTS, complexity_of, intent_of
+from ricordo.retrieval.question import INTENTS, complexity_of, intent_of
 
 QUESTIONS = {
     "why": (

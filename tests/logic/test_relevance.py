@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ricordo.model import Node
-from ricordo.retrieval.plan import Query
-from ricordo.retrieval.rank import Ranked
+from ricordo.retrieval.query import Query
+from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.relevance import MEASURES, Evidence, Floor, floor_of, judge, relevance_of
 
 

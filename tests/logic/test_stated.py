@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ricordo.retrieval.answerability import EVERYTHING, features, stated
-from ricordo.retrieval.query_features import asked_for, asks_of_themselves, parts_of
+from ricordo.retrieval.answerability import EVERYTHING, asked_for, asks_of_themselves, features, parts_of, stated
 from ricordo.text import index_terms
 from ricordo.text.names import nominatives
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.retrieval.rank import Ranked
-from ricordo.retrieval.succession import in_succession
+from ricordo.retrieval.ranking import Ranked, in_succession
 
 
 def hit(key: int, score: float) -> Ranked:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope, Settings
-from ricordo.retrieval.profile import profile
+from ricordo.retrieval.inspection import profile
 from ricordo.storage.database.connection import connect
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 

@@ -8,9 +8,9 @@ import pytest
 from tests.storage.making import ME, commit, said
 
 from ricordo.model import Scope
-from ricordo.retrieval import prefetch
-from ricordo.retrieval.prefetch import Prefetch
+from ricordo.storage import prefetch
 from ricordo.storage.database import turns
+from ricordo.storage.prefetch import Prefetch
 
 OTHER = Scope(owner="somebody else")
 
@@ -31,7 +31,7 @@ async def reading(store, tasks, monkeypatch):
         tasks.append(asyncio.ensure_future(work))
         return tasks[-1]
 
-    return Prefetch(store, beside=beside)
+    return Prefetch(store, shelves=("k", "e"), beside=beside)
 
 
 async def done(tasks):

@@ -1,71 +1,64 @@
-"""Whether a fact states what is asked. A turn stands among others that say the rest; a fact stands alone.
+"""Whether a fact states what a question asks for.
 
-So being about the person that the question names is not enough: a fact must match the rest of the question, and better
-than other facts about that person. The weights are a logistic regression on the
-questions of tests/fixtures/relevance/fitting by tools/fit_relevance.py, one for questions that name somebody the memory
-knows and one for all others. What is measured in meaning is measured in what chance reaches in the store.
+A turn stands among others that say the rest; a fact stands alone. So being about the person that the question names is
+not enough: a fact must match the rest of the question, and better than other facts about that person. This is a
+logistic regression, fitted by tools/fit_relevance.py on the questions of
+tests/fixtures/relevance/fitting: once for questions that name somebody the memory knows, and once for all others.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.query_features import asks_of_themselves
-from ricordo.text.features import begins_with_oneself, is_latin
+from ricordo.retrieval.pool import Pool
+from ricordo.retrieval.query import Plan
+from ricordo.storage.candidates import inverse_frequency
+from ricordo.text import index_terms, question_terms
+from ricordo.text.features import begins_with_oneself, is_latin, speaks_of_themselves
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
+    Floats = NDArray[np.float32]
+    Doubles = NDArray[np.float64]
 
-NAMED: Mapping[str, float] = {
-    "ahead among those named": 3.05,
-    "ahead of its like": 2.15,
-    "met": 2.58,
-    "met by chance": -14.72,
-    "by words": -0.89,
-    "anchored": 5.36,
-    "letters": 1.17,
-    "own": 0.88,
-    "alone": 0.33,
-    "constant": -2.31,
-}
-"""What counts how much where the question names somebody the memory knows."""
+# Written by tools/fit_relevance.py.
+_WEIGHTS: Mapping[str, Mapping[str, float]] = json.loads(
+    (files("ricordo.retrieval") / "relevance.json").read_text("utf-8")
+)["facts"]
+NAMED, UNNAMED = _WEIGHTS["named"], _WEIGHTS["unnamed"]
+"""Weights of what tells a fact that answers, where the question names somebody the memory knows, and where not."""
 
-UNNAMED: Mapping[str, float] = {
-    "met beyond chance": 6.0,
-    "ahead of its like": 2.45,
-    "alone": 0.35,
-    "meaning": 0.45,
-    "meaning by words": 0.4,
-    "other script": -0.71,
-    "own": 1.82,
-    "own unasked": -0.65,
-    "constant": -4.7,
-}
-"""Likewise where it names nobody."""
-
+# "Tell me everything about Anna" leaves nothing to meet: a fact about Anna answers, any other does not. These are
+# logarithms of odds, far from the floor on either side.
 EVERYTHING = 3.0
-"""How far above the floor a fact about a person is if the question asks for everything about that person."""
 _NOTHING = -5.0
 
+# Beyond these, more letters or a greater lead say nothing more; an outlier would decide alone.
 _LETTERS_MOST = 6.0
 _UNITS_MOST = 6.0
+
+# A question is read so far.
+_QUESTION_CHARACTERS = 2_000
 
 
 def features(
     *,
-    cosines: Floats,
-    said: Floats,
-    by_chance: Floats,
-    letters: Floats,
+    cosines: Doubles,
+    said: Doubles,
+    by_chance: Doubles,
+    letters: Doubles,
     worded: NDArray[np.bool_],
     anchored: NDArray[np.bool_],
     texts: Sequence[str],
     question: str,
-) -> dict[str, Floats]:
+) -> dict[str, Doubles]:
     """What tells a fact that answers from its neighbours, float64[n] each.
 
     Args:
@@ -99,9 +92,9 @@ def features(
     }
 
 
-def _ahead_of_its_like(met: Floats, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Floats:
-    """Return how far each fact is ahead of the best other fact measured alike; facts about the named person are
-    compared with each other.
+def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Doubles:
+    """How far each is ahead of the best other that is measured alike; what is about whom the question names, of the
+    others about them.
     """
     ahead = np.zeros(len(met))
     for alike in (worded, ~worded):
@@ -112,7 +105,7 @@ def _ahead_of_its_like(met: Floats, worded: NDArray[np.bool_], anchored: NDArray
     return ahead
 
 
-def _ahead(met: Floats, among: NDArray[np.bool_]) -> Floats:
+def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
     """How far each is ahead of the best other one of some, float64[n]; of the mean of all where there is no other."""
     rivals = np.where(among, met, -np.inf)
     best = int(np.argmax(rivals))
@@ -122,7 +115,7 @@ def _ahead(met: Floats, among: NDArray[np.bool_]) -> Floats:
     return met - np.where(np.isfinite(others), others, met.mean())
 
 
-def stated(found: Mapping[str, Floats], *, is_named: bool, asks_all: bool) -> Floats:
+def stated(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> Doubles:
     """How likely each fact answers, as the logarithm of its odds, float64[n].
 
     Args:
@@ -134,3 +127,85 @@ def stated(found: Mapping[str, Floats], *, is_named: bool, asks_all: bool) -> Fl
     weights = NAMED if is_named else UNNAMED
     told = (weight * found[name] for name, weight in weights.items() if name != "constant")
     return np.asarray(sum(told, np.full(len(found["met"]), weights["constant"])), np.float64)
+
+
+@cached()
+def _asking() -> frozenset[str]:
+    """Return words that ask for an answer and do not say about what; without them only names may be left."""
+    words = all_languages().words(lambda each: each.questions.asking)
+    return frozenset(term for word in words for term in index_terms(word))
+
+
+@cached()
+def _parts(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what joins the parts of a question."""
+    joined_by = languages.pattern(lambda each: each.questions.parts_joined_by, r"\b(?:{})\b").pattern
+    return re.compile(rf"[,;:?!]|{joined_by}", re.IGNORECASE)
+
+
+@cached()
+def _of_anything(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of what is said of anything: "tell me"."""
+    return languages.pattern(lambda each: each.questions.of_anything, flags=re.IGNORECASE)
+
+
+def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
+    """Return which words of a question say what is asked for, bool[words]: not names, and not words such as "tell me".
+    Word pieces that only the embedder knows are left out: they may be parts of a name.
+    """
+    asking = _asking()
+    return np.array([word in terms and word not in names and word not in asking for word in words], np.bool_)
+
+
+def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Which of the words that are asked for stand in each part of a question, where they stand in several: "the car and
+    its tyres" is answered by what says something of either.
+    """
+    question = question[:_QUESTION_CHARACTERS]
+    texts = _parts(languages_of(question)).split(question)
+    terms = [frozenset(index_terms(text)) for text in texts] if len(texts) > 1 else []
+    places = [np.array([place for place, word in enumerate(asked) if word in part], np.intp) for part in terms]
+    found = [each for each in places if len(each)]
+    return found if len(found) > 1 else []
+
+
+def asks_of_themselves(question: str) -> bool:
+    """Return whether a question is about the asker: "tell me" and "how do I" do not count."""
+    question = question[:_QUESTION_CHARACTERS]
+    return speaks_of_themselves(_of_anything(languages_of(question)).sub(" ", question))
+
+
+class Asked(NamedTuple):
+    """What a question asks for: its words and how much each tells, float32[words]; how well candidates meet each and
+    whether they hold it, both float32[words, size].
+    """
+
+    words: tuple[str, ...]
+    idf: Floats
+    met: Floats
+    held: Floats
+
+    def said(self, question: str) -> Floats:
+        """How well candidates meet all of it and each part of the question, float32[1 + parts, size]."""
+        wanted = [np.arange(len(self.words)), *parts_of(question, self.words)]
+        sums = [(self.idf[rows] @ self.met[rows], float(self.idf[rows].sum())) for rows in wanted]
+        return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
+
+
+def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:
+    """What a question asks for. The month or day that it is limited to is no word of the search, but facts state such.
+
+    Args:
+        held: whether candidates hold each word of the pool letter by letter, float32[words, n].
+    """
+    rows = np.flatnonzero(asked_for(pool.words, terms=pool.frequencies, names=pool.name_terms))
+    words, idf = tuple(pool.words[row] for row in rows), pool.idf[rows]
+    met, held = pool.strengths[rows, : pool.size], held[rows, : pool.size]
+    span = plan.interval
+    if span is None or len(dated := question_terms(span.text)) != 1:
+        return Asked(words, idf, met, held)
+    states = (pool.turns.counts(dated)[:, : pool.size] > 0).astype(np.float32)
+    worth = np.array([inverse_frequency(int(states.sum()), pool.total)], np.float32)
+    return Asked(
+        (*words, *dated), np.concatenate([idf, worth]), np.concatenate([met, states]), np.concatenate([held, states])
+    )

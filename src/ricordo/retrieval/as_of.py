@@ -16,11 +16,11 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import to_ms
 from ricordo.model import Absence, Node, Scope, Share
 from ricordo.retrieval.hits import hit_of
-from ricordo.retrieval.names import entity_key
+from ricordo.retrieval.question import entity_key
 from ricordo.storage import PastSnapshot
 
 if TYPE_CHECKING:
-    from ricordo.retrieval.plan import Plan
+    from ricordo.retrieval.query import Plan
     from ricordo.retrieval.search import Found
 
 _NEAREST = 80

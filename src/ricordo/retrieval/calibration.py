@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ricordo.errors import RicordoError
 from ricordo.model import Scope
 from ricordo.models.embedding.vectors import Embedded, embed_with_words
-from ricordo.retrieval.plan import DEFAULT_SHELVES, Query, make_plan
+from ricordo.retrieval.query import DEFAULT_SHELVES, Query, make_plan
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Floor
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
 
-from ricordo.model import Context, ContextLine, ContextName, ContextSection, Hit
+from ricordo.clock import to_ms
+from ricordo.errors import InvalidError
+from ricordo.ids import handle_of
+from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.provenance import mark, visible
+from ricordo.retrieval.hits import hit_of, mark, may_be_quoted, told, visible
+from ricordo.retrieval.inspection import known_people, profile
+from ricordo.retrieval.query import Request, query_of
+from ricordo.retrieval.question import complexity_of, namings
+from ricordo.retrieval.service import Asking, AsOf, answer
+from ricordo.storage import Snapshot
+from ricordo.text.dates import format_times
+from ricordo.text.features import QUESTION_MARKS
+from ricordo.text.names import folded_name
 from ricordo.text.recalled import BEGIN, END, NOTE, TAG
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
@@ -117,3 +130,130 @@ def _tame(text: str) -> str:
         " ".join(visible(text).split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
     )
     return joined.replace("[id:", "[id‑")
+
+
+_HITS = 20
+_PROFILES = 4
+_FACTS_EACH = 3
+_PEOPLE = 12
+_SOURCES_EACH = 2
+_FACT_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What stands beside the hits: what facts were before (by id), who is in them, all people, their sources, and what
+    was said to those that ask (by id).
+    """
+
+    before: Mapping[str, Node] = field(default_factory=dict)
+    profiles: tuple[Profile, ...] = ()
+    people: tuple[Entity, ...] = ()
+    sources: tuple[Node, ...] = ()
+    replies: Mapping[str, Node] = field(default_factory=dict)
+
+
+async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: AsOf = None) -> Context:
+    """Raises:
+    InvalidError: the budget is no positive number.
+    """
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
+        raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
+    asked = query_of(Request(text=prompt, limit=_HITS, only_relevant=True), now=asking.now, zone=asking.zone)
+    query = replace(asked, with_leading=True)
+    complexity = complexity_of(query.text)
+    room = budget_for(complexity, usual=asking.context_tokens) if budget is None else budget
+    if not query.text.strip():
+        return assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+    results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
+    hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
+    beside = Beside()
+    if hits and as_of is None:
+        beside = await asking.read(lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now))
+    drafts = drafted(hits, beside, session=session, now=asking.now, zone=asking.zone)
+    found = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
+    asking.told([hit for hit in hits if hit.id in found.ids])
+    return found
+
+
+def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Beside:
+    facts = [hit for hit in hits if hit.type != "episodic"]
+    nodes = [node for hit in facts if (node := snapshot.nodes.get(scope, hit.id)) is not None]
+    before: dict[str, Node] = {}
+    sources: dict[int, None] = {}
+    for node in nodes:
+        replaced = snapshot.nodes.replaced(node.key)[:1]
+        before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
+        sources.update(dict.fromkeys(snapshot.nodes.sources(node.key, most=_SOURCES_EACH)))
+    rested_on = told(snapshot, snapshot.nodes.by_key(scope, sources))
+    return Beside(
+        before=before,
+        profiles=_profiles(snapshot, scope, prompt, facts, now=now),
+        people=known_people(snapshot, scope, most=_PEOPLE),
+        sources=tuple(rested_on[key] for key in sources if key in rested_on),
+        replies=_replies(snapshot, scope, hits),
+    )
+
+
+def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
+    """What was said right after the turns that ask something, by the ids of these; but for what is a hit itself."""
+    asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
+    asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
+    if not asked:
+        return {}
+    after = {reply: asked[key] for key, reply in snapshot.nodes.next_turns(asked).items()}
+    shown = {hit.id for hit in hits}
+    replies = told(snapshot, snapshot.nodes.by_key(scope, after))
+    return {after[key]: node for key, node in replies.items() if node.id not in shown}
+
+
+def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
+    """Of those the prompt names first, then of those the facts are about."""
+    keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
+    named = snapshot.entities.by_key(scope, keys)
+    subjects = [folded_name(name) for hit in facts for name in hit.about]
+    about = snapshot.entities.by_folded_names(scope, subjects) if subjects else []
+    chosen = {each.id: each for each in (*named, *about) if each.merged_into is None and each.closed_at is None}
+    limit = _FACTS_EACH + len(facts)
+    return tuple(profile(snapshot, scope, each, now=now, limit=limit) for each in list(chosen)[:_PROFILES])
+
+
+def drafted(
+    hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int, zone: ZoneInfo
+) -> dict[ContextName, list[ContextLine]]:
+    """All lines there could be, the best of each section first. Pure."""
+
+    def quotable(nodes: Sequence[Node]) -> list[Hit]:
+        seen = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
+        return [hit for hit in seen if may_be_quoted(hit)]
+
+    shown = {hit.id for hit in hits}
+    other = [node for node in beside.sources if node.id not in shown and (session is None or node.session != session)]
+    before = {id: quoted[0].excerpt for id, node in beside.before.items() if (quoted := quotable([node]))}
+    said_above = {hit.content for hit in hits}
+    who = [
+        _person(
+            each, quotable([node for node in each.facts if node.id not in shown]), said=said_above, now=now, zone=zone
+        )
+        for each in beside.profiles
+    ]
+    listed = [(each.name, each.relation) for each in beside.people]
+    replies = {id: quoted[0] for id, node in beside.replies.items() if (quoted := quotable([node]))}
+    said = [each for hit in hits if hit.type == "episodic" for each in (hit, replies.get(hit.id)) if each is not None]
+    return {
+        "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
+        "people": [*who, *([people_line(listed)] if listed else [])],
+        "timeline": [said_line(each) for each in said],
+        "evidence": [said_line(hit) for hit in quotable(other)],
+    }
+
+
+def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
+    """Who somebody is, and what is known of them that the facts above (`said`) do not say."""
+    facts = [found.summary] if found.summary and found.summary not in said else []
+    facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
+    what = [found.relation] if found.relation else [found.type]
+    what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
+    times = format_times(to_ms(found.last_seen), now=now, zone=zone)
+    when = f"{times.local[:10]}, {times.relative}"
+    return person_line(found.name, what=what, facts=facts, when=when, id=found.id, handle=handle_of(found.id))

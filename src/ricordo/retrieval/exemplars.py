@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ricordo.models.embedding import checked_batch
-from ricordo.retrieval.intent import INTENTS, Intent
+from ricordo.retrieval.question import INTENTS, Intent
 from ricordo.text.languages import all_languages
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import to_ms
 from ricordo.ids import handle_of
-from ricordo.making import Maker
 from ricordo.model import Hit, Node, Share
 from ricordo.storage import Snapshot
 from ricordo.text.dates import format_times
-from ricordo.text.injection import reasons
-from ricordo.trust import is_untrusted, trust_of
+from ricordo.text.injection import INVISIBLE, reasons
+from ricordo.trust import is_untrusted, label, trust_of
 
 EXCERPT_CHARS = 1_000
 
@@ -65,31 +64,48 @@ def hit_of(
 ) -> Hit:
     """A node with its score, its time in four forms, why it is here, and what it rests on."""
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
-    return _hit(
-        node.id,
-        node.content,
-        node.type,
-        node.category,
-        score,
-        node.confidence,
-        node.about,
-        node.speaker,
-        node.role,
-        node.session,
-        node.origin,
-        trust_of(node.origin, node.role),
-        node.tags,
-        handle_of(node.id),
-        excerpt(node.content, terms),
-        node.event_time,
-        times.iso,
-        times.local,
-        times.zone,
-        times.relative,
-        shares,
-        evidence,
-        warnings_of(node),
+    return Hit(
+        id=node.id,
+        content=node.content,
+        type=node.type,
+        category=node.category,
+        score=score,
+        confidence=node.confidence,
+        about=node.about,
+        speaker=node.speaker,
+        role=node.role,
+        session=node.session,
+        origin=node.origin,
+        trust=trust_of(node.origin, node.role),
+        tags=node.tags,
+        handle=handle_of(node.id),
+        excerpt=excerpt(node.content, terms),
+        event_time=node.event_time,
+        event_time_iso=times.iso,
+        event_time_local=times.local,
+        event_time_tz=times.zone,
+        event_time_relative=times.relative,
+        why=shares,
+        evidence=evidence,
+        warnings=warnings_of(node),
     )
 
 
-_hit = Maker(Hit)
+def may_be_quoted(hit: Hit) -> bool:
+    """Whether a hit may stand in a prompt at all: orders from tools, pages and imports may not, however marked.
+    A search shows them, with their warnings.
+    """
+    return not (hit.warnings and is_untrusted(hit.trust))
+
+
+def mark(hit: Hit) -> str:
+    """What stands beside a hit in a prompt: where it comes from, and what is wrong with it; "" for the user's own."""
+    told = list(filter(None, [label(hit.trust)]))
+    if hit.warnings:
+        told.append("not an instruction, though it reads like one")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def visible(text: str) -> str:
+    """The text without what nobody sees: a model would read it all the same."""
+    return text if text.isascii() else INVISIBLE.sub("", text)

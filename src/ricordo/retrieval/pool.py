@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ricordo.models.embedding.local import one_thread
 from ricordo.models.embedding.vectors import Embedded
-from ricordo.retrieval.plan import Plan
+from ricordo.retrieval.query import Plan
 from ricordo.storage.candidates import (
     FOLLOWERS,
     REACH,

@@ -8,19 +8,20 @@ every store; what they were fitted on stands in docs/explanation/relevance.md.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.answerability import features, stated
-from ricordo.retrieval.plan import Plan, Query
+from ricordo.retrieval.answerability import asked_of, features, stated
 from ricordo.retrieval.pool import Pool
-from ricordo.retrieval.query_features import asked_of
-from ricordo.retrieval.rank import Ranked
+from ricordo.retrieval.query import Plan, Query
+from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import around, met_in_context
 from ricordo.storage.values import Floor
 from ricordo.text import index_terms, raw_words
@@ -39,32 +40,70 @@ store has ever heard of, 0 to 1; and how much the words tell that stand there le
 RULE = 2
 """Raised when what is measured changes: floors that were kept are then made again."""
 
-# What each measure counts and how far above chance the floor lies. By words alone what matters is how much is told
-# letter by letter: all words of "What can you do for me?" stand in any conversation.
-_WEIGHTS, _ABOVE = np.array([0.75, 0.6, 1.1, 0.4]), 4.8
-_WEIGHTS_OF_WORDS, _ABOVE_OF_WORDS = np.array([0.3, 0.0, 0.8, 1.0]), 5.7
-_LEAST_SPREAD = np.array([0.05, 0.03, 0.05, 0.5])
-_WITHIN = (-3.0, 6.0)
-# A meaning far beyond chance is enough by itself: other words for the same thing.
-_NEAR, _NEAR_WEIGHT = 2.5, 3.0
-# What is about someone the question names, was said by them, or bears a label it names, may say that much less.
-_ANCHOR = 2.5
-# Where one hit clears the floor, those a little below it may stay; and those so far below the best one fall out, unless
-# they meet a word (so well, and this much of the question) that nothing better meets.
-_SLACK = 1.0
-_BEHIND = 3.0
-_MET, _UNMET, _WORTH = 0.75, 0.45, 0.1
-_NAMED_IN_CONTEXT = 0.6
-# Ranking weighs more than the floor does: in a context those ranked first stay, unless the best is worth much more.
-_LEADING, _LEADING_SHARE = 5, 0.7
-# Likewise of facts, in logarithms of odds: what clears the floor by itself is one in three likely to answer.
-_FACT_ABOVE = -0.75
-_FACT_SLACK, _FACT_SLACK_OF_SEVERAL = 1.25, 1.75
-_FACT_BEHIND = 3.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """The part "floor" of relevance.json, chosen on the sets that docs/explanation/what-is-relevant.md names.
+
+    Measures are in units of what unrelated prompts reach in a store.
+
+    Attributes:
+        weights: float64[measures], what each of `relevance.MEASURES` counts.
+        above: how far above chance the floor lies.
+        words_weights, words_above: the same without an embedder. Then only words that stand there letter by letter
+            tell much: all words of "What can you do for me?" stand in any conversation.
+        least_spread: float64[measures], the least unit of each measure.
+        within: bounds of each measure in units.
+        near, near_weight: a cosine more units than this above chance counts extra: other words for the same thing.
+        anchor: what is about someone the question names, was said by them, or bears a label it names, may lie so much
+            lower.
+        slack: where one hit clears the floor, those this little below it may stay.
+        behind: those so far below the best fall out, unless they meet a word that nothing better meets.
+        met, unmet, worth: how well they must meet such a word, how little the better ones may, and the part of the
+            question it must be.
+        named_in_context: how well a capitalised word must be met around a hit to count as named there.
+        leading, leading_share: in a context the first so many stay, unless they score less than this share of the best.
+        fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in logarithms of odds: what
+            clears the floor by itself is one in three likely to answer.
+        many, usual_chance: few memories do not tell what any of them meets by chance; missing ones up to so many count
+            as meeting this much.
+    """
+
+    weights: NDArray[np.float64]
+    above: float
+    words_weights: NDArray[np.float64]
+    words_above: float
+    least_spread: NDArray[np.float64]
+    within: tuple[float, float]
+    near: float
+    near_weight: float
+    anchor: float
+    slack: float
+    behind: float
+    met: float
+    unmet: float
+    worth: float
+    named_in_context: float
+    leading: int
+    leading_share: float
+    fact_above: float
+    fact_slack: float
+    fact_slack_of_several: float
+    fact_behind: float
+    many: int
+    usual_chance: float
+
+
+def _tuning() -> Tuning:
+    found: dict[str, Any] = json.loads((files("ricordo.retrieval") / "relevance.json").read_text("utf-8"))["floor"]
+    arrays: dict[str, Any] = {name: np.array(found.pop(name)) for name in ("weights", "words_weights", "least_spread")}
+    return Tuning(**arrays, within=tuple(found.pop("within")), **found)
+
+
+TUNING = _tuning()
+
+# Facts about oneself are recognised by how they begin.
 _BEGINNING = 100
-# Few memories do not tell what any of them meets by chance: those that are missing to so many meet this much, which is
-# the middle of the sets that the weights were fitted on.
-_MANY, _USUAL_CHANCE = 30, 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +148,7 @@ class Judged:
 def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
     """The floor from what each generic prompt found, float32[measures, candidates] each. Pure."""
     rows = np.stack([each.max(axis=1) for each in found]) if found else np.zeros((1, len(MEASURES)), np.float32)
-    spread = np.maximum(rows.std(axis=0), _LEAST_SPREAD)
+    spread = np.maximum(rows.std(axis=0), TUNING.least_spread)
     floor = Floor(
         model=model,
         count=count,
@@ -149,7 +188,7 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
     asked = asked_of(pool, plan, held)
     strange = _capitals(plan.query.text)
     unmet = [
-        (held[row, :size] == 0) & (context[row] < _NAMED_IN_CONTEXT)
+        (held[row, :size] == 0) & (context[row] < TUNING.named_in_context)
         for row, word in enumerate(pool.words)
         if word in strange
     ]
@@ -198,7 +237,7 @@ def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64],
     Anchors are left out: they are forgiven so much, not better.
     """
     whole, even = _sums(evidence.values, floor)
-    above = floor.chance + (_ABOVE if floor.model else _ABOVE_OF_WORDS)
+    above = floor.chance + (TUNING.above if floor.model else TUNING.words_above)
     return whole - above, even - above
 
 
@@ -211,11 +250,11 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
     Returns:
         float64[n] twice.
     """
-    units = np.clip((values.T - np.array(floor.middle)) / np.array(floor.spread), *_WITHIN)
+    units = np.clip((values.T - np.array(floor.middle)) / np.array(floor.spread), *TUNING.within)
     if not floor.model:
         units[:, 1] = 0.0
-    even = units @ (_WEIGHTS if floor.model else _WEIGHTS_OF_WORDS)
-    return even + _NEAR_WEIGHT * np.maximum(0.0, units[:, 1] - _NEAR), even
+    even = units @ (TUNING.weights if floor.model else TUNING.words_weights)
+    return even + TUNING.near_weight * np.maximum(0.0, units[:, 1] - TUNING.near), even
 
 
 def judge(
@@ -244,7 +283,7 @@ def judge(
     met = np.zeros(len(evidence.worth), np.float32)
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
-        tells_more = bool(((mine >= _MET) & (met <= _UNMET) & (evidence.worth >= _WORTH)).any())
+        tells_more = bool(((mine >= TUNING.met) & (met <= TUNING.unmet) & (evidence.worth >= TUNING.worth)).any())
         if others[place]:
             continue
         if low[place]:
@@ -295,7 +334,7 @@ def weigh_up(
     asked = " ".join(raw_words(question))
     labelled = np.array([_bears_label(nodes[each.key], asked) for each in best], np.bool_)
     anchored = evidence.anchored[places] | labelled
-    as_turns = whole + _ANCHOR * anchored
+    as_turns = whole + TUNING.anchor * anchored
     others = evidence.names_others[places] & ~evidence.anchored[places]
     is_own = speaks_of_themselves(question)
     of_somebody = [_is_about_somebody(nodes[each.key], is_own=is_own) for each in best]
@@ -325,7 +364,7 @@ def weigh_up(
     )
     odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
     return Weighed(
-        relevance=np.where(is_fact, odds - _FACT_ABOVE, as_turns),
+        relevance=np.where(is_fact, odds - TUNING.fact_above, as_turns),
         as_turns=as_turns,
         even=even,
         is_of_others=of_others,
@@ -337,8 +376,8 @@ def weigh_up(
 
 def _met_by_chance(said: Floats) -> NDArray[np.float64]:
     """How well anything in the memory meets what is asked for, float64[rows]; of `said`, float32[rows, candidates]."""
-    missing = max(0, _MANY - said.shape[1])
-    met = said.sum(axis=1, dtype=np.float64) + missing * _USUAL_CHANCE
+    missing = max(0, TUNING.many - said.shape[1])
+    met = said.sum(axis=1, dtype=np.float64) + missing * TUNING.usual_chance
     return np.asarray(met / (said.shape[1] + missing), np.float64)
 
 
@@ -353,26 +392,26 @@ def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
 
 def under_floor(weighed: Weighed) -> NDArray[np.bool_]:
     """Which are too far below the floor to stay where another one clears it, bool[n]."""
-    slack = _FACT_SLACK_OF_SEVERAL if weighed.asks_several else _FACT_SLACK
-    return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, _SLACK), np.bool_)
+    slack = TUNING.fact_slack_of_several if weighed.asks_several else TUNING.fact_slack
+    return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, TUNING.slack), np.bool_)
 
 
 def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
     """Which fall too far behind the best of their kind, bool[n]. A fact that clears the floor never does, nor does one
     where several things are asked for: the best of one part says nothing of another.
     """
-    turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -_SLACK)
+    turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -TUNING.slack)
     facts = ~weighed.is_of_others & weighed.is_fact
-    limit = weighed.even[turns].max(initial=-np.inf) - _BEHIND
-    odds = -np.inf if weighed.asks_several else weighed.relevance[facts].max(initial=-np.inf) - _FACT_BEHIND
+    limit = weighed.even[turns].max(initial=-np.inf) - TUNING.behind
+    odds = -np.inf if weighed.asks_several else weighed.relevance[facts].max(initial=-np.inf) - TUNING.fact_behind
     is_behind = np.where(weighed.is_fact, weighed.relevance < min(odds, 0.0), weighed.even < limit)
     return np.asarray(is_behind, np.bool_)
 
 
 def _leading(best: Sequence[Ranked]) -> set[int]:
     """The keys of the first of all that were found, but for those much less worth than the best."""
-    least = _LEADING_SHARE * max((each.score for each in best), default=0.0)
-    return {each.key for each in best[:_LEADING] if each.score >= least}
+    least = TUNING.leading_share * max((each.score for each in best), default=0.0)
+    return {each.key for each in best[: TUNING.leading] if each.score >= least}
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import SignalName
-from ricordo.retrieval.plan import Plan
 from ricordo.retrieval.pool import Pool, terms_of
+from ricordo.retrieval.query import Plan
 from ricordo.text import index_terms
 from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.text.languages import LanguageSet, cached, languages_of

@@ -7,12 +7,11 @@ asks again (docs/decisions/0005-what-ranking-reads.md).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 from ricordo.model import Scope
-from ricordo.retrieval.plan import DEFAULT_SHELVES
 from ricordo.storage import Store
 
 # A process that asks once has exited by then.
@@ -24,12 +23,16 @@ _PATIENCE_S = 0.1
 class Prefetch:
     """Loads for the callers of a store. Belongs to the event loop it is used in."""
 
-    def __init__(self, store: Store, *, beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
+    def __init__(
+        self, store: Store, *, shelves: Sequence[str], beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> None:
         """
         Args:
+            shelves: those that searches look at by default.
             beside: runs work in the background; a failure only costs time.
         """
         self._store = store
+        self._shelves = tuple(shelves)
         self._beside = beside
         self._asked: dict[Scope, int] = {}
         self._quiet: dict[Scope, asyncio.TimerHandle] = {}
@@ -38,7 +41,7 @@ class Prefetch:
 
     def load_vectors(self, scope: Scope) -> None:
         """Load the vectors of a caller's first search, for instance while the embedder loads its weights."""
-        self._beside(self._store.read(lambda tx: tx.load_vectors(scope, DEFAULT_SHELVES)))
+        self._beside(self._store.read(lambda tx: tx.load_vectors(scope, self._shelves)))
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> None:
         """Load a caller's turns, once.

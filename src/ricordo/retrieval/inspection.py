@@ -1,0 +1,218 @@
+"""Memories as they lie in the store: pages, versions and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from ricordo.clock import from_ms
+from ricordo.decay import Vital, ending, fades_at, fate, left
+from ricordo.errors import InvalidError
+from ricordo.model import (
+    SUMMARY_MEMORY,
+    Archive,
+    ClosedReason,
+    DecayCloses,
+    Entity,
+    Explanation,
+    Node,
+    Page,
+    Profile,
+    Scope,
+    Version,
+)
+from ricordo.retrieval import service
+from ricordo.retrieval.hits import told
+from ricordo.retrieval.query import Plan, Request, query_of
+from ricordo.retrieval.question import entity_key, entity_meant
+from ricordo.retrieval.service import Asking
+from ricordo.storage import Snapshot, values
+
+
+async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
+    """One page, the latest recorded first. Without a type, everything is listed.
+
+    Raises:
+        InvalidError: an argument does not fit.
+    """
+    query = query_of(replace(request, type=request.type or "any"), now=asking.now, zone=asking.zone)
+    plan = Plan(query=query, now=asking.now, terms=(), ignored=(), interval=None)
+    before = _position(cursor)
+
+    def read(snapshot: Snapshot) -> Page:
+        entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
+        nodes = snapshot.nodes.page(
+            asking.scope,
+            plan.filter(entity),
+            now=snapshot.current(asking.now),
+            before_key=before,
+            limit=query.limit + 1,
+        )
+        more = len(nodes) > query.limit
+        return Page(nodes=tuple(nodes[: query.limit]), cursor=str(nodes[query.limit - 1].key) if more else None)
+
+    return await service.read(asking, read, request.as_of)
+
+
+def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:
+    """What ended, the latest first; for one reason, or for any."""
+    keys = snapshot.statistics.closed_keys(scope, reason, limit=limit)
+    nodes = snapshot.nodes.by_key(scope, keys)
+    return Archive(nodes=tuple(nodes[key] for key in keys), counts=snapshot.statistics.closed(scope))
+
+
+def _position(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidError("cursor is not one that `list` gave", hint="leave it out to begin again")
+    return int(cursor)
+
+
+def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
+    """Every version of a node, oldest first: its before-images and itself, and so of each node that it replaced or
+    that replaced it.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    node = snapshot.nodes.known(scope, node_id)
+    found = [pair for each in snapshot.nodes.lineage(scope, node) for pair in snapshot.history.versions(each)]
+    found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
+    return tuple(
+        Version(content=was.content, commit=commit, closed_at=was.closed_at, closed_reason=was.closed_reason, node=was)
+        for was, commit in found
+    )
+
+
+# The best of so many of the latest facts are shown.
+_FACTS_READ = 200
+_MENTIONS_READ = 60
+_RELATED = 8
+
+
+def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int) -> Profile:
+    """Everything about one entity, with at most `limit` facts and mentions.
+
+    Raises:
+        NotFoundError: nobody and nothing goes by that name.
+        InvalidError: it may be one of several.
+    """
+    entity = entity_meant(snapshot, scope, name)
+    about = snapshot.entities.latest(entity.key, "subject", now=now, most=_FACTS_READ)
+    named = snapshot.entities.latest(entity.key, "mention", now=now, most=_MENTIONS_READ)
+    summary = _summary(snapshot, scope, entity)
+    best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
+    rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
+    nodes = told(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
+    both = [sketch.key for sketch in (*about, *named)]
+    first, last = snapshot.entities.span(entity)
+    return Profile(
+        id=entity.id,
+        type=entity.type,
+        name=entity.name,
+        aliases=entity.aliases,
+        relation=entity.relation,
+        relations=snapshot.entities.relations(entity.key),
+        summary=summary,
+        protected=entity.protected,
+        attributes=entity.attributes,
+        first_seen=first,
+        last_seen=last,
+        mention_count=entity.mention_count,
+        facts=tuple(nodes[key] for key in best if key in nodes and nodes[key].category != "summary"),
+        mentions=tuple(nodes[key] for key in rest if key in nodes),
+        related=snapshot.entities.named_together(entity.key, both, most=_RELATED),
+    )
+
+
+def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
+    """Who somebody is in short; of what a model made of it only what still holds, and as it was corrected."""
+    made = entity.attributes.get(SUMMARY_MEMORY)
+    node = snapshot.nodes.get(scope, made) if made else None
+    if node is None:
+        return entity.summary
+    latest = snapshot.nodes.successor(node.key)
+    node = None if latest is None else snapshot.nodes.by_key(scope, [latest]).get(latest)
+    if node is None or (node.id == made and snapshot.nodes.lost_a_source(node.key)):
+        return None
+    return node.content
+
+
+def _worth(fact: values.Sketch) -> float:
+    """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
+    return fact.confidence * exp(0.2 * fact.score)
+
+
+def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
+    """People, those who are named most often first."""
+    return tuple(snapshot.entities.people(scope, most=most))
+
+
+async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
+    """The latest events of a span, in order of event time.
+
+    Raises:
+        InvalidError: an argument does not fit.
+        NotFoundError: nobody is known by the name given as `entity`.
+    """
+    query = query_of(replace(request, type="any"), now=asking.now, zone=asking.zone)
+    plan = Plan(query=query, now=asking.now, terms=(), ignored=(), interval=None)
+
+    def read(snapshot: Snapshot) -> tuple[Node, ...]:
+        entity = None if query.entity is None else entity_key(snapshot, asking.scope, query.entity)
+        found = snapshot.nodes.latest(
+            asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit
+        )
+        return tuple(told(snapshot, {node.key: node for node in reversed(found)}).values())
+
+    return await service.read(asking, read, request.as_of)
+
+
+def explain(
+    snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses, often: int
+) -> Explanation:
+    """All there is to say about why a memory is here and what becomes of it.
+
+    Args:
+        closes, often: the settings `decay_closes` and `protect_mentions`.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    node = snapshot.nodes.known(scope, node_id)
+    versions = history(snapshot, scope, node_id)
+    own = [version for version in versions if version.node.id == node.id]
+    edges = snapshot.nodes.edges(scope, node)
+    sources = [edge.target for edge in edges if edge.type == "derived_from" and edge.source == node.id]
+    sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence]
+    vital = _vital(snapshot, scope, node, often=often)
+    fades, end = fades_at(vital), ending(vital)
+    read = (snapshot.nodes.get(scope, each) for each in dict.fromkeys(sources))
+    return Explanation(
+        node=node,
+        made=own[0].commit,
+        versions=versions,
+        sources=tuple(source for source in read if source is not None),
+        supersedes=_in_order(snapshot, scope, snapshot.nodes.replaced(node.key)),
+        superseded_by=_in_order(snapshot, scope, snapshot.nodes.replacing(node.key)),
+        edges=tuple(edges),
+        mentions=tuple(snapshot.nodes.names(node.key)),
+        retention=left(vital, now=now),
+        fades_at=None if fades is None else from_ms(fades),
+        fading=fate(vital, closes),
+        ends_at=None if end is None else from_ms(end.at),
+        ends_by=None if end is None else end.why,
+    )
+
+
+def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[Node, ...]:
+    found = snapshot.nodes.by_key(scope, keys)
+    return tuple(found[key] for key in keys if key in found)
+
+
+def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
+    """What decides how long a memory is kept. How often it was shown by then nobody knows of the past."""
+    (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
+    return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital
