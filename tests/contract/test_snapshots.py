@@ -49,14 +49,17 @@ async def test_a_written_change_is_seen_by_the_next_reader(store):
 
 async def test_no_reader_sees_half_of_a_change(store):
     """Two facts come and go together: a reader that sees one sees the other."""
-    pair, seen, done = (fact("left"), fact("right")), [], threading.Event()
+    pair, seen = (fact("left"), fact("right")), []
+    begun, done = threading.Event(), threading.Event()
     await commit(store, add=pair)
 
     async def watch():
         while not done.is_set():
             seen.append(len(await store.read(contents)))
+            begun.set()
 
     watching = in_a_thread(watch)
+    assert await asyncio.to_thread(begun.wait, 20)
     for number in range(30):
         close = [{"closed_at": NOON, "closed_reason": "forgotten"}, {}][number % 2]
         await commit(store, put=tuple(replace(each, **close) for each in pair))
