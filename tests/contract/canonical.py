@@ -12,6 +12,12 @@ from ricordo.model import Commit, Node
 Dump = dict[str, Any]
 
 _LARGEST = 1_000
+QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("who likes tea or chess", {"type": "any"}),
+    ("Anna the red bicycle", {}),
+    ("what did Эмма do yesterday", {"type": "any"}),
+    ("who was asked about peanuts", {"archived": True, "type": "any"}),
+)
 
 
 async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str], points: Sequence[int] = ()) -> Dump:
@@ -33,6 +39,11 @@ async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str],
         "weak": [_plain(weak) for weak in await memory.weak(limit=_LARGEST)],
         "stats": _without(asdict(await memory.stats()), "size_mb"),
     }
+    for question, conditions in QUESTIONS:
+        answer = await memory.search(question, limit=30, **conditions)
+        found[f"search {question} {conditions}"] = [
+            (hit.id, round(hit.score, 9), hit.content, hit.about, hit.evidence, hit.warnings) for hit in answer.hits
+        ]
     archive = await memory.archive(limit=_LARGEST)
     found["archive"] = {"ids": [node.id for node in archive.nodes], "counts": dict(sorted(archive.counts.items()))}
     for node_id in dict.fromkeys(ids):

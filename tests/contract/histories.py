@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import Memory, RicordoError, Scope, Settings, ids
+from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.contract.backends import BACKENDS, location
 from tests.contract.canonical import Dump, canonical, differences
@@ -92,7 +93,7 @@ async def live(backend: str, place: Path, *, seed: int, steps: int) -> Lived:
     history: History | None = None
     done = 0
     while done < steps:
-        model = None
+        model = ScriptedModel(answer)
         options: dict[str, Any] = {"embedder": None, "clock": clock, "model": model, "settings": SETTINGS}
         async with Memory.open(where, **options) as memory:
             if history is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
@@ -27,6 +28,7 @@ from ricordo.model import (
     Session,
     Stats,
 )
+from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 from ricordo.storage.values import (
     ClosedFact,
     EmbeddingModel,
@@ -57,6 +59,7 @@ from ricordo.text.names import Bearer, Likeness, NameIndex, candidates, likeness
 from ricordo.text.statement import MAX_STATEMENT_CHARS
 from ricordo.trust import trust_of
 from tests.contract.reference.apply import visible
+from tests.contract.reference.candidates import Search, shortlist
 from tests.contract.reference.erasure import Erasure
 from tests.contract.reference.ledger import Ledger
 from tests.contract.reference.suppression import Suppression
@@ -68,6 +71,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
+
+T = TypeVar("T")
 
 DEPTH = 100
 """So many steps a chain of versions is followed."""
@@ -1594,6 +1599,17 @@ class Snapshot:
 
     def current(self, now: int) -> int:
         return now
+
+    def until(self, moment: float, work: Callable[[], T]) -> T:
+        if time.monotonic() >= moment:
+            raise TimeoutError
+        return work()
+
+    def candidates(self, query: CandidateQuery) -> CandidateSet:
+        return Search(self, query).answer()
+
+    def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+        return shortlist(self, scope, keys, archived=archived, now=now)
 
     def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
         """Everything is in memory."""

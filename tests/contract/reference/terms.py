@@ -6,7 +6,12 @@ from ricordo.text import index_terms
 from tests.contract.reference.tables import Row
 
 
+def all_terms_of(row: Row) -> list[str]:
+    """Return the index terms of a row of `nodes`, repeats included."""
+    tags = [term for tag in row["tags"] for term in index_terms(tag)]
+    return [*index_terms(row["content"]), *tags, *index_terms(row["speaker"] or "")]
+
+
 def terms_of(row: Row) -> set[str]:
     """Return the index terms of a row of `nodes`."""
-    tags = {term for tag in row["tags"] for term in index_terms(tag)}
-    return {*index_terms(row["content"]), *tags, *index_terms(row["speaker"] or "")}
+    return set(all_terms_of(row))
