@@ -35,6 +35,7 @@ from tests.storage.lives import ALL
 RESULT = ROOT / "benchmarks" / "results" / "histories.json"
 SETTINGS = Settings(durability="process", max_entries=25, max_size=6_000)
 STEPS = 40
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 REOPENED = 0.06
 SCOPES = (Scope(owner="me"), Scope(owner="me"), Scope(owner="me", chat="family"), Scope(owner="you", chat="family"))
 
@@ -128,6 +129,17 @@ async def _dumped(memory: Memory, history: History) -> Dump:
     return found
 
 
+def _numbered(value: Any, names: dict[str, str]) -> Any:
+    """Put the number of an id's first appearance in its place: work in the background takes ids, too, but not always."""
+    if isinstance(value, str):
+        return _ID.sub(lambda found: names.setdefault(found.group(), f"<{len(names) + 1}>"), value)
+    if isinstance(value, dict):
+        return {_numbered(name, names): _numbered(each, names) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbered(each, names) for each in value]
+    return value
+
+
 def compared(
     place: Path, *, seed: int, steps: int = STEPS, backends: Sequence[str] = BACKENDS
 ) -> tuple[list[str], list[str]]:
@@ -137,6 +149,9 @@ def compared(
         with counted_ids():
             lived[backend] = asyncio.run(live(backend, place / f"{backend}-{seed}", seed=seed, steps=steps))
     forget_all()
+    for each in lived.values():
+        names: dict[str, str] = {}
+        each.acts, each.dump = _numbered(each.acts, names), _numbered(each.dump, names)
     first, *others = backends
     lines = []
     for other in others:
@@ -162,6 +177,7 @@ def many(runs: int, *, seed: int, steps: int, within_s: float) -> dict[str, Any]
         refused += sum(":" in act for act in taken)
         if lines:
             wrong[number] = lines[:5]
+            sys.stderr.write("\n  ".join((f"\rseed {number}:", *lines[:20])) + "\n")
         sys.stderr.write(f"\r{done}/{runs} histories, {len(wrong)} with differences ")
         sys.stderr.flush()
     sys.stderr.write("\n")
