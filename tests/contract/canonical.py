@@ -53,6 +53,9 @@ async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str],
     for point in points:
         then = [_node(node) for node in await _listed(memory, as_of=point)]
         found[f"as of {point}"] = [*then, *[_node(node) for node in await _listed(memory, as_of=point, archived=True)]]
+        for question, conditions in QUESTIONS:
+            answer = await memory.search(question, limit=30, as_of=point, **conditions)
+            found[f"search {question} {conditions} as of {point}"] = [(hit.id, hit.content) for hit in answer.hits]
         for name in dict.fromkeys(names):
             found[f"entity {name} as of {point}"] = await _asked(_profile(memory, name, as_of=point))
     return found

@@ -130,7 +130,7 @@ async def _dumped(memory: Memory, history: History) -> Dump:
 
 
 def _numbered(value: Any, names: dict[str, str]) -> Any:
-    """Put the number of an id's first appearance in its place: work in the background takes ids, too, but not always."""
+    """Replace each id by the number of its first appearance: background work takes ids too, but not always."""
     if isinstance(value, str):
         return _ID.sub(lambda found: names.setdefault(found.group(), f"<{len(names) + 1}>"), value)
     if isinstance(value, dict):

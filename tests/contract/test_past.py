@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from ricordo.encoding.mentions import links
@@ -12,7 +14,7 @@ from ricordo.storage.values import When
 from tests.contract.canonical import canonical, differences
 from tests.contract.test_commits import ALL
 from tests.storage.histories import HOUR, NICKNAMES, PEOPLE, History
-from tests.storage.making import ME, NOON, WHY, fact
+from tests.storage.making import ME, NOON, WHY, closing, commit, fact
 
 STEPS = 30
 NAMES = (*PEOPLE, *NICKNAMES)
@@ -69,3 +71,28 @@ async def test_the_past_of_a_caller_is_that_of_their_own_commits(store):
     assert await store.read_past(ask, scope=ME, when=When(commit=2), links=links) == ["of me"]
     you = Scope(owner="you")
     assert await store.read_past(ask, scope=you, when=When(commit=3), links=links) == ["of me"]  # after 2
+
+
+async def test_the_past_knows_which_texts_and_states_are_others_today(store):
+    kept, changed, gone = fact("likes tea"), fact("likes old tea"), fact("likes green tea")
+    await commit(store, add=(kept, changed, gone))
+    keys = [(await store.read(lambda tx, node=node: tx.nodes.get(ME, node.id))).key for node in (kept, changed, gone)]
+    await commit(store, put=(replace(changed, content="likes coffee"),), close=(closing(gone),))
+    later = fact("tea again")
+    await commit(store, add=(later,))
+
+    def ask(tx):
+        among = np.array(keys, np.int64)
+        return (
+            tx.altered,
+            tx.holders(ME, "tea") & set(keys),
+            tx.closed_since(among).tolist(),
+            tx.is_past,
+            tx.commit_number,
+        )
+
+    altered, holders, closed, is_past, number = await store.read_past(ask, scope=ME, when=When(commit=1), links=links)
+    assert {key: text.content for key, text in altered.items()} == {keys[1]: "likes old tea"}
+    assert holders == set(keys)
+    assert (closed, is_past, number) == ([keys[2]], True, 1)
+    assert await store.read(lambda tx: tx.is_past) is False

@@ -7,15 +7,25 @@ from typing import Any
 
 import pytest
 
-from ricordo.storage.database import reader
-from tests.contract.reference.snapshot import Snapshot
+from ricordo.storage import protocol
+from tests.contract.reference import ReferenceStore
+from tests.contract.reference.snapshot import PastSnapshot, Snapshot
 from tests.contract.reference.tables import State
 
+PAST = PastSnapshot(State(), today=State(), commit=0, at=0)
 GROUPS = {
-    name: getattr(reader, prop.func.__annotations__["return"])
-    for name, prop in vars(reader.DatabaseSnapshot).items()
-    if hasattr(prop, "func")
+    name: getattr(protocol, prop.fget.__annotations__["return"])
+    for name, prop in vars(protocol.Snapshot).items()
+    if isinstance(prop, property) and prop.fget.__annotations__["return"] != "bool"
 }
+
+
+def missing(asked: type, given: Any) -> list[str]:
+    """Return the members of a protocol that an object does not have in the same form."""
+    members = {name: each for name, each in vars(asked).items() if not name.startswith("_")}
+    lacking = [name for name in members if not hasattr(given, name)]
+    methods = {name: each for name, each in members.items() if inspect.isfunction(each) and name not in lacking}
+    return lacking + [name for name, each in methods.items() if _form(each) != _form(getattr(type(given), name))]
 
 
 def _form(method: Any) -> list[tuple[str, Any]]:
@@ -24,7 +34,11 @@ def _form(method: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_reference_answers_every_question_of_a_group_in_the_same_form(group):
-    asked, given = GROUPS[group], type(getattr(Snapshot(State()), group))
-    for name, method in vars(asked).items():
-        if not name.startswith("_") and callable(method):
-            assert _form(getattr(given, name)) == _form(method), f"{group}.{name}"
+    assert missing(GROUPS[group], getattr(Snapshot(State()), group)) == []
+
+
+def test_the_reference_has_all_that_a_store_and_its_snapshots_have():
+    assert len(GROUPS) > 15
+    assert missing(protocol.Snapshot, Snapshot(State())) == []
+    assert missing(protocol.PastSnapshot, PAST) == []
+    assert missing(protocol.Store, ReferenceStore("reference://port")) == []

@@ -124,7 +124,7 @@ class Erasure:
         if row is None:
             return
         if table == "nodes" and keeps_id:
-            from tests.contract.reference.snapshot import hash_of
+            from tests.contract.reference.memories import hash_of
 
             self._state.put("erased_ids", {"space": row["space"], "id": hash_of(row["id"]), "at": at})
             self._take_out_evidence(row["id"])

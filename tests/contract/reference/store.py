@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.model import Change, Finding, Reason, Report, Scope
+from ricordo.model import BackupFile, Change, Finding, Reason, Report, Scope
 from ricordo.storage.values import Cleaned, When
 from tests.contract.reference.apply import apply, visible
 from tests.contract.reference.snapshot import PastSnapshot, Snapshot
@@ -105,7 +105,7 @@ class ReferenceStore:
         today = self._kept.state
         commit, at = _commit_of(today, scope, when)
         past = today.at(commit)
-        snapshot = PastSnapshot(past, at=at)
+        snapshot = PastSnapshot(past, today=today, commit=commit, at=at)
         for space in sorted({row["space"] for row in past.all("nodes")}):
             keys = [row["key"] for row in past.all("nodes", lambda row, space=space: row["space"] == space)]  # type: ignore[misc]
             snapshot.mentions.put_links(list(links(snapshot, space, keys)))
@@ -123,6 +123,12 @@ class ReferenceStore:
 
     async def rebuild(self, progress: object = None) -> int:
         raise InvalidError("this store has no plain files to rebuild from")
+
+    def copy_to(self, target: Path) -> int:
+        raise InvalidError("this store cannot be copied to a file")
+
+    def copy_files(self, target: Path, look: Callable[[Snapshot], T]) -> tuple[T, dict[str, BackupFile]]:
+        raise InvalidError("this store has no plain files to copy")
 
     async def compact(self) -> int:
         return 0

@@ -48,7 +48,7 @@ class Suppression:
         self.put(row["space"], [*of_text(node, is_erased=False, spans=False), *self.sources(node, row["space"])], at=at)
 
     def _node(self, row: Row) -> Node:
-        from tests.contract.reference.snapshot import node_of  # it reads rows, as this does
+        from tests.contract.reference.rows import node_of  # it reads rows, as this does
 
         return node_of(self._state, row)
 

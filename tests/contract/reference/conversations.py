@@ -1,0 +1,316 @@
+"""Questions about sessions, reviews and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ricordo.clock import from_ms
+from ricordo.model import Node, Review, Run, RunItem, Scope, Session
+from ricordo.storage.values import Failure, MessagePairs, Waiting
+from tests.contract.reference.memories import Nodes
+from tests.contract.reference.rows import Group, at_of, has_expired, is_live, node_of
+from tests.contract.reference.tables import Row
+
+LATEST_WAITING = 200
+
+
+# rows become values
+
+
+class Sessions(Group):
+    """Sessions of a caller, and those that are off the record."""
+
+    def get(self, scope: Scope, session_id: str) -> Session | None:
+        sees = self._sees(scope)
+        rows = self._state.all("sessions", lambda row: row["session_id"] == session_id and sees(row))
+        if not rows:
+            return None
+        row, space = rows[0], self._state.tables["spaces"][(rows[0]["space"],)]
+        return Session(
+            key=row["key"],
+            id=row["session_id"],
+            first_seen_at=from_ms(row["first_seen_at"]),
+            ended_at=at_of(row["ended_at"]),
+            consolidated_at=at_of(row["consolidated_at"]),
+            summary=row["summary"],
+            owner=space["owner"],
+            chat=space["chat"],
+        )
+
+    def off_record(self, owner: str, chat: str) -> set[str]:
+        rows = self._state.all("off_record", lambda row: (row["owner"], row["chat"]) == (owner, chat))
+        return {row["session"] for row in rows}
+
+    def go_off_record(self, owner: str, chat: str, session: str) -> None:
+        self._state.put("off_record", {"owner": owner, "chat": chat, "session": session})
+
+    def go_on_record(self, owner: str, chat: str, session: str) -> None:
+        self._state.tables["off_record"].pop((owner, chat, session), None)
+
+
+class Reviews(Group):
+    """Questions that wait for a decision."""
+
+    def listed(self, scope: Scope, *, most: int, kind: str | None = None) -> list[Review]:
+        sees, order = self._sees(scope), ("quarantine", "several", "replaced")
+        rows = self._state.all(
+            "reviews",
+            lambda row: (
+                sees(row) and row["decided_at"] is None and kind in (None, row["kind"]) and self._can_be_decided(row)
+            ),
+        )
+        rows.sort(key=lambda row: (order.index(row["kind"]) if row["kind"] in order else -1, -row["key"]))
+        return [self._review(scope, row) for row in rows[:most]]
+
+    def _can_be_decided(self, row: Row) -> bool:
+        newer = self._state.tables["nodes"][(row["newer"],)]
+        older = self._state.get("nodes", row["older"])
+        if row["kind"] == "quarantine":
+            return bool(newer["closed_reason"] == "quarantined")
+        assert older is not None
+        if row["kind"] == "replaced":
+            return newer["closed_at"] is None and older["closed_reason"] == "superseded"
+        return newer["closed_at"] is None and older["closed_at"] is None
+
+    def get(self, scope: Scope, review_id: str) -> Review | None:
+        sees = self._sees(scope)
+        rows = self._state.all("reviews", lambda row: row["id"] == review_id and sees(row))
+        return self._review(scope, rows[0]) if rows else None
+
+    def of_quarantined(self, node: Node) -> Node | None:
+        scope = Scope(owner=node.owner, chat=node.chat or None)
+        space = self._state.space(node.owner, node.chat)
+        rows = self._state.all("reviews", lambda row: (row["kind"], row["space"]) == ("quarantine", space))
+        for row in rows[::-1]:
+            held = self._state.tables["nodes"][(row["newer"],)]
+            is_same = (held["content"], held["type"]) == (node.content, node.type)
+            if is_same and held["closed_reason"] in (None, "quarantined"):
+                return Nodes(self._state).get(scope, held["id"])
+        return None
+
+    def _review(self, scope: Scope, row: Row) -> Review:
+        nodes = Nodes(self._state).by_key(scope, [key for key in (row["newer"], row["older"]) if key is not None])
+        space = self._state.tables["spaces"][(row["space"],)]
+        return Review(
+            key=row["key"],
+            id=row["id"],
+            kind=row["kind"],
+            newer=nodes[row["newer"]],
+            older=nodes.get(row["older"]),
+            created_at=from_ms(row["created_at"]),
+            reasons=row["reasons"],
+            about=row["about"],
+            decided_at=at_of(row["decided_at"]),
+            decision=row["decision"],
+            owner=space["owner"],
+            chat=space["chat"],
+        )
+
+
+class Runs(Group):
+    """Conversations that wait to become knowledge, and the runs that made them so."""
+
+    def waiting(self, scope: Scope) -> list[Waiting]:
+        sees = self._sees(scope)
+        places: dict[tuple[int, int | None], list[Row]] = {}
+        for row in self._live(lambda row: row["shelf"] == "e" and sees(row)):
+            places.setdefault((row["space"], row["session"]), []).append(row)
+        oldest = sorted(
+            places.items(),
+            key=lambda each: (min(row["event_time"] for row in each[1]), min(row["key"] for row in each[1])),
+        )
+        return [self._waiting(*place, rows) for place, rows in oldest]
+
+    def _waiting(self, space: int, session: int | None, rows: list[Row]) -> Waiting:
+        known = self._state.get("sessions", session) or {"session_id": None, "ended_at": None}
+        place = self._state.tables["spaces"][(space,)]
+        return Waiting(
+            owner=place["owner"],
+            chat=place["chat"],
+            session=known["session_id"],
+            messages=len(rows),
+            last_said_at=from_ms(max(row["event_time"] for row in rows)),
+            last_added_at=from_ms(max(row["created_at"] for row in rows)),
+            ended_at=at_of(known["ended_at"]),
+        )
+
+    def latest_waiting(self) -> list[tuple[tuple[str, str], str | None]]:
+        rows = self._live(lambda row: row["shelf"] == "e")[::-1][:LATEST_WAITING]
+        places = dict.fromkeys((row["space"], row["session"]) for row in rows)
+        return [(self._place(space), self._session_id(session)) for space, session in places]
+
+    def _place(self, space: int) -> tuple[str, str]:
+        row = self._state.tables["spaces"][(space,)]
+        return row["owner"], row["chat"]
+
+    def _session_id(self, session: int | None) -> str | None:
+        row = self._state.get("sessions", session)
+        return None if row is None else row["session_id"]
+
+    def waiting_episodes(self, scope: Scope, place: tuple[str, str], session: str | None) -> list[Node]:
+        return self._episodes(scope, place, session, lambda row: row["shelf"] == "e")
+
+    def session_episodes(self, scope: Scope, place: tuple[str, str], session: str) -> list[Node]:
+        return self._episodes(scope, place, session, lambda row: row["type"] == "episodic")
+
+    def _episodes(
+        self, scope: Scope, place: tuple[str, str], session: str | None, where: Callable[[Row], bool]
+    ) -> list[Node]:
+        sees, space = self._sees(scope), self._state.space(*place)
+        rows = self._live(
+            lambda row: (
+                row["space"] == space and sees(row) and where(row) and self._session_id(row["session"]) == session
+            )
+        )
+        rows.sort(key=lambda row: (row["event_time"], row["key"]))
+        return [node_of(self._state, row) for row in rows]
+
+    def listed(self, scope: Scope, *, most: int) -> list[Run]:
+        return [self._run(row) for row in self._state.all("runs", self._sees(scope))[::-1][:most]]
+
+    def get(self, scope: Scope, run_id: str) -> Run | None:
+        sees, nodes = self._sees(scope), Nodes(self._state)
+        for row in self._state.all("runs", lambda row: row["id"] == run_id and sees(row)):
+            return self._run(row, text=lambda node_id: getattr(nodes.get(scope, node_id), "content", ""))
+        return None
+
+    def _run(self, row: Row, *, text: Callable[[str], str] = lambda node_id: "") -> Run:
+        ids = {each["key"]: each["id"] for each in self._state.all("nodes")}
+        owner, chat = self._place(row["space"])
+        sessions = [self._session_id(key) for key in row["sessions"]]
+        return Run(
+            key=row["key"],
+            id=row["id"],
+            kind=row["kind"],
+            state="done",
+            model=row["model"],
+            prompt=row["prompt"],
+            sessions=tuple(each for each in sessions if each is not None),
+            started_at=from_ms(row["started_at"]),
+            ended_at=from_ms(row["ended_at"]),
+            tokens_in=row["tokens_in"],
+            tokens_out=row["tokens_out"],
+            cost=row["cost"],
+            owner=owner,
+            chat=chat,
+            items=tuple(
+                RunItem(
+                    what=what,
+                    id=ids.get(node),
+                    other=ids.get(other),
+                    reason=reason,
+                    evidence=tuple(ids[each] for each in evidence if each in ids),
+                    text=text(ids[node]) if node in ids else "",
+                )
+                for what, reason, node, other, evidence in row["items"]
+            ),
+        )
+
+    def failures(self, scope: Scope) -> list[Failure]:
+        rows = sorted(self._state.all("failures", self._sees(scope)), key=lambda row: -row["at"])
+        return [
+            Failure(
+                owner=self._place(row["space"])[0],
+                chat=self._place(row["space"])[1],
+                session=self._session_id(row["session"]),
+                tries=row["tries"],
+                at=from_ms(row["at"]),
+                reason=row["reason"],
+            )
+            for row in rows
+        ]
+
+    def _key(self, place: tuple[str, str], session: str | None) -> tuple[int | None, int | None]:
+        space = self._state.space(*place)
+        rows = self._state.all("sessions", lambda row: (row["space"], row["session_id"]) == (space, session))
+        return space, rows[0]["key"] if rows else None
+
+    def note_failure(self, place: tuple[str, str], session: str | None, *, at: int, reason: str) -> None:
+        space, key = self._key(place, session)
+        tries = (self._state.get("failures", space, key) or {"tries": 0})["tries"] + 1
+        self._state.put("failures", {"space": space, "session": key, "tries": tries, "at": at, "reason": reason})
+
+    def forget_failures(self, place: tuple[str, str], session: str | None) -> None:
+        self._state.tables["failures"].pop(self._key(place, session), None)
+
+    def lease_of(self, place: tuple[str, str], session: str | None) -> str:
+        space, key = self._key(place, session)
+        return f"conversation {space}/{key or 0}"
+
+    def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
+        old = self._state.get("model_use", day, model) or {"calls": 0, "tokens_in": 0, "tokens_out": 0}
+        new = {"calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
+        self._state.put("model_use", {"day": day, "model": model} | {name: old[name] + new[name] for name in new})
+
+    def tokens_used(self, *, day: str) -> int:
+        rows = self._state.all("model_use", lambda row: row["day"] == day)
+        return sum(row["tokens_in"] + row["tokens_out"] for row in rows)
+
+    def items_of_last(self, owner: str, chat: str, kind: str) -> list[tuple[str, int | None, tuple[int, ...]]]:
+        space = self._state.space(owner, chat)
+        rows = self._state.all("runs", lambda row: (row["space"], row["kind"]) == (space, kind))
+        return [(what, node, evidence) for row in rows[-1:] for what, _, node, _, evidence in row["items"]]
+
+    def _extractions(self, place: tuple[str, str], session: str | None, model: str) -> list[Row]:
+        space, key = self._key(place, session)
+        wanted = (space, "extraction", model, () if key is None else (key,))
+        return self._state.all("runs", lambda row: (row["space"], row["kind"], row["model"], row["sessions"]) == wanted)
+
+    def extraction_of(self, place: tuple[str, str], session: str | None, *, model: str) -> str | None:
+        rows = self._extractions(place, session, model)
+        return rows[-1]["id"] if rows else None
+
+    def read_by(self, place: tuple[str, str], session: str | None, *, model: str, among: Sequence[Node]) -> set[int]:
+        items = [item for row in self._extractions(place, session, model) for item in row["items"]]
+        return {key for what, *_, evidence in items if what == "looked" for key in evidence} & {n.key for n in among}
+
+    def consecutive_messages(self, owner: str, chat: str, *, after: int, most: int) -> MessagePairs | None:
+        space = self._state.space(owner, chat)
+        said = self._live(
+            lambda row: (
+                row["space"] == space
+                and (row["type"], row["source_role"]) == ("episodic", "user")
+                and row["session"] is not None
+            )
+        )
+        looked = [row for row in said if row["key"] > after][:most]
+        pairs = []
+        for row in looked:
+            here = row["event_time"], row["key"]
+            places = [(each["event_time"], each["key"]) for each in said if each["session"] == row["session"]]
+            before = [place for place in places if place < here]
+            pairs += [(max(before)[1], row["key"])] if before else []
+        return MessagePairs(tuple(pairs), looked[-1]["key"]) if looked else None
+
+    def learnt_between(self, owner: str, chat: str, *, after: int, before: int, now: int, most: int) -> list[int]:
+        space = self._state.space(owner, chat)
+        rows = self._live(
+            lambda row: (
+                row["space"] == space
+                and row["type"] != "episodic"
+                and row["category"] not in ("reflection", "summary")
+                and after <= row["event_time"] < before
+                and not has_expired(row, now)
+            )
+        )
+        rows.sort(key=lambda row: (row["event_time"], row["key"]))
+        return [row["key"] for row in rows[-most:]]
+
+    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        sees, rows = self._sees(scope), self._state.tables["nodes"]
+        found: dict[int, tuple[str, ...]] = {}
+        for node in nodes:
+            edges = self._state.all(
+                "edges",
+                lambda row, node=node: (
+                    row["source"] == node  # type: ignore[misc]
+                    and row["relation_type"] == "derived_from"
+                    and row["closed_at"] is None
+                    and is_live(self._state, row["target"])
+                    and sees(rows[(row["target"],)])
+                ),
+            )
+            targets = sorted((rows[(row["target"],)]["event_time"], row["target"]) for row in edges)
+            if targets:
+                found[node] = tuple(self._id(key) for _, key in targets)
+        return found
