@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives fuzz clean fuzz-http load adapters conformance
+.PHONY: demo demo-llm test check format docs bench leaks peers ablation crash lives histories fuzz clean fuzz-http load adapters conformance
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -74,6 +74,10 @@ crash: $(READY)
 # Five hundred random histories of a store whose index is deleted again and again: half an hour on one core.
 lives: $(READY)
 	@$(BIN)/python -m tests.storage.lives --runs 500 --steps 50
+
+# Three hundred random histories on every storage backend: a quarter of an hour on one core.
+histories: $(READY)
+	@$(BIN)/python -m tests.contract.histories --runs 300
 
 # Two hundred generated requests for every HTTP route; some minutes.
 fuzz-http: $(READY)

@@ -39,11 +39,6 @@ async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str],
         "weak": [_plain(weak) for weak in await memory.weak(limit=_LARGEST)],
         "stats": _without(asdict(await memory.stats()), "size_mb"),
     }
-    for question, conditions in QUESTIONS:
-        answer = await memory.search(question, limit=30, **conditions)
-        found[f"search {question} {conditions}"] = [
-            (hit.id, round(hit.score, 9), hit.content, hit.about, hit.evidence, hit.warnings) for hit in answer.hits
-        ]
     archive = await memory.archive(limit=_LARGEST)
     found["archive"] = {"ids": [node.id for node in archive.nodes], "counts": dict(sorted(archive.counts.items()))}
     for node_id in dict.fromkeys(ids):
@@ -53,11 +48,20 @@ async def canonical(memory: Memory, *, ids: Iterable[str], names: Iterable[str],
     for point in points:
         then = [_node(node) for node in await _listed(memory, as_of=point)]
         found[f"as of {point}"] = [*then, *[_node(node) for node in await _listed(memory, as_of=point, archived=True)]]
-        for question, conditions in QUESTIONS:
-            answer = await memory.search(question, limit=30, as_of=point, **conditions)
-            found[f"search {question} {conditions} as of {point}"] = [(hit.id, hit.content) for hit in answer.hits]
         for name in dict.fromkeys(names):
             found[f"entity {name} as of {point}"] = await _asked(_profile(memory, name, as_of=point))
+    return found
+
+
+async def searched(memory: Memory, *, points: Sequence[int] = ()) -> Dump:
+    """Return what some searches find. Being found is use, which shows in a dump: so this comes after it."""
+    found: Dump = {}
+    for question, conditions in QUESTIONS:
+        for point in (None, *points):
+            answer = await memory.search(question, limit=30, as_of=point, **conditions)
+            found[f"search {question} {conditions} as of {point}"] = [
+                (hit.id, round(hit.score, 9), hit.content, hit.about, hit.evidence, hit.warnings) for hit in answer.hits
+            ]
     return found
 
 

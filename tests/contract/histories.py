@@ -26,7 +26,7 @@ from ricordo import Memory, RicordoError, Scope, Settings, ids
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.contract.backends import BACKENDS, location
-from tests.contract.canonical import Dump, canonical, differences
+from tests.contract.canonical import Dump, canonical, differences, searched
 from tests.contract.reference import forget_all
 from tests.crash.kills import ROOT, machine
 from tests.storage.histories import NICKNAMES, PEOPLE, HandClock, History
@@ -126,6 +126,8 @@ async def _dumped(memory: Memory, history: History) -> Dump:
     for scope in dict.fromkeys(SCOPES):
         dump = await canonical(memory.scoped(scope), ids=history.ids, names=names, points=points)
         found[f"{scope.owner}/{scope.chat}"] = dump
+    for scope in dict.fromkeys(SCOPES):
+        found[f"{scope.owner}/{scope.chat}"] |= await searched(memory.scoped(scope), points=points)
     return found
 
 

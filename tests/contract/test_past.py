@@ -96,3 +96,18 @@ async def test_the_past_knows_which_texts_and_states_are_others_today(store):
     assert holders == set(keys)
     assert (closed, is_past, number) == ([keys[2]], True, 1)
     assert await store.read(lambda tx: tx.is_past) is False
+
+
+async def test_the_past_knows_no_later_commit(store):
+    node = fact("likes tea")
+    await commit(store, add=(node,))
+    await commit(store, put=(replace(node, content="likes coffee"),))
+
+    def ask(tx):
+        versions = tx.history.versions(tx.nodes.get(ME, node.id))
+        commits = tx.history.commits(ME, before=None, most=9)
+        return [each.content for each, _ in versions], [each.seq for each in commits], tx.history.next_commit()
+
+    when = When(commit=1)
+    assert await store.read_past(ask, scope=ME, when=when, links=links) == (["likes tea"], [1], 2)
+    assert await store.read(ask) == (["likes tea", "likes coffee"], [2, 1], 3)
