@@ -34,8 +34,7 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from ricordo.storage.database.vectors import VectorIndex, encode  # noqa: E402
-from ricordo.storage.database.vectors.binary_codes import distances, signs_of  # noqa: E402
-from ricordo.storage.database.vectors.codec import pack_segment  # noqa: E402
+from ricordo.storage.database.vectors.codec import distances, pack_segment, signs_of  # noqa: E402
 from ricordo.storage.database.vectors.kernels import dots_by_numpy, dots_by_simsimd  # noqa: E402
 
 DIMENSION = 256

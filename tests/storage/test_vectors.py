@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
 from ricordo.storage.database.vectors import VectorIndex, decode, encode, kernels, pack_segment
-from ricordo.storage.database.vectors.binary_codes import bits_of, distances, signs_of
-from ricordo.storage.database.vectors.centring import Centre, centred_cosines
-from ricordo.storage.database.vectors.codec import quantise
+from ricordo.storage.database.vectors.codec import bits_of, distances, quantise, signs_of
 from ricordo.storage.database.vectors.index import SKETCH_LEAST
-from ricordo.storage.database.vectors.kernels import Kernel, dots_by_numpy, dots_by_simsimd
-from ricordo.storage.database.vectors.top_k import best, nearest
+from ricordo.storage.database.vectors.kernels import (
+    Centre,
+    Kernel,
+    best,
+    centred_cosines,
+    dots_by_numpy,
+    dots_by_simsimd,
+    nearest,
+)
 
 KERNELS: list[Kernel] = [dots_by_numpy]
 try:

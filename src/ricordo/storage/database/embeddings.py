@@ -34,7 +34,7 @@ from ricordo.storage.database.vectors import (
     pack_segment,
     sketch_segment,
 )
-from ricordo.storage.database.vectors.centring import Centre, centred_cosines
+from ricordo.storage.database.vectors.kernels import Centre, centred_cosines
 from ricordo.storage.values import NewVectors
 
 PACK_ROWS = 16_384

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ricordo.errors import InvalidError
-from ricordo.storage.database.vectors.binary_codes import Signs, signs_of, words_of
-from ricordo.storage.database.vectors.codec import quantise, unpack_segment
-from ricordo.storage.database.vectors.kernels import Kernel, fastest
+from ricordo.storage.database.vectors.codec import Signs, quantise, signs_of, unpack_segment, words_of
+from ricordo.storage.database.vectors.kernels import Kernel, Part, best, fastest, nearest
 from ricordo.storage.database.vectors.keys import ascending, is_ascending
 from ricordo.storage.database.vectors.segments import Block, packed
-from ricordo.storage.database.vectors.top_k import Part, best, nearest
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.storage.database.vectors.binary_codes import Distances, Signs, distances, signs_of, words_of
+from ricordo.storage.database.vectors.codec import Distances, Signs, distances, signs_of, words_of
 from ricordo.storage.database.vectors.kernels import SCRATCH_VALUES, Kernel
 from ricordo.storage.database.vectors.keys import is_ascending, overtaken
 
