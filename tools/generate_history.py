@@ -15,7 +15,7 @@ import apsw
 
 from ricordo.storage.database.connection import add_functions
 from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed
-from ricordo.storage.database.truth_tables import Table, truth_of
+from ricordo.storage.database.undo import Table, truth_of
 
 SCHEMA = Path(__file__).parents[1] / "src/ricordo/storage/database/migrations/0001_first_schema.sql"
 

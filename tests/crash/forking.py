@@ -23,7 +23,7 @@ FORKED.set_forkserver_preload(
         "ricordo.storage.folder.store",
         "ricordo.storage.conversion",
         "ricordo.storage.backup.restore",
-        "ricordo.storage.database.proposals",
+        "ricordo.storage.database.runs",
         "ricordo.consolidation.run",
         "ricordo.models.language",
         "ricordo.portability.pipeline",

@@ -21,7 +21,7 @@ from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
 from ricordo.storage.database import erase as erasing
-from ricordo.storage.database.truth_tables import truth_of
+from ricordo.storage.database.undo import truth_of
 
 ANN, BOB = Scope(owner="Annabrix"), Scope(owner="bob")
 QUICK = Settings(durability="process", patience_s=5.0)

@@ -16,7 +16,7 @@ from ricordo.model import RowId, RowState
 from ricordo.storage import faults
 from ricordo.storage.database import embeddings
 from ricordo.storage.database.embeddings import VectorShelves, pack_full_shelves, put_vectors, word_vectors
-from ricordo.storage.database.ledger import Ledger
+from ricordo.storage.database.undo import Ledger
 from ricordo.storage.values import NewVectors
 
 DIMENSION = 8

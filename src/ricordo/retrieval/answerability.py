@@ -93,8 +93,9 @@ def features(
 
 
 def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Doubles:
-    """How far each is ahead of the best other that is measured alike; what is about whom the question names, of the
-    others about them.
+    """Return how far each candidate is ahead of the best other one that is measured in the same way.
+
+    Candidates about an entity that the question names are compared with each other only.
     """
     ahead = np.zeros(len(met))
     for alike in (worded, ~worded):

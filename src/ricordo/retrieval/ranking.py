@@ -294,10 +294,10 @@ def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ra
 
 
 def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int]]) -> list[Ranked]:
-    """Of hits that say the same only the newest, in the best place of them all.
+    """Return hits without repetitions: of those that say the same, the newest, in the best place of them all.
 
     Args:
-        said: by key what a hit says about whom, and since when.
+        said: by key, the subjects and statement of a hit as one text, and since when it holds in Unix milliseconds.
     """
     newest: dict[str, int] = {}
     for hit in hits:

@@ -17,7 +17,6 @@ from ricordo.errors import InvalidError, NotFoundError, StoreError
 from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
 from ricordo.storage.backup.backup import figures_of, manifest_path, opened_copy, read_manifest
-from ricordo.storage.checksums import copy_file
 from ricordo.storage.conversion import create_folder, replace_folder
 from ricordo.storage.database.connection import connect, exclusive, read_snapshot
 from ricordo.storage.database.database import Options
@@ -30,7 +29,7 @@ from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.registry import is_folder
 from ricordo.storage.sql import translated
-from ricordo.storage.staging import free_path, make_folders, staging_folder, sync
+from ricordo.storage.staging import copy_file, free_path, make_folders, staging_folder, sync
 from ricordo.text import index_terms
 from ricordo.text.wording import plural
 

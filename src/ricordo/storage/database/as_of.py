@@ -20,7 +20,7 @@ from ricordo.model import Scope
 from ricordo.storage.database.connection import read_snapshot
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.truth_tables import Table, truth_of
+from ricordo.storage.database.undo import Table, truth_of
 from ricordo.storage.sql import translated
 from ricordo.storage.values import Image
 from ricordo.text import index_terms

@@ -37,7 +37,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.database import turns
 from ricordo.storage.database.embeddings import centre, word_vectors
-from ricordo.storage.database.postings import KEYS_BELOW, Holders
+from ricordo.storage.database.fulltext import KEYS_BELOW, Holders
 from ricordo.storage.database.vectors.keys import runs_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.truth_tables import Table, truth_of
+from ricordo.storage.database.undo import Table, truth_of
 from ricordo.text.wording import plural
 
 _RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"

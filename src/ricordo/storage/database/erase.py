@@ -18,7 +18,7 @@ from ricordo.storage.database.hashes import bare, digest, erased_hash, former_ha
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.truth_tables import Table, Truth, row_text, truth_of
+from ricordo.storage.database.undo import Table, Truth, row_text, truth_of
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500

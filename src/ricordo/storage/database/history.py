@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from ricordo.errors import UnavailableError
 from ricordo.model import Commit, Node, Scope
-from ricordo.storage.database.ledger import Ledger
 from ricordo.storage.database.rows import commit_of, former_node
 from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.undo import Ledger
 
 
 class History:

@@ -17,7 +17,7 @@ from ricordo.storage.database.hashes import bare, chain, digest, seal
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.truth_tables import truth_of
+from ricordo.storage.database.undo import truth_of
 
 FINGERPRINT_KEY = "fingerprint_key"
 

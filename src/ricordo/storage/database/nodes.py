@@ -1,4 +1,4 @@
-"""Nodes by id, by key and by condition."""
+"""Nodes by id, by key and by condition; how long they are kept; what an export takes of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ricordo.clock import from_ms
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
-from ricordo.storage.database.filters import conditions
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.rows import asserted_edge, node_of
 from ricordo.storage.database.statements import Statements
@@ -23,6 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
+from collections.abc import Mapping
+
+from ricordo.decay import STATED, Vital
+from ricordo.storage.database.entities import Entities
+from ricordo.storage.values import Everything, Holdings
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
@@ -179,3 +183,134 @@ class Nodes:
         hashed = id_fingerprint(bytes.fromhex(key), node_id)
         at: int | None = self._sql.value("erased_id_at", self._sql.scoped(scope, id=hashed))
         return None if at is None else from_ms(at)
+
+
+# What is held in quarantine is closed, and no part of the archive.
+_ARCHIVED = "n.closed_at IS NOT NULL AND n.closed_reason != 'quarantined'"
+_FRAGMENTS: Mapping[str, str] = {
+    "types": "n.type IN (SELECT value FROM json_each(:types))",
+    "categories": "n.category IN (SELECT value FROM json_each(:categories))",
+    "entity": (
+        "n.key IN (SELECT node FROM subjects WHERE entity IN (SELECT key FROM entities WHERE key = :entity"
+        " OR merged_into = :entity) UNION SELECT node FROM found_mentions WHERE entity IN (SELECT key FROM entities"
+        " WHERE key = :entity OR merged_into = :entity))"
+    ),
+    "tags": (
+        "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t WHERE t.value NOT IN (SELECT value FROM json_each(n.tags)))"
+    ),
+    "where": (
+        "NOT EXISTS (SELECT 1 FROM json_each(:where) AS w WHERE NOT EXISTS (SELECT 1 FROM json_each(n.attributes)"
+        " AS a WHERE a.key = w.key AND a.type = w.type AND a.value IS w.value))"
+    ),
+    "session": (
+        "n.session IN (SELECT key FROM sessions"
+        " WHERE space IN (SELECT value FROM json_each(:spaces)) AND session_id = :session)"
+    ),
+    "after": "n.event_time >= :after",
+    "before": "n.event_time < :before",
+}
+
+
+def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
+    """The WHERE clause over `nodes AS n`, and its parameters except `:spaces`."""
+    values: dict[str, object] = {
+        "types": json.dumps(filter_.types) if filter_.types else None,
+        "categories": json.dumps(filter_.categories) if filter_.categories else None,
+        "entity": filter_.entity,
+        "tags": json.dumps(filter_.tags) if filter_.tags else None,
+        "where": json.dumps(dict(filter_.where)) if filter_.where else None,
+        "session": filter_.session,
+        "after": filter_.after,
+        "before": filter_.before,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    clauses = [
+        "n.space IN (SELECT value FROM json_each(:spaces))",
+        "n.shelf IN (SELECT value FROM json_each(:shelves))",
+        _ARCHIVED if filter_.archived else "n.closed_at IS NULL",
+        *(_FRAGMENTS[name] for name in given),
+    ]
+    return " AND ".join(clauses), {**given, "shelves": json.dumps(filter_.shelves)}
+
+
+class Export:
+    """What an export holds: knowledge and entities of the spaces a caller sees."""
+
+    def __init__(self, sql: Statements, nodes: Nodes, entities: Entities) -> None:
+        self._sql = sql
+        self._nodes = nodes
+        self._entities = entities
+
+    def holdings(self, scope: Scope, *, now: int) -> Holdings:
+        spaces = json.dumps(self._sql.visible(scope))
+        keys = [key for (key,) in self._sql.rows("facts_alive", {"spaces": spaces, "now": now})]
+        nodes = self._nodes.by_key(scope, keys)
+        known = self._entities.by_key(scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})])
+        relations = self._sql.rows("relations_alive", {"spaces": spaces})
+        return Holdings(
+            facts=[nodes[key] for key in keys],
+            entities={entity.id: entity for entity in known},
+            relations=[(source, predicate, target) for source, predicate, target in relations],
+        )
+
+    def everything(self, scope: Scope) -> Everything:
+        spaces = json.dumps(self._sql.visible(scope))
+        keys = [key for (key,) in self._sql.rows("memories_all", {"spaces": spaces})]
+        nodes = self._nodes.by_key(scope, keys)
+        known = self._entities.by_key(scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})])
+        relations = self._sql.rows("relations_alive", {"spaces": spaces})
+        return Everything(
+            nodes=[nodes[key] for key in keys],
+            entities=known,
+            relations=[(source, predicate, target) for source, predicate, target in relations],
+            edges=[(source, kind, target) for source, kind, target in self._sql.rows("edges_all", {"spaces": spaces})],
+        )
+
+
+# The property of the store under which upkeep notes, per space, when it last ran.
+_LAST_DECAY = "last decay at"
+
+
+class Lifecycle:
+    """What decides how long memories are kept."""
+
+    def __init__(self, sql: Statements, nodes: Nodes) -> None:
+        self._sql = sql
+        self._nodes = nodes
+
+    def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
+        values = {
+            "keys": json.dumps(list(keys)),
+            "spaces": json.dumps(self._sql.visible(scope)),
+            "often": often,
+            "stated": STATED,
+        }
+        return [
+            Vital._make((*row[:12], *map(bool, row[12:16]), row[16])) for row in self._sql.rows("vitals_of", values)
+        ]
+
+    def knowledge(self, scope: Scope) -> list[int]:
+        text = self._sql.value("live_knowledge", {"spaces": json.dumps(self._sql.visible(scope))})
+        return sorted(int(key) for key in text.split(",")) if text else []
+
+    def size(self, scope: Scope) -> tuple[int, int]:
+        row = self._sql.rows("knowledge_size", {"spaces": json.dumps(self._sql.visible(scope))})[0]
+        return row[0], row[1]
+
+    def scopes(self) -> list[Scope]:
+        return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
+
+    def whose(self, node_id: str) -> Scope | None:
+        known = self._nodes.known_ids([node_id]).get(node_id)
+        if known is None:
+            return None
+        ((owner, chat),) = self._sql.rows("space_owner", {"space": known[0]})
+        return Scope(owner=owner, chat=chat or None) if owner else None
+
+    def note_decay(self, scope: Scope, *, at: int) -> None:
+        for space in self._sql.visible(scope):
+            self._sql.rows("meta_put", {"name": f"{_LAST_DECAY} {space}", "value": str(at)})
+
+    def last_decay(self, scope: Scope) -> int | None:
+        noted = (self._sql.meta(f"{_LAST_DECAY} {space}") for space in self._sql.visible(scope))
+        return max((int(at) for at in noted if at is not None), default=None)

@@ -11,20 +11,12 @@ import apsw
 
 from ricordo.model import Scope
 from ricordo.storage.database.embedding_models import EmbeddingModels
-from ricordo.storage.database.entities import Entities
+from ricordo.storage.database.entities import Entities, Graph, Mentions
 from ricordo.storage.database.erase import Erasure
-from ricordo.storage.database.evidence import Evidence
-from ricordo.storage.database.export import Export
-from ricordo.storage.database.graph import Graph
 from ricordo.storage.database.history import History
 from ricordo.storage.database.index_upkeep import Upkeep, Vectors
-from ricordo.storage.database.leases import Leases
-from ricordo.storage.database.lifecycle import Lifecycle
-from ricordo.storage.database.mentions import Mentions
-from ricordo.storage.database.nodes import Nodes
-from ricordo.storage.database.proposals import Proposals
-from ricordo.storage.database.runs import Runs
-from ricordo.storage.database.sessions import Reviews, Sessions
+from ricordo.storage.database.nodes import Export, Lifecycle, Nodes
+from ricordo.storage.database.runs import Evidence, Leases, Proposals, Reviews, Runs, Sessions
 from ricordo.storage.database.statements import Statements, Unchanged
 from ricordo.storage.database.statistics import Statistics
 from ricordo.storage.database.suppression import Suppression

@@ -1,18 +1,19 @@
-"""Conversations that wait for consolidation, runs, and the use of language models."""
+"""Sessions, reviews, runs, the evidence they rest on, and the leases they hold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ricordo.clock import from_ms
-from ricordo.model import Node, Run, RunKind, Scope
+from ricordo.model import Node, Review, ReviewKind, Run, RunKind, Scope, Session
 from ricordo.storage.database.nodes import Nodes
-from ricordo.storage.database.rows import keys_in_run, run_of
+from ricordo.storage.database.rows import keys_in_run, review_of, run_of, session_of
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.values import Failure, MessagePairs, Waiting
+from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
+from ricordo.text import statement_line
 
 _LATEST = 200
 
@@ -141,3 +142,132 @@ class Runs:
     def _seen(self, scope: Scope) -> dict[str, str]:
         spaces: Sequence[int] = self._sql.visible(scope)
         return {"spaces": json.dumps(spaces)}
+
+
+class Sessions:
+    """Sessions of a caller, and those that are off the record."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def get(self, scope: Scope, session_id: str) -> Session | None:
+        rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
+        return session_of(rows[0]) if rows else None
+
+    def off_record(self, owner: str, chat: str) -> set[str]:
+        return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}
+
+    def go_off_record(self, owner: str, chat: str, session: str) -> None:
+        self._sql.rows("off_record_begin", {"owner": owner, "chat": chat, "session": session})
+
+    def go_on_record(self, owner: str, chat: str, session: str) -> None:
+        self._sql.rows("off_record_end", {"owner": owner, "chat": chat, "session": session})
+
+
+class Reviews:
+    """Questions that wait for a decision."""
+
+    def __init__(self, sql: Statements, nodes: Nodes) -> None:
+        self._sql = sql
+        self._nodes = nodes
+
+    def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
+        rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
+        nodes = self._nodes.by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
+        return [review_of(row, nodes) for row in rows]
+
+    def get(self, scope: Scope, review_id: str) -> Review | None:
+        if not isinstance(review_id, str) or not review_id.isprintable():
+            return None
+        rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
+        return review_of(rows[0], self._nodes.by_key(scope, filter(None, rows[0][3:5]))) if rows else None
+
+    def of_quarantined(self, node: Node) -> Node | None:
+        values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
+        rows = self._sql.rows("review_of_held", values)
+        return self._nodes.get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
+
+
+class Leases:
+    """Who does a job that only one process is to do at a time. A lease runs out by itself; no truth rests on it."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def take(self, name: str, holder: str, *, now: int, until: int, is_gone: Callable[[str], bool]) -> bool:
+        values = {"name": name, "holder": holder, "now": now, "until": until}
+        if self._sql.rows("lease_take", values):
+            return True
+        for (other,) in self._sql.rows("lease_holder", {"name": name}):
+            if is_gone(other):
+                self.drop(name, other)
+                return bool(self._sql.rows("lease_take", values))
+        return False
+
+    def drop(self, name: str, holder: str) -> None:
+        self._sql.rows("lease_drop", {"name": name, "holder": holder})
+
+
+_KEPT_MS = 30 * 86_400_000
+
+
+class Proposals:
+    """Replays that may be accepted. They are derived data: a lost one can be run again, and any erasure deletes all."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
+        self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
+        self._sql.rows("proposal_put", {"id": run_id, "space": space, "at": at, "body": body})
+
+    def body(self, scope: Scope, run_id: str) -> str | None:
+        if not isinstance(run_id, str) or not run_id.isprintable():
+            return None
+        values = {"id": run_id, "spaces": json.dumps(self._sql.visible(scope))}
+        found = self._sql.rows("proposal_by_id", values)
+        return str(found[0][0]) if len(found) == 1 else None
+
+
+class Evidence:
+    """What derived memories rest on. A memory rests on a node if it has a `derived_from` edge to it."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def learnt_from(
+        self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
+    ) -> LearntFact | None:
+        values = {
+            "content": content,
+            "line": statement_line(content),
+            "space": self._sql.space(owner, chat),
+            "evidence": json.dumps(evidence),
+            "least": least,
+        }
+        rows = self._sql.rows("learnt_already", values)
+        return LearntFact(rows[0][0], bool(rows[0][1])) if rows else None
+
+    def count(self, key: int, *, among: Sequence[str]) -> int:
+        found: int = self._sql.value("rests_on_count", {"node": key, "evidence": json.dumps(among)})
+        return found
+
+    def resting_on(self, evidence: Iterable[str], *, most: int) -> list[int]:
+        values = {"evidence": json.dumps(list(evidence)), "most": most}
+        return [key for (key,) in self._sql.rows("resting_on", values)]
+
+    def reflections_on(self, keys: Iterable[int]) -> list[int]:
+        return [key for (key,) in self._sql.rows("reflections_on", {"nodes": json.dumps(list(keys))})]
+
+    def dismissed(
+        self, owner: str, chat: str, type_: str, content: str, *, evidence: Sequence[str]
+    ) -> list[ClosedFact]:
+        values = {
+            "space": self._sql.space(owner, chat),
+            "type": type_,
+            "content": content,
+            "line": statement_line(content),
+            "evidence": json.dumps(evidence),
+        }
+        rows = self._sql.rows("forgotten_like", values)
+        return [ClosedFact(content, closed_at, bool(is_same)) for content, closed_at, is_same in rows]

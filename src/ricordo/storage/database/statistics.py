@@ -9,7 +9,7 @@ from typing import Any
 from ricordo.clock import from_ms
 from ricordo.model import ClosedReason, Scope, Stats
 from ricordo.storage.database.embedding_models import EmbeddingModels
-from ricordo.storage.database.lifecycle import Lifecycle
+from ricordo.storage.database.nodes import Lifecycle
 from ricordo.storage.database.rows import Row
 from ricordo.storage.database.statements import Statements
 from ricordo.storage.values import Floor

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.storage.candidates import Turns, codes_of
-from ricordo.storage.database.postings import KEYS_BELOW, Holders, Words
+from ricordo.storage.database.fulltext import KEYS_BELOW, Holders, Words
 from ricordo.storage.database.vectors.keys import ascending, runs_of
 from ricordo.text.features import HEADER
 

@@ -16,11 +16,9 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.storage.database.hashes import bare, chain, is_sealed
-from ricordo.storage.database.ledger import current_image
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.truth_tables import Table
-from ricordo.storage.database.undo import Restored, put_back
+from ricordo.storage.database.undo import Restored, Table, current_image, put_back
 from ricordo.storage.folder.files import prefix_sum
 from ricordo.storage.folder.journal import State
 from ricordo.storage.jsonl.layout import (

@@ -20,8 +20,7 @@ from typing import BinaryIO
 
 from ricordo.errors import StoreError, UnavailableError
 from ricordo.model import BackupFile
-from ricordo.storage.checksums import PART_BYTES, Checksum
-from ricordo.storage.staging import sync
+from ricordo.storage.staging import PART_BYTES, Checksum, sync
 
 try:
     import fcntl

@@ -14,7 +14,7 @@ import apsw
 
 from ricordo.storage.database.hashes import is_sealed
 from ricordo.storage.database.queries import sql
-from ricordo.storage.database.truth_tables import Table, Truth, truth_of
+from ricordo.storage.database.undo import Table, Truth, truth_of
 from ricordo.storage.jsonl.layout import KEPT, MEMORY_FILES, RESERVED, Form, form_of
 from ricordo.storage.jsonl.lines import (
     Line,
