@@ -181,7 +181,7 @@ async def test_a_session_begins_with_its_first_message_and_is_ended_by_a_change(
     assert await store.read(lambda tx: tx.sessions.get(Scope(owner="eve"), "s")) is None
 
 
-async def test_an_edge_is_put_anew_closed_and_opened_again(store):
+async def test_an_edge_is_put_closed_and_opened_again(store):
     one, two = fact("rain"), fact("flood")
     edge = Edge(source=one.id, target=two.id, type="causal", weight=0.5, confidence=0.5, evidence=("e",))
     await commit(store, add=(one, two), link=(edge,))
