@@ -7,21 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.ports import Clock, Turn
+from ricordo.settings import Settings
 
 if TYPE_CHECKING:
     from ricordo.host.bus import Bus
     from ricordo.host.router import ConversationKey, Router
     from ricordo.model import Role
-from typing import TYPE_CHECKING, Literal
-
-from ricordo.settings import Settings
-
-if TYPE_CHECKING:
     from ricordo.ports import ChatModel, LanguageModel
 
 

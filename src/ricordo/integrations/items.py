@@ -11,15 +11,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from ricordo.model import Json, Message, Node
-
-if TYPE_CHECKING:
-    from ricordo.memory import Memory
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
+from ricordo.model import Json, Message, Node
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory

@@ -21,8 +21,9 @@ from ricordo.storage.database.connection import read_snapshot
 from ricordo.storage.database.queries import sql
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.undo import Table, truth_of
+from ricordo.storage.protocol import Links
 from ricordo.storage.sql import translated
-from ricordo.storage.values import Image
+from ricordo.storage.values import FormerText, Image, When
 from ricordo.text import index_terms
 from ricordo.text.kinship import stems_of
 
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
-from ricordo.storage.protocol import Links
-from ricordo.storage.values import FormerText, When
+
 
 _BODY = re.compile(r"\bAS\s")
 """What stands before the body of a view."""

@@ -145,8 +145,8 @@ def shortlist(snapshot: GroupedReader, scope: Scope, keys: Sequence[int], *, arc
         successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
         versions = snapshot.nodes.succession([*weights, *successors.values()])
     wanted = [*weights, *successors.values()]
-    nodes = snapshot.nodes.by_key(scope, wanted)
-    facts = [key for key, node in nodes.items() if node.type != "episodic"]
+    nodes = snapshot.nodes.lazily(scope, wanted)
+    facts = nodes.knowledge()
     lines = snapshot.graph.lines(wanted) if facts and not archived else []
     return Shortlist(
         nodes=nodes,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ricordo.clock import from_ms
+from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
+from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
-from ricordo.storage.database.rows import asserted_edge, node_of
+from ricordo.storage.database.rows import Row, asserted_edge, node_of
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.values import Filter, Weights
+from ricordo.storage.values import Everything, Filter, Holdings, Weights
 from ricordo.trust import trust_of
 
 if TYPE_CHECKING:
@@ -22,16 +24,38 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
-from collections.abc import Mapping
 
-from ricordo.decay import STATED, Vital
-from ricordo.storage.database.entities import Entities
-from ricordo.storage.values import Everything, Holdings
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
 # How many statements on either side are read: those that share a frame with a statement stand next to it.
 _NEIGHBOURS = 3
+
+
+class LazyNodes(Mapping[int, Node]):
+    """Nodes by key, each made of its row when it is looked at: a search reads three times as many as it shows."""
+
+    def __init__(self, rows: Mapping[int, Row]) -> None:
+        self._rows = rows
+        self._made: dict[int, Node] = {}
+
+    def __getitem__(self, key: int) -> Node:
+        if key not in self._made:
+            self._made[key] = node_of(self._rows[key])
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._rows
+
+    def knowledge(self) -> list[int]:
+        """Return the keys of those that are not episodes."""
+        return [key for key, row in self._rows.items() if row[2] != "episodic"]
 
 
 class Nodes:
@@ -56,11 +80,18 @@ class Nodes:
         return node
 
     def by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Node]:
+        return {key: node_of(row) for key, row in self._rows_by_key(scope, keys).items()}
+
+    def lazily(self, scope: Scope, keys: Iterable[int]) -> LazyNodes:
+        """Like `by_key`, for when only some of the nodes are looked at."""
+        return LazyNodes(self._rows_by_key(scope, keys))
+
+    def _rows_by_key(self, scope: Scope, keys: Iterable[int]) -> dict[int, Row]:
         wanted = [int(key) for key in keys]
-        found: dict[int, Node] = {}
+        found: dict[int, Row] = {}
         for start in range(0, len(wanted), _SLICE):
             values = self._sql.scoped(scope, keys=json.dumps(wanted[start : start + _SLICE]))
-            found.update((row[0], node_of(row)) for row in self._sql.rows("nodes_by_key", values))
+            found.update((row[0], row) for row in self._sql.rows("nodes_by_key", values))
         return found
 
     def known_ids(self, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
