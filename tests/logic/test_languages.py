@@ -7,7 +7,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from ricordo.retrieval.intent import intent_of
+from ricordo.retrieval.question import intent_of
 
 from ricordo import Memory, Settings
 from ricordo.encoding.relations import stated_relations

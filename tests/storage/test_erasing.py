@@ -235,7 +235,7 @@ def test_other_open_processes_no_longer_see_erased_data(tmp_path):
             await mine.settle(20)
             for _ in range(3):
                 assert (await theirs.search("who is Mirabel")).hits
-            shelves = theirs._opened.vectors
+            shelves = theirs._opened.store.database.readers._kept.vectors
             assert shelves._shelves
             await mine.erase(entity="Mirabel")
             found = await theirs.search("who is Mirabel")
