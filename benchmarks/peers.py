@@ -225,12 +225,12 @@ async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[fl
     vectors; also for Ricordo's questions of known intent.
     """
     from ricordo.models.embedding.default import embedder
-    from ricordo.retrieval.exemplars import EXEMPLARS
+    from ricordo.retrieval.exemplars import known_questions
 
     default = embedder()
     documents = [document for each in conversations for document in each.documents]
     texts = [each.text for each in documents] + [one.text for each in conversations for one in each.questions]
-    texts += [question for known in EXEMPLARS.values() for question in known]
+    texts += [question for known in known_questions().values() for question in known]
     vectors, words = {}, {}
     for part in batches(texts, "turns and questions"):
         for text, found in zip(part, await default.embed_with_words(part), strict=True):
