@@ -1,1 +1,1 @@
-"""A question becomes ranked memories, or a block of context. Never a model, never a write."""
+"""Retrieval: a question becomes ranked memories, or a block of context. No model, no writes."""

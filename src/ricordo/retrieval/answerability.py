@@ -59,7 +59,7 @@ def features(
     texts: Sequence[str],
     question: str,
 ) -> dict[str, Doubles]:
-    """What tells a fact that answers from its neighbours, float64[n] each.
+    """Return the features of each fact, float64[n] each.
 
     Args:
         cosines: in units of chance.
@@ -107,7 +107,9 @@ def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArra
 
 
 def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
-    """How far each is ahead of the best other one of some, float64[n]; of the mean of all where there is no other."""
+    """Return how far each is ahead of the best other one of some, float64[n]; if there is no other, ahead of the mean
+    of all.
+    """
     rivals = np.where(among, met, -np.inf)
     best = int(np.argmax(rivals))
     others = np.full(len(met), rivals[best])
@@ -117,7 +119,7 @@ def _ahead(met: Doubles, among: NDArray[np.bool_]) -> Doubles:
 
 
 def stated(found: Mapping[str, Doubles], *, is_named: bool, asks_all: bool) -> Doubles:
-    """How likely each fact answers, as the logarithm of its odds, float64[n].
+    """Return how likely each fact answers, as log odds, float64[n].
 
     Args:
         is_named: the question names somebody the memory knows.
@@ -159,8 +161,8 @@ def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: froze
 
 
 def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
-    """Which of the words that are asked for stand in each part of a question, where they stand in several: "the car and
-    its tyres" is answered by what says something of either.
+    """Return which of the asked words are in each part of a question that has several: "the car and its tyres" is
+    answered by a memory about either.
     """
     question = question[:_QUESTION_CHARACTERS]
     texts = _parts(languages_of(question)).split(question)
@@ -177,7 +179,7 @@ def asks_of_themselves(question: str) -> bool:
 
 
 class Asked(NamedTuple):
-    """What a question asks for: its words and how much each tells, float32[words]; how well candidates meet each and
+    """The words a question asks for and how much each tells, float32[words]; how well candidates match each, and
     whether they hold it, both float32[words, size].
     """
 
@@ -187,14 +189,14 @@ class Asked(NamedTuple):
     held: Floats
 
     def said(self, question: str) -> Floats:
-        """How well candidates meet all of it and each part of the question, float32[1 + parts, size]."""
+        """Return how well candidates match the whole question and each part of it, float32[1 + parts, size]."""
         wanted = [np.arange(len(self.words)), *parts_of(question, self.words)]
         sums = [(self.idf[rows] @ self.met[rows], float(self.idf[rows].sum())) for rows in wanted]
         return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
 
 
 def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:
-    """What a question asks for. The month or day that it is limited to is no word of the search, but facts state such.
+    """Return what a question asks for. A month or day it is limited to is not a search word, but facts state it.
 
     Args:
         held: whether candidates hold each word of the pool letter by letter, float32[words, n].

@@ -62,7 +62,7 @@ def find(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) ->
 
 
 def _words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
-    """For each memory the part of the question's telling words that it held."""
+    """Return for each memory the share of the question's telling words that it held."""
     held = {term: snapshot.holders(scope, term) & allowed for term in plan.terms}
     telling = {term: log(1 + len(allowed) / (len(keys) + 0.5)) for term, keys in held.items()}
     total = sum(telling.values())
@@ -74,7 +74,7 @@ def _words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) 
 
 
 def _date(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
-    """What happened in the span the question names."""
+    """Return what happened in the period the question names."""
     if plan.interval is None:
         return {}
     start, end = plan.interval.start, plan.interval.end
@@ -83,7 +83,7 @@ def _date(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -
 
 
 class _Ranked(NamedTuple):
-    """A memory of then with its score and what that is made of."""
+    """A memory of that time with its score and the parts of it."""
 
     node: Node
     score: float
@@ -93,7 +93,7 @@ class _Ranked(NamedTuple):
 def _ranked(
     snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *, scope: Scope
 ) -> list[_Ranked]:
-    """All that any signal found, best first."""
+    """Return everything that any signal found, best first."""
     from ricordo.retrieval.signals import WEIGHTS
 
     shares: dict[int, list[Share]] = {}
@@ -120,7 +120,7 @@ def _weighed(node: Node, shares: Sequence[Share]) -> _Ranked:
 def _absence(
     snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_Ranked], *, scope: Scope, within: Container[int]
 ) -> Absence:
-    """Where the memory that `why_not` names stood among those of then, or why it is not among them."""
+    """Return where the memory that `why_not` names ranked at that time, or why it is missing."""
     asked = plan.query.why_not or ""
     node = snapshot.nodes.get(scope, asked)
     if node is None:
@@ -141,5 +141,5 @@ def _absence(
 
 
 def _is_over(node: Node, snapshot: PastSnapshot, plan: Plan) -> bool:
-    """Whether it had expired then."""
+    """Return whether it had expired by then."""
     return node.expires_at is not None and to_ms(node.expires_at) <= snapshot.at and not plan.query.archived

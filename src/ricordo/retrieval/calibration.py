@@ -38,7 +38,7 @@ _PATIENCE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a store knows of its floor, and how many memories it has by now."""
+    """The stored floor of a caller, and how many memories there are now."""
 
     floor: Floor | None
     count: int
@@ -67,7 +67,7 @@ class Floors:
         self._making: dict[tuple[Scope, int], asyncio.Future[Floor]] = {}
 
     async def floor(self, scope: Scope, model: int) -> Floor:
-        """What chance reaches for a caller.
+        """Return what unrelated prompts reach in a caller's memory.
 
         Args:
             model: the key of the embedder that answers; 0 where words alone do.
@@ -95,7 +95,7 @@ class Floors:
         await self._made(scope, model)
 
     async def _made(self, scope: Scope, model: int) -> Floor:
-        """Made once, however many ask for it at the same time."""
+        """Calibrate once, however many searches ask for it at the same time."""
         asked = scope, model
         if asked not in self._making:
             self._making[asked] = asyncio.ensure_future(self._make(scope, model))
@@ -131,7 +131,7 @@ class Floors:
         return found
 
     async def _embedded(self, model: int) -> Sequence[Embedded | None]:
-        """The prompts' vectors; None for each where words alone answer."""
+        """Return the vectors of the prompts; None for each if words alone answer."""
         embedder = self._embedder_of(model) if model else None
         if embedder is None:
             return [None] * len(generic_prompts())
@@ -141,7 +141,7 @@ class Floors:
         return self._prompts[model]
 
     async def _keep(self, scope: Scope, floor: Floor) -> None:
-        """Where it cannot be written, it is made again next time."""
+        """Store the floor. If it cannot be written, it is computed again next time."""
         try:
             await self._store.derive(lambda snapshot: _put(snapshot, scope, floor))
         except RicordoError:
@@ -150,7 +150,7 @@ class Floors:
 
 @cache
 def generic_prompts() -> tuple[str, ...]:
-    """What people say to any assistant, English and Russian."""
+    """Return prompts that people give to any assistant, in English and Russian."""
     text = (files("ricordo.retrieval") / "generic_prompts.txt").read_text(encoding="utf-8")
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
 

@@ -1,4 +1,4 @@
-"""A block of what is worth knowing before an agent speaks. Pure: lines in, markdown out."""
+"""The block of context for an agent. Pure: lines in, Markdown out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _BY_COMPLEXITY = {"simple": 0.5, "complex": 1.5}
 
 
 class EstimatedTokens:
-    """A token for every four Latin characters, or for every two of other scripts: within a fifth of real tokenizers."""
+    """Estimates tokens: one for every four Latin characters, or two of other scripts; within a fifth of real
+    tokenizers.
+    """
 
     def count(self, text: str) -> int:
         plain = sum(char < "\u0250" for char in text)
@@ -45,14 +47,14 @@ class EstimatedTokens:
 
 
 def budget_for(complexity: str, *, usual: int) -> int:
-    """How many tokens a block may have: half of what is usual for a simple prompt, half more for a complex one."""
+    """Return how many tokens a block may have: half of the usual for a simple prompt, half more for a complex one."""
     return int(usual * _BY_COMPLEXITY[complexity])
 
 
 def assemble(
     drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter, complexity: str
 ) -> Context:
-    """The lines that fit, the first of each section being its best; no text where none of them says anything.
+    """Return the lines that fit, each section best first; no text if no line says anything.
 
     Args:
         budget: the most tokens the whole block may have.
@@ -83,7 +85,7 @@ def assemble(
 
 
 def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[int]) -> tuple[ContextLine, ...]:
-    """As they are read: what was said by when it was said, all else the best first."""
+    """Return lines in reading order: what was said by time, all else best first."""
     chosen = [lines[place] for place in sorted(places)]
     return tuple(sorted(chosen, key=lambda line: line.at) if name == "timeline" else chosen)
 
@@ -96,7 +98,7 @@ def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
 
 
 def said_line(hit: Hit) -> ContextLine:
-    """What somebody said, and when."""
+    """Return a line with what someone said, and when."""
     speaker = _tame(hit.speaker or hit.role or "someone")
     return _line(f"{speaker} ({_when(hit)}){mark(hit)}: “{_tame(hit.excerpt)}”", hit)
 
@@ -104,14 +106,14 @@ def said_line(hit: Hit) -> ContextLine:
 def person_line(
     name: str, *, what: Sequence[str], facts: Sequence[str], when: str, id: str, handle: str
 ) -> ContextLine:
-    """Who or what somebody is, with what else is known of them."""
+    """Return a line about an entity, with what else is known of it."""
     known = f": {'; '.join(_tame(fact) for fact in facts)}" if facts else ""
     described = f" ({_tame(', '.join(what))})" if what else ""
     return ContextLine(text=f"- {_tame(name)}{described}{known} [{when}] [id:{handle}]", id=id)
 
 
 def people_line(people: Sequence[tuple[str, str | None]]) -> ContextLine:
-    """The people there are, each with what they are to the owner."""
+    """Return a line that lists the known people and what each is to the owner."""
     named = (f"{_tame(name)} ({_tame(relation)})" if relation else _tame(name) for name, relation in people)
     return ContextLine(text=f"- Known people: {', '.join(named)}")
 
@@ -125,7 +127,7 @@ def _when(hit: Hit) -> str:
 
 
 def _tame(text: str) -> str:
-    """A text on one line in which nothing can close the block, begin a heading or pass for a line's end."""
+    """Return a text on one line that cannot close the block, start a heading or look like the end of a line."""
     joined = (
         " ".join(visible(text).split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
     )
@@ -142,8 +144,8 @@ _FACT_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What stands beside the hits: what facts were before (by id), who is in them, all people, their sources, and what
-    was said to those that ask (by id).
+    """What a context shows besides the hits: earlier values of facts by id, entities in them, all people, sources, and
+    replies to questions by id.
     """
 
     before: Mapping[str, Node] = field(default_factory=dict)
@@ -196,7 +198,7 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
 
 
 def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str, Node]:
-    """What was said right after the turns that ask something, by the ids of these; but for what is a hit itself."""
+    """Return what was said right after the turns that ask something, by their ids, except for hits."""
     asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
     asked = {node.key: node.id for hit in asking if (node := snapshot.nodes.get(scope, hit.id)) is not None}
     if not asked:
@@ -208,7 +210,7 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
 
 
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
-    """Of those the prompt names first, then of those the facts are about."""
+    """Return profiles of the entities the prompt names, then of those the facts are about."""
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
     named = snapshot.entities.by_key(scope, keys)
     subjects = [folded_name(name) for hit in facts for name in hit.about]
@@ -221,7 +223,7 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 def drafted(
     hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int, zone: ZoneInfo
 ) -> dict[ContextName, list[ContextLine]]:
-    """All lines there could be, the best of each section first. Pure."""
+    """Return all possible lines, best of each section first. Pure."""
 
     def quotable(nodes: Sequence[Node]) -> list[Hit]:
         seen = (hit_of(node, score=0.0, shares=(), terms=(), now=now, zone=zone) for node in nodes)
@@ -249,7 +251,7 @@ def drafted(
 
 
 def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
-    """Who somebody is, and what is known of them that the facts above (`said`) do not say."""
+    """Return who someone is, and what is known of them that the facts above (`said`) do not say."""
     facts = [found.summary] if found.summary and found.summary not in said else []
     facts += [f"{hit.excerpt[:_FACT_CHARS]}{mark(hit)}" for hit in others[:_FACTS_EACH]]
     what = [found.relation] if found.relation else [found.type]

@@ -50,7 +50,9 @@ _MARGIN = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemplars:
-    """Vectors float32[n, d] of known questions, centred, of length one; whose intent they are; how near is near."""
+    """Known questions: their vectors float32[n, d], centred and of length one, their intents, and the threshold for a
+    match.
+    """
 
     vectors: Floats
     mean: Floats
@@ -59,7 +61,7 @@ class Exemplars:
     accuracy: float
 
     def intent_of(self, vector: Floats) -> Intent | None:
-        """The intent of a question's vector, float32[d]; None where it is near none, or to two alike."""
+        """Return the intent of a question's vector, float32[d]; None if it is near none, or near two alike."""
         if self.accuracy < _LEAST_TELLING or vector.shape != self.mean.shape:
             return None
         scores = _by_intent(self.vectors @ _unit(vector - self.mean), self.intents)
@@ -70,7 +72,7 @@ class Exemplars:
 
 
 def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
-    """Exemplars with the threshold that their own cosines ask for. Pure."""
+    """Return exemplars with the threshold that their own cosines give. Pure."""
     mean = vectors.mean(axis=0)
     rows = _unit(vectors - mean)
     cosines = rows @ rows.T
@@ -90,7 +92,7 @@ def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
 
 
 def _by_intent(cosines: Floats, intents: Sequence[Intent]) -> dict[Intent, float]:
-    """The mean of the few best cosines of each intent."""
+    """Return the mean of the few best cosines of each intent."""
     scores = {}
     for intent in INTENTS:
         mine = np.sort(cosines[[each == intent for each in intents]])
@@ -104,7 +106,7 @@ def _unit(rows: Floats) -> Floats:
 
 
 async def embedded(embedder: Embedder) -> Exemplars | None:
-    """The exemplars as an embedder sees them; None where it gave less than all of them."""
+    """Return the exemplars as vectors of an embedder; None if it could not embed all of them."""
     questions = known_questions()
     texts = [text for intent in INTENTS for text in questions[intent]]
     intents = [intent for intent in INTENTS for _ in questions[intent]]

@@ -1,4 +1,4 @@
-"""Memories as they lie in the store: pages, versions and figures."""
+"""Looking at memories: pages, versions, profiles, timelines, explanations and figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ricordo.storage import Snapshot, values
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
-    """One page, the latest recorded first. Without a type, everything is listed.
+    """Return one page, latest recorded first. Without a type, everything is listed.
 
     Raises:
         InvalidError: an argument does not fit.
@@ -56,7 +56,7 @@ async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
 
 
 def archive(snapshot: Snapshot, scope: Scope, reason: ClosedReason | None, *, limit: int) -> Archive:
-    """What ended, the latest first; for one reason, or for any."""
+    """Return closed memories, latest first; all, or those closed for one reason."""
     keys = snapshot.statistics.closed_keys(scope, reason, limit=limit)
     nodes = snapshot.nodes.by_key(scope, keys)
     return Archive(nodes=tuple(nodes[key] for key in keys), counts=snapshot.statistics.closed(scope))
@@ -71,8 +71,7 @@ def _position(cursor: str | None) -> int | None:
 
 
 def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
-    """Every version of a node, oldest first: its before-images and itself, and so of each node that it replaced or
-    that replaced it.
+    """Return every version of a node, oldest first, including the versions of nodes it replaced or that replaced it.
 
     Raises:
         NotFoundError: there is none of that id.
@@ -93,7 +92,7 @@ _RELATED = 8
 
 
 def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int) -> Profile:
-    """Everything about one entity, with at most `limit` facts and mentions.
+    """Return everything about one entity, with at most `limit` facts and mentions.
 
     Raises:
         NotFoundError: nobody and nothing goes by that name.
@@ -128,7 +127,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
 
 
 def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
-    """Who somebody is in short; of what a model made of it only what still holds, and as it was corrected."""
+    """Return a summary of an entity; of a summary by a model, only what still holds, as corrected."""
     made = entity.attributes.get(SUMMARY_MEMORY)
     node = snapshot.nodes.get(scope, made) if made else None
     if node is None:
@@ -141,17 +140,17 @@ def _summary(snapshot: Snapshot, scope: Scope, entity: Entity) -> str | None:
 
 
 def _worth(fact: values.Sketch) -> float:
-    """How much a fact is held true and was found useful. Sorting is stable: among equals the latest comes first."""
+    """Return how much a fact is believed and was useful. Sorting is stable: the latest of equals comes first."""
     return fact.confidence * exp(0.2 * fact.score)
 
 
 def known_people(snapshot: Snapshot, scope: Scope, *, most: int) -> tuple[Entity, ...]:
-    """People, those who are named most often first."""
+    """Return people, those mentioned most often first."""
     return tuple(snapshot.entities.people(scope, most=most))
 
 
 async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
-    """The latest events of a span, in order of event time.
+    """Return the latest events of a period, in order of event time.
 
     Raises:
         InvalidError: an argument does not fit.
@@ -173,7 +172,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
 def explain(
     snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses, often: int
 ) -> Explanation:
-    """All there is to say about why a memory is here and what becomes of it.
+    """Return why a memory exists and what becomes of it.
 
     Args:
         closes, often: the settings `decay_closes` and `protect_mentions`.
@@ -213,6 +212,6 @@ def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[No
 
 
 def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:
-    """What decides how long a memory is kept. How often it was shown by then nobody knows of the past."""
+    """Return what decides how long a memory is kept. How often it was shown in the past is not known."""
     (vital,) = snapshot.lifecycle.vitals(scope, [node.key], often=often)
     return vital._replace(shown=0, last_access=None) if snapshot.is_past else vital

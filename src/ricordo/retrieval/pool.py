@@ -1,4 +1,4 @@
-"""The candidates of one question side by side, with the turns around them: what the signals are computed on. Pure."""
+"""The candidates of a question with the turns around them: the input of the signals. Pure."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
 
 
 def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:
-    """Which candidates are about an entity the question names, or name it: 1. They meet the words it is named by: what
+    """Return 1 for candidates about, or naming, an entity the question names. They match the words it is named by: what
     Sarah likes answers what my wife likes.
     """
     named = np.zeros(rows.size, np.float32)
@@ -177,8 +177,8 @@ def _linked(found: Mapping[str, Mapping[int, float]], keys: Keys) -> Floats:
 def _strengths(
     found: CandidateSet, rows: CandidateRows, plan: Plan, persons: Sequence[str]
 ) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:
-    """The question's words, what each tells, how often each turn holds each, how well it meets each, and whether that
-    is known word by word.
+    """Return the question's words, their weights, how often each turn holds each, how well it matches each, and whether
+    that is known word by word.
 
     A word meets a turn by the best cosine among the turn's words. Where either has no vectors (another script, another
     embedder) the cosine of the whole turn stands in for all words; the word itself meets it fully.
@@ -200,8 +200,8 @@ def _strengths(
 
 
 def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows) -> Floats:
-    """How often each turn holds each of these, float32[terms, n]: terms of the question, and pieces only the embedder
-    knows.
+    """Return how often each turn holds each of these, float32[terms, n]: terms of the question, and pieces only the
+    embedder knows.
     """
     known = tuple(found.frequencies)
     if terms == known:
@@ -215,7 +215,7 @@ def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows)
 def _word_vectors(
     question: Embedded, plan: Plan, words: dict[str, float], names: set[str], *, total: int
 ) -> dict[str, Floats]:
-    """The vectors of the question's words by index term; a piece that is no term of the question becomes one."""
+    """Return the vectors of the question's words by index term. A piece that is not a term becomes one."""
     found: dict[str, Floats] = {}
     assert question.words is not None
     for piece, vector in zip(question.pieces, question.words, strict=True):
@@ -230,8 +230,8 @@ def _word_vectors(
 def _meet_by_vector(
     met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors, keys: Keys
 ) -> NDArray[np.intp]:
-    """Late interaction: for each word of the question the best cosine among the words of a turn, where both have
-    vectors. Returns the places of the turns that have.
+    """Late interaction: for each word of the question, the best cosine among the words of a turn, if both have vectors.
+    Return the places of the turns that have.
     """
     with_vector = [row for row, term in enumerate(terms) if term in vectors]
     asked = np.stack([vectors[terms[row]] for row in with_vector])

@@ -1,4 +1,4 @@
-"""What a caller asks, as they say it, and its check."""
+"""What a caller asks: the request, its validation, and the plan of a search."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Request:
 
 
 def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
-    """The request as a query.
+    """Validate a request and return it as a query.
 
     Raises:
         InvalidError: an argument does not fit; the message names it.
@@ -196,7 +196,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """How signals become a score: as sums of measures or of reciprocal ranks, and which are left out."""
+    """How signals become a score: sums of values or of reciprocal ranks, and which signals are left out."""
 
     fusion: Fusion = "score"
     without: frozenset[str] = frozenset()
@@ -204,7 +204,7 @@ class Weighing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A query made ready: its terms, its time, what it asks for, and its vector for each model that can answer.
+    """A query ready to run: its terms, time, intent, and its vector for each model that can answer.
 
     `floor` is what chance reaches, where only what is relevant is asked for.
     """
@@ -222,26 +222,28 @@ class Plan:
 
     @property
     def shelves(self) -> tuple[str, ...]:
-        """Which parts of the memory may answer: knowledge and what waits to become it, unless a type is asked for."""
+        """Return which parts of the memory may answer: knowledge and unconsolidated episodes, unless a type is asked
+        for.
+        """
         return _SHELVES.get(self.query.type, (KNOWLEDGE,))
 
     @property
     def question_vectors(self) -> dict[int, Vector]:
-        """The question's vector by model, where there is one; the active model first."""
+        """Return the question's vector by model, the active model first."""
         return {model: each.vector for model, each in self.vectors.items() if each.vector is not None}
 
     @property
     def worded(self) -> Embedded | None:
-        """What the first model says that gave vectors of the question's words."""
+        """Return the question as embedded by the first model that gives vectors of words."""
         return next((each for each in self.vectors.values() if each.words is not None), None)
 
     @property
     def word_model(self) -> int:
-        """The key of that model; 0 if there is none."""
+        """Return the key of that model; 0 if there is none."""
         return next((model for model, each in self.vectors.items() if each.words is not None), 0)
 
     def filter(self, entity: int | None) -> Filter:
-        """The conditions as the store knows them."""
+        """Return the conditions as a filter of the store."""
         query = self.query
         types: tuple[NodeType, ...] = ()
         if query.type not in (None, "any", "episodic"):
@@ -269,7 +271,8 @@ def make_plan(
     intent: Intent | None = None,
     weighing: Weighing = Weighing(),
 ) -> Plan:
-    """Pure. The words that name the time leave the question: "what did we do in May" is not about the word May.
+    """Make a plan. Pure. The words that name a time leave the question: "what did we do in May" is not about the word
+    May.
 
     Args:
         intent: what the question asks for; by its words where this is None.

@@ -72,8 +72,8 @@ class Ranking:
     lost: Mapping[int, float]
 
     def told(self, candidate: Ranked) -> tuple[Share, ...]:
-        """All that makes a candidate's score: what each signal measured and gave, with the candidate's place among all
-        by that signal; what it lost; and what each factor added or took away.
+        """Return all parts of a candidate's score: what each signal measured and gave, with its rank by that signal;
+        what it lost; and each factor.
         """
         place = candidate.place
         told = [
@@ -108,7 +108,7 @@ def rank(
     most: int,
     alike: Callable[[NDArray[np.intp]], Floats] | None,
 ) -> tuple[list[Ranked], Ranking]:
-    """The best candidates by the sum of their shares, newer ones where that is equal, and what they rest on.
+    """Return the best candidates by the sum of their shares, newer first if equal, and why.
 
     Args:
         values: what each signal measured, float32[size]; the trace tells it.
@@ -133,13 +133,13 @@ def rank(
 
 
 def _from_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Places by falling score; of equal ones the last first, which is the newest: candidates ascend by key."""
+    """Return places by falling score, newer first if equal: candidates ascend by key."""
     order: NDArray[np.intp] = len(scores) - 1 - (-scores[::-1]).argsort(kind="stable")
     return order
 
 
 def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
-    """The sums of what the signals gave, float64[size]."""
+    """Return the sums of the shares, float64[size]."""
     totals = np.zeros(size, np.float64)
     for share in shares.values():
         totals += share
@@ -147,7 +147,7 @@ def totals_of(shares: Mapping[str, Floats], size: int) -> NDArray[np.float64]:
 
 
 def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tuple[list[Ranked], Ranking]:
-    """What the strategies found, each by its own best, where there was no time for signals."""
+    """Rank by what the strategies found, each scaled by its best, if there was no time for signals."""
     keys = np.array(sorted({key for found in seeds.values() for key in found}), np.int64)
     raw = {
         name: np.array([found.get(int(key), 0.0) for key in keys], np.float32)
@@ -162,7 +162,9 @@ def rank_by_seeds(seeds: Mapping[str, Mapping[int, float]], *, most: int) -> tup
 
 
 def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], alike: Floats) -> dict[int, float]:
-    """What each of the best loses to better ones of its session and to the better one most like it, chosen greedily."""
+    """Return what each of the best loses to better ones of its session and to the better one most like it, chosen
+    greedily.
+    """
     deviation = float(np.std(totals))
     sessions, left = pool.turns.sessions[order], totals[order].copy()
     penalties = np.zeros(len(order))
@@ -180,7 +182,7 @@ def _spread(pool: Pool, totals: NDArray[np.float64], order: NDArray[np.intp], al
 
 
 def weigh(candidates: Sequence[Ranked], known: Sequence[Weights], *, now: int) -> list[Ranked]:
-    """Apply what is known of each memory itself; best first, newer ones where that is equal."""
+    """Apply what is known of each memory; return the best first, newer first if equal."""
     weighed = []
     for candidate, memory in zip(candidates, known, strict=True):
         factors, score = factors_of(memory, now=now), candidate.score
@@ -198,8 +200,8 @@ def _best_first(weighed: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Ranked]:
-    """The best first, orders after all else, which they get one more factor for. However they are worded: who writes
-    them can repeat the words of any question.
+    """Return the best first, and instructions after everything else, with one more factor. Their wording does not help:
+    an attacker can repeat the words of any question.
     """
     least = min((each.score for each, order in zip(weighed, is_order, strict=True) if not order), default=inf)
     orders, others = list[Ranked](), list[Ranked]()
@@ -212,9 +214,8 @@ def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Rank
 
 
 def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]:
-    """What the score of a memory is multiplied by, more being better also for one below zero: the first four of
-    `FACTORS`, namely confidence, reinforcement exp(score x 0.2), whose word it is, and a little recency. What a tool or
-    a page says counts less.
+    """Return the factors of a memory's score, which improve it also below zero: the first four of `FACTORS`, namely
+    confidence, reinforcement exp(score x 0.2), trust, and a little recency. What a tool or a page says counts less.
     """
     days = max(0.0, (now - known.since) / _DAY_MS)
     return (
@@ -231,7 +232,7 @@ _RANK_CONSTANT = 60
 
 
 def fuse(values: Mapping[str, Floats], weights: Mapping[str, float], *, fusion: Fusion) -> dict[str, Floats]:
-    """What each signal adds to the score of each candidate.
+    """Return what each signal adds to the score of each candidate.
 
     Args:
         values: what each signal measured, float32[candidates].
@@ -244,13 +245,13 @@ def fuse(values: Mapping[str, Floats], weights: Mapping[str, float], *, fusion: 
 
 
 def _by_rank(measured: Floats) -> NDArray[np.float64]:
-    """(k + 1) / (k + rank), so that the first gets 1; 0 for those the signal does not speak for."""
+    """Return (k + 1) / (k + rank), so that the first gets 1; 0 if the signal does not apply."""
     found = (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + _ranks(measured))
     return np.where(measured > 0, found, 0.0)
 
 
 def _ranks(measured: Floats) -> NDArray[np.intp]:
-    """1 for the best; equal ones share the better place."""
+    """Return ranks, 1 for the best; equal ones share the better rank."""
     ascending = np.sort(measured)
     return 1 + len(measured) - np.searchsorted(ascending, measured, side="right")
 
@@ -258,7 +259,7 @@ def _ranks(measured: Floats) -> NDArray[np.intp]:
 def in_succession(
     hits: Sequence[Ranked], *, links: Iterable[tuple[int, int]], successors: Mapping[int, int]
 ) -> list[Ranked]:
-    """The hits, best first, with newer versions in the places of the older ones they are linked with.
+    """Return the hits, best first, with newer versions in the places of the older ones they are linked with.
 
     Places and scores change hands within a group of linked hits and nowhere else; a share "newer" says what a hit won
     or lost by that, so that its shares still add up to its score.
@@ -285,7 +286,7 @@ def in_succession(
 
 
 def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ranked]:
-    """Each replaced hit becomes its successor, which keeps its best place where it is a hit already."""
+    """Replace each superseded hit by its successor, which keeps its best place if it is a hit already."""
     found: dict[int, Ranked] = {}
     for hit in hits:
         key = successors.get(hit.key, hit.key)
@@ -319,7 +320,7 @@ def newest_of_equal(hits: Sequence[Ranked], *, said: Mapping[int, tuple[str, int
 
 
 def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list[int]]:
-    """The hits that hang together by links, in groups of two and more."""
+    """Return the hits connected by links, in groups of two and more."""
     neighbours: dict[int, set[int]] = {}
     for newer, olders in after.items():
         for older in olders:
@@ -336,7 +337,7 @@ def _groups(after: Mapping[int, set[int]], hits: Mapping[int, int]) -> list[list
 
 
 def _older(key: int, after: Mapping[int, set[int]]) -> set[int]:
-    """Everything a node came after, however many steps away."""
+    """Return everything that a node came after, at any distance."""
     return _reached(key, after) - {key}
 
 
@@ -351,5 +352,5 @@ def _reached(start: int, steps: Mapping[int, set[int]]) -> set[int]:
 
 
 def _moved(hit: Ranked, *, score: float) -> Ranked:
-    """A hit with the score of the place it takes."""
+    """Return a hit with the score of the place it takes."""
     return hit._replace(score=score, moved=hit.moved + score - hit.score)

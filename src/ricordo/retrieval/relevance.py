@@ -138,7 +138,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Which of the best stay, in their order, and how relevant each is: 0 is the floor."""
+    """Which of the best stay, in order, and how relevant each is; 0 is the floor."""
 
     kept: tuple[Ranked, ...]
     relevance: Mapping[int, float]
@@ -146,7 +146,7 @@ class Judged:
 
 
 def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
-    """The floor from what each generic prompt found, float32[measures, candidates] each. Pure."""
+    """Return the floor from what each generic prompt found, float32[measures, candidates] each. Pure."""
     rows = np.stack([each.max(axis=1) for each in found]) if found else np.zeros((1, len(MEASURES)), np.float32)
     spread = np.maximum(rows.std(axis=0), TUNING.least_spread)
     floor = Floor(
@@ -160,7 +160,7 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
 
 
 def evidence_of(pool: Pool, plan: Plan) -> Evidence:
-    """What the candidates of a pool have to say, measured. A name in the question is met by what is linked to it."""
+    """Measure the candidates of a pool. A name in the question is matched by what is linked to it."""
     size, words, is_named = pool.size, len(pool.words), pool.names_entities
     if not words:
         values = np.zeros((len(MEASURES), size), np.float32)
@@ -211,7 +211,9 @@ def _anchored(pool: Pool) -> NDArray[np.bool_]:
 
 
 def _known_share(pool: Pool, names: frozenset[str]) -> float:
-    """How much of what the question tells is anywhere in the store. Pieces only the embedder knows are not asked."""
+    """Return how much of what the question tells occurs anywhere in the store. Pieces only the embedder knows are
+    ignored.
+    """
     asked = [
         (worth, word in names or pool.frequencies[word] > 0)
         for word, worth in zip(pool.words, pool.idf.tolist(), strict=True)
@@ -226,13 +228,14 @@ _CAPITAL = re.compile(r"(?<![.?!…:]\s)(?<!^)(?<![«\"“(])\b[^\W\d_a-z\u0430-
 
 
 def _capitals(text: str) -> frozenset[str]:
-    """The terms of words that are written like names."""
+    """Return the terms of words that are written like names."""
     found = (word for word in _CAPITAL.findall(text[:2_000]) if word[:1].isupper())
     return frozenset(term for word in found for term in index_terms(word))
 
 
 def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How relevant candidates are by the floor, and without what an uncommonly near meaning adds: float64[size] twice.
+    """Return how relevant candidates are by the floor, and without the bonus of an unusually near meaning:
+    float64[size] twice.
 
     Anchors are left out: they are forgiven so much, not better.
     """
@@ -242,7 +245,8 @@ def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64],
 
 
 def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weighed sum of all measures in units of chance, with and without what an uncommonly near meaning adds.
+    """Return the weighted sum of all measures in units of chance, with and without the bonus of an unusually near
+    meaning.
 
     Args:
         values: float32[measures, n].
@@ -328,7 +332,7 @@ class Weighed:
 def weigh_up(
     best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], question: str
 ) -> Weighed:
-    """What the best are worth to a question. By words alone nothing tells facts from turns."""
+    """Return what the best are worth to a question. By words alone, facts and turns cannot be told apart."""
     places = np.array([each.place for each in best], np.intp)
     whole, even = (values[places] for values in relevance_of(evidence, floor))
     asked = " ".join(raw_words(question))
@@ -375,7 +379,9 @@ def weigh_up(
 
 
 def _met_by_chance(said: Floats) -> NDArray[np.float64]:
-    """How well anything in the memory meets what is asked for, float64[rows]; of `said`, float32[rows, candidates]."""
+    """Return how well anything in the memory matches what is asked for, float64[rows]; of `said`, float32[rows,
+    candidates].
+    """
     missing = max(0, TUNING.many - said.shape[1])
     met = said.sum(axis=1, dtype=np.float64) + missing * TUNING.usual_chance
     return np.asarray(met / (said.shape[1] + missing), np.float64)
@@ -391,14 +397,14 @@ def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
 
 
 def under_floor(weighed: Weighed) -> NDArray[np.bool_]:
-    """Which are too far below the floor to stay where another one clears it, bool[n]."""
+    """Return which are too far below the floor to stay if another one clears it, bool[n]."""
     slack = TUNING.fact_slack_of_several if weighed.asks_several else TUNING.fact_slack
     return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, TUNING.slack), np.bool_)
 
 
 def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
-    """Which fall too far behind the best of their kind, bool[n]. A fact that clears the floor never does, nor does one
-    where several things are asked for: the best of one part says nothing of another.
+    """Return which are too far behind the best of their kind, bool[n]. A fact that clears the floor never is, nor is
+    one if several things are asked for: the best of one part says nothing of another.
     """
     turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -TUNING.slack)
     facts = ~weighed.is_of_others & weighed.is_fact
@@ -409,11 +415,11 @@ def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
 
 
 def _leading(best: Sequence[Ranked]) -> set[int]:
-    """The keys of the first of all that were found, but for those much less worth than the best."""
+    """Return the keys of the first of all that were found, except for those worth much less than the best."""
     least = TUNING.leading_share * max((each.score for each in best), default=0.0)
     return {each.key for each in best[: TUNING.leading] if each.score >= least}
 
 
 def _bears_label(node: Node, asked: str) -> bool:
-    """Whether the question names a tag of a memory, as whole words, not stemmed."""
+    """Return whether the question names a tag of a memory, as whole words, not stemmed."""
     return any(f" {label} " in f" {asked} " for tag in node.tags if (label := " ".join(raw_words(tag))))

@@ -57,7 +57,7 @@ _DEPTHS = {"simple": 2, "complex": 4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a snapshot gave: the best, also as keys (`shown`), how it came about, and what had no time left."""
+    """The result of one snapshot: the best hits, also as keys (`shown`), their origin, and what ran out of time."""
 
     best: tuple[Hit, ...]
     candidates: Mapping[str, int]
@@ -158,7 +158,7 @@ def _candidate_query(
 
 
 def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ranked], Ranking]:
-    """By all signals; where there was no time to read what they need, by what the strategies said."""
+    """Rank by all signals; if there was no time for them, by what the strategies found."""
     most = max(_WEIGHED_LEAST, _WEIGHED * plan.query.limit)
     rows = found.rows
     if pool is None or rows is None:
@@ -174,7 +174,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
 
 
 def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
-    """The best that are in force, by their score with what is known of each memory, best first."""
+    """Return the best that are in force, by their score and what is known of each memory, best first."""
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
     if any(awaits_a_word(each.trust) for each in weights):  # does it read like an order?
@@ -195,14 +195,14 @@ def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Rank
 
 
 def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:
-    """What of the best is relevant; nothing where there was no time to tell."""
+    """Return which of the best are relevant; none if there was no time to tell."""
     if pool is None or plan.floor is None:
         return Judged(kept=(), relevance={}, reasons={})
     return judge(weighed, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query)
 
 
 def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, float, str], ...]:
-    """(id, relevance, reason) of those of the best that fell out, in their order."""
+    """Return (id, relevance, reason) of the best hits that were left out, in order."""
     if judged is None:
         return ()
     told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
@@ -230,7 +230,7 @@ def _hits(
 
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:
-    """The answer as the caller gets it; why each hit is here only where it was asked for."""
+    """Return the answer for the caller, with the reasons for each hit only if asked for."""
     degraded = degraded + found.degraded
     if not traced:
         return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded)
@@ -258,7 +258,7 @@ def absence_of(
     weighed: Sequence[Ranked],
     judged: Judged | None = None,
 ) -> Absence:
-    """Where the memory that `why_not` names stands in a search, or where it fell out."""
+    """Return where the memory that `why_not` names ranks, or where it dropped out."""
     if node is None:
         return Absence(id=plan.query.why_not or "", stage="unknown", detail="there is no such memory")
     if reason := _left_out(snapshot, plan, node, matches=found.probe_matches):
@@ -297,7 +297,7 @@ def absence_of(
 
 
 def _left_out(snapshot: Snapshot, plan: Plan, node: Node, *, matches: bool) -> str:
-    """Why the search could not have given it, whatever its words."""
+    """Return why the search could not return it, whatever its words."""
     query = plan.query
     if not node.is_live and not query.archived:
         return f"it is closed ({node.closed_reason}); --archived searches closed memories"
@@ -314,7 +314,7 @@ def _left_out(snapshot: Snapshot, plan: Plan, node: Node, *, matches: bool) -> s
 
 
 def _said_newer(snapshot: Snapshot, scope: Scope, node: Node, keys: Sequence[int]) -> str | None:
-    """The id of the hit that stands for a fact because it says the same and is newer."""
+    """Return the id of the newer hit that says the same as a fact."""
     if node.key in keys:
         return None
     said = {key: (about, line) for key, about, line, _ in snapshot.graph.lines([node.key, *keys])}
@@ -330,7 +330,7 @@ def _place(pool: Pool | None, key: int) -> int | None:
 
 
 def _not_found(plan: Plan, found: CandidateSet, node: Node) -> str:
-    """What it shares with the question, and what the last candidate of each strategy had."""
+    """Return what it shares with the question, and what the last candidate of each strategy had."""
     terms = set(index_terms(node.content))
     held = [term for term in plan.terms if term in terms]
     least = {name: min(keys.values()) for name, keys in found.found.items() if keys}

@@ -1,4 +1,4 @@
-"""A caller's question, from the checked request to the answer. The only asynchronous part of retrieval."""
+"""Searching for a caller, from the request to the answer. The only asynchronous part of retrieval."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Question:
     intent: Intent | None = None
 
     def fits(self, snapshot: Snapshot) -> bool:
-        """Whether the store still has the models this question was embedded for."""
+        """Return whether the store still has the models this question was embedded for."""
         return self.models is None or snapshot.models.known() == self.models
 
 
@@ -96,7 +96,7 @@ class Asking:
 
 
 async def read(asking: Asking, ask: Callable[[Snapshot], T], as_of: AsOf) -> T:
-    """Ask the store, as it is or as it was.
+    """Ask the store as it is or, with `as_of`, as it was.
 
     Raises:
         InvalidError: `as_of` names no time and no commit.
@@ -158,7 +158,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
 async def _found(
     asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: AsOf
 ) -> tuple[Found, Plan] | None:
-    """What a snapshot gives for a question, and the plan it was asked by; None where the question does not fit it."""
+    """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
     from ricordo.retrieval.search import find
 
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
@@ -196,13 +196,13 @@ async def _found(
 
 
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor:
-    """What chance reaches by the embedder that answers; by words alone where none does, as in the archive."""
+    """Return the floor for the embedder that answers, or for words alone, as in the archive."""
     answering = (model for model, embedded in question.vectors.items() if embedded.vector is not None)
     return await asking.floor(0 if query.archived else next(answering, 0))
 
 
 async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Question:
-    """The question's vectors. An embedder that hangs costs the search its vectors, not its answer."""
+    """Return the question's vectors. If an embedder hangs, the search loses its vectors, not its answer."""
     if query.words_only or not query.text.strip():
         return Question()
     until = asyncio.get_running_loop().time() + asking.deadline_s
@@ -221,12 +221,12 @@ async def _embedded(asking: Asking, query: Query, *, refresh: bool = False) -> Q
 
 
 def _hides_its_intent(text: str) -> bool:
-    """Whether a question does not say in its words what it asks for, in another language perhaps."""
+    """Return whether the words of a question do not tell its intent, for example in another language."""
     return any(mark in text for mark in QUESTION_MARKS) and intent_of(text) == "general"
 
 
 async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) -> Intent | None:
-    """What a question asks for that does not say so in its words; None if that is not known.
+    """Return the intent of a question whose words do not tell it; None if unknown.
 
     Only then are exemplars needed: most processes never embed them. A search waits for them, so that every process
     gives the same answer.
@@ -239,7 +239,7 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
 
 
 def _is_telling(hit: Hit) -> bool:
-    """Whether a hit of the past, which has no floor, says anything of its own to the question: shares words with it, or
-    means something near.
+    """Return whether a hit of the past, which has no floor, says anything of its own to the question: shares words with
+    it, or is near in meaning.
     """
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -43,12 +43,12 @@ _NEXT = 0.7
 
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
-    """The question's words met by the turn or, a little less, by its neighbours; by idf, between 0 and 1."""
+    """The question's words in the turn or, a little less, in its neighbours; by idf, from 0 to 1."""
     return _by_idf(pool, met_in_context(pool, pool.strengths))
 
 
 def met_in_context(pool: Pool, met: Floats) -> Floats:
-    """How well a candidate or, a little less, its neighbours meet each word, float32[words, size].
+    """Return how well a candidate or, a little less, its neighbours match each word, float32[words, size].
 
     Args:
         met: how well each turn does, float32[words, n].
@@ -59,13 +59,13 @@ def met_in_context(pool: Pool, met: Floats) -> Floats:
 
 
 def around(pool: Pool, held: Floats) -> Floats:
-    """The most that a candidate or one of two turns on each side has of each word, float32[words, size]."""
+    """Return the maximum over a candidate and two turns on each side, for each word, float32[words, size]."""
     nearby = np.maximum.reduce(held.take(pool.nearby, axis=1), axis=1)
     return np.asarray(np.maximum(nearby, held[:, : pool.size]), np.float32)
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
-    """The question's words met by the turn itself; by idf, between 0 and 1."""
+    """The question's words in the turn itself; by idf, from 0 to 1."""
     return _by_idf(pool, pool.strengths[:, : pool.size])
 
 
@@ -74,8 +74,8 @@ def _by_idf(pool: Pool, met: Floats) -> Floats:
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats | None:
-    """BM25 of the turn together with two turns on each side, by the best candidate's; and that by how much of the
-    question any candidate holds, so that one stray word does not count like the whole question.
+    """BM25 of the turn with two turns on each side, relative to the best candidate, times the share of the question
+    that any candidate holds, so that one stray word does not count like the whole question.
     """
     if not len(pool.words):
         return None
@@ -92,14 +92,14 @@ def keywords(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
-    """Cosine with the question, of the turn and in part of those around it."""
+    """The cosine with the question, of the turn and in part of the turns around it."""
     near, far = pool.cosines.take(pool.before) + pool.cosines.take(pool.after)
     return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats | None:
-    """Where the question names exactly one speaker: what they said, 1; what others said, -1, and -3 where the speaker
-    neither speaks nor is named around it: that is from another conversation.
+    """If the question names exactly one speaker: 1 for what they said, -1 for what others said, and -3 if they neither
+    speak nor are named around it: that is from another conversation.
     """
     if len(pool.persons) != 1:
         return None
@@ -111,14 +111,14 @@ def person(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def own_experience(pool: Pool, plan: Plan) -> Floats | None:
-    """Where the question names one speaker: they speak of themselves."""
+    """If the question names one speaker: whether they speak of themselves."""
     if len(pool.persons) != 1:
         return None
     return np.asarray(_holds(pool, FIRST_PERSON) * (pool.spoke[: pool.size] > 0), np.float32)
 
 
 def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
-    """The turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
+    """Whether the turn holds what is asked for: a time for when, a number for how many, a name for who and where."""
     text = plan.query.text
     question = text.lower()
     for asked, feature in _kinds_of_answer(languages_of(text)):
@@ -138,7 +138,7 @@ def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int
 
 
 def date(pool: Pool, plan: Plan) -> Floats | None:
-    """What was said in the span the question names: 1, or a half where it names no more than a year."""
+    """What was said in the period the question names: 1, or a half if it names only a year."""
     span = plan.interval
     if span is None:
         return None
@@ -148,25 +148,23 @@ def date(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def replies(pool: Pool, plan: Plan) -> Floats:
-    """The turn before it asks something."""
+    """Whether the turn before it asks something."""
     return np.asarray(pool.turns.flags.take(pool.before[0]) & ASKS, np.float32)
 
 
 def asks(pool: Pool, plan: Plan) -> Floats:
-    """The turn is itself a question, and says little."""
+    """Whether the turn is itself a question, and says little."""
     return _holds(pool, ENDS_ASKING)
 
 
 def name(pool: Pool, plan: Plan) -> Floats:
-    """It meets the question and names somebody or something: it is about a matter, where "that sounds great" is about
-    none.
-    """
+    """Whether it matches the question and names someone or something; "that sounds great" is about nothing."""
     return _holds(pool, NAME) * pool.meets
 
 
 def length(pool: Pool, plan: Plan) -> Floats:
-    """How much longer than the middle of the candidates it is, as a logarithm, between -1 and 1: what is said at some
-    length says something, and late interaction hears one word of thanks as loudly.
+    """How much longer it is than the median candidate, as a logarithm, from -1 to 1: late interaction rates one word of
+    thanks as high as a statement.
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
@@ -174,12 +172,12 @@ def length(pool: Pool, plan: Plan) -> Floats:
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
-    """It is about a person or thing that the question names, or mentions one."""
+    """Whether it is about an entity the question names, or mentions one."""
     return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named if pool.named.any() else None
 
 
 def linked(pool: Pool, plan: Plan) -> Floats | None:
-    """It led to what answers best, came of it, or proved useful together with it."""
+    """Whether it caused, resulted from, or proved useful together with what answers best."""
     return np.float32(_BY_LINKS.get(plan.intent, 0.5)) * pool.linked if pool.linked.any() else None
 
 
@@ -194,7 +192,7 @@ def _holds(pool: Pool, trait: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """A function of the pool and what it counts."""
+    """A function of the pool, and its weight."""
 
     weight: float
     value: Callable[[Pool, Plan], Floats | None]
@@ -229,8 +227,8 @@ WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in
 
 
 def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
-    """What each signal finds in each candidate, float32[size], of those that have anything to say; those that the
-    settings leave out are not computed.
+    """Return what each signal measures for each candidate, float32[size]; signals that do not apply or are left out are
+    not computed.
     """
     without = plan.weighing.without
     found = ((name, signal.value(pool, plan)) for name, signal in SIGNALS.items() if name not in without)
@@ -261,14 +259,14 @@ def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
 
 
 def _median(values: NDArray[np.floating[Any]]) -> float:
-    """numpy's own takes four times as long for so few."""
+    """Return the median; numpy's takes four times as long for so few."""
     low, high = (len(values) - 1) // 2, len(values) // 2
     ordered = np.sort(values)
     return float((ordered[low] + ordered[high]) / 2)
 
 
 def asks_for_a_list(text: str) -> bool:
-    """Whether several things are asked for: a plural after what or which, kinds, types, all, both."""
+    """Return whether several things are asked for: a plural after what or which, kinds, types, all, both."""
     languages = languages_of(text)
     return _lists(languages).search(text.lower()) is not None or index_terms(text)[:1] in _list_verbs(languages)
 

@@ -1,6 +1,5 @@
-"""How often memories are shown: noted while a search answers, written some time after it has.
-
-What is noted and not yet written goes with a crash, which harms nobody.
+"""Counts how often memories are shown: noted during a search, written some time after. A crash loses what is not
+written yet, which does no harm.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class UsageLog:
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, keys: Iterable[int], *, now: int) -> None:
-        """These memories were shown; `now` in Unix milliseconds. Costs a search some microseconds."""
+        """Note that memories were shown; `now` in Unix milliseconds. Costs a search some microseconds."""
         for key in keys:
             earlier = self._shown.get(key)
             if earlier is not None or len(self._shown) < _KEPT_MOST:
@@ -44,14 +43,14 @@ class UsageLog:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write what is noted. What cannot be written is let go."""
+        """Write what was noted. What cannot be written is dropped."""
         shown, self._shown = self._shown, {}
         if shown:
             with contextlib.suppress(RicordoError):
                 await self._store.derive(lambda tx: tx.graph.put_usage(shown))
 
     async def close(self) -> None:
-        """Write what is left, if that can be had at once."""
+        """Write what is left, if the store can be written."""
         if self._writing is not None:
             self._writing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -65,13 +64,13 @@ _LEAST_WORDS = 4
 
 
 class Told:
-    """The latest memories that contexts told in this process, by scope."""
+    """The latest memories shown in contexts of this process, by scope."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[Scope, str], tuple[str, str]] = OrderedDict()
 
     def keep(self, scope: Scope, hits: Iterable[Hit]) -> None:
-        """These memories were told."""
+        """Note the memories of a context."""
         for hit in hits:
             self._told[scope, hit.id] = hit.handle, _folded(hit.content[:1_000])
             self._told.move_to_end((scope, hit.id))
@@ -79,7 +78,7 @@ class Told:
             self._told.popitem(last=False)
 
     def quoted_in(self, scope: Scope, text: str) -> list[str]:
-        """The ids of the memories that a text quotes word for word, or cites by their handle."""
+        """Return the ids of the memories that a text quotes word for word, or cites by their handle."""
         if not self._told:
             return []
         handles, said = set(cited(text)), f" {_folded(text)} "
