@@ -107,9 +107,7 @@ class Engine:
             StoreError: the store cannot be opened.
         """
         speaking = _language_of(language, settings)
-        for path in settings.languages.split(","):
-            if path.strip():
-                register(path.strip())
+        _register_languages(settings)
         store = await asyncio.to_thread(
             open_store,
             location,
@@ -400,6 +398,20 @@ def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder |
     """The embedder meant; a remote one gets the key its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
+
+
+def _register_languages(settings: Settings) -> None:
+    """Raises:
+    InvalidError: a file that the setting names cannot be read.
+    """
+    for path in filter(None, map(str.strip, settings.languages.split(","))):
+        try:
+            register(path)
+        except InvalidError as error:
+            hint = (
+                "give paths of language files, separated by commas (RICORDO_LANGUAGES, or `languages` in ricordo.toml)"
+            )
+            raise InvalidError(f"the setting `languages` names an invalid file: {error.message}", hint=hint) from error
 
 
 def _language_of(model: str | LanguageModel | None, settings: Settings) -> LanguageModel | None:

@@ -55,7 +55,7 @@ async def test_a_session_can_be_ended_unless_it_is_empty(memory: Any) -> None:
     await memory.add("hello", session="s")
     await memory.end_session("s")
     await memory.end_session("s")
-    with pytest.raises(NotFoundError, match="nothing was said"):
+    with pytest.raises(NotFoundError, match="there is no session"):
         await memory.end_session("another")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Fact, Memory, Settings
+from ricordo import Fact, InvalidError, Memory, Settings
 
 DATA = json.loads((Path(__file__).parents[1] / "models/embedding/pairs.json").read_text(encoding="utf-8"))
 PAIRS = DATA["pairs"][:20]
@@ -41,3 +41,9 @@ async def test_the_first_question_in_another_language_has_an_intent(question: st
         await memory.add("Ana went away")
         found = await memory.search(question)
     assert (found.intent, found.degraded) == (intent, ())
+
+
+async def test_a_wrong_path_of_a_language_file_is_reported_with_its_setting() -> None:
+    with pytest.raises(InvalidError, match=r"the setting `languages` names an invalid file: nope: ") as caught:
+        await Memory.open(":memory:", embedder=None, settings=Settings(languages="nope"))
+    assert "RICORDO_LANGUAGES" in caught.value.hint

@@ -52,7 +52,7 @@ def correct(
         InvalidError: the words are the same.
     """
     if content == old.content:
-        raise InvalidError("content is what it was", hint="there is nothing to correct; `confirm` says it is right")
+        raise InvalidError("content is the same as before", hint="use `confirm` if the memory is right as it is")
     new = replace(
         old,
         id=new_id,

@@ -140,7 +140,7 @@ async def extract(context: ConsolidationContext, session: str | None, *, dry_run
     """Learn what was said since the last reading, in one conversation or in all that wait.
 
     Raises:
-        NotFoundError: nothing was said in that session.
+        NotFoundError: there is no such session.
     """
     waiting = await context.store.read(lambda tx: waiting_conversations(tx, context.scope, session))
     run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
@@ -156,10 +156,10 @@ def waiting_conversations(snapshot: Snapshot, scope: Scope, session: str | None)
     """Return all conversations that wait, or only that of a session, the oldest first.
 
     Raises:
-        NotFoundError: nothing was said in that session.
+        NotFoundError: there is no such session.
     """
     if session is not None and snapshot.sessions.get(scope, session) is None:
-        raise NotFoundError(f"session: nothing was said in {session!r}")
+        raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
     return [each for each in snapshot.runs.waiting(scope) if session in (None, each.session)]
 
 

@@ -41,7 +41,7 @@ class Operations:
         def read(tx: Snapshot) -> Json:
             known = tx.sessions.get(self.context.scope, session)
             if known is None:
-                raise NotFoundError(f"session: nothing was said in {session!r}")
+                raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
             waits = tx.runs.waiting_episodes(self.context.scope, self.context.place, session)
             return {"consolidated": known.consolidated_at is not None and not waits, "waiting": len(waits)}
 
@@ -168,7 +168,7 @@ class Operations:
     def _transcript(self, snapshot: Snapshot, session: str) -> Transcript:
         found = snapshot.runs.session_episodes(self.context.scope, self.context.place, session)
         if not found:
-            raise NotFoundError(f"session: nothing was said in {session!r}")
+            raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
         return transcript(snapshot, self.context.place, session, found)
 
     async def _learn(self, session: str, proposal: Proposal) -> Json:

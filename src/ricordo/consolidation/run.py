@@ -60,7 +60,7 @@ async def consolidate(
         finished_before: only conversations that are over or silent since then; Unix milliseconds.
 
     Raises:
-        NotFoundError: nothing was said in that session.
+        NotFoundError: there is no such session.
     """
     run = new_run(context, "consolidation", prompt=VERSION, dry_run=dry_run)
     failed: list[RunItem] = []
@@ -145,14 +145,14 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
     """Summarise a whole conversation, and store the summary with its session.
 
     Raises:
-        NotFoundError: nothing was said in that session.
+        NotFoundError: there is no such session.
         UnavailableError: no language model is chosen, or it gave no summary that may be kept.
     """
     model, parts = require_model(context), list[str]()
     place = context.scope.owner, context.scope.chat or ""
     found = await context.store.read(lambda tx: _whole(tx, context.scope, place, session))
     if not found.episodes:
-        raise NotFoundError(f"session: nothing was said in {session!r}")
+        raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
     async with within_budget(context) as spent:
         for page in prompt_pages(context, found.shown, prompt="summarise.1"):
             turns = extraction(page.lines, before=page.before, day=page.day, name="summarise.1")

@@ -122,11 +122,11 @@ def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime)
     """Mark a session as over, if it is not over already.
 
     Raises:
-        NotFoundError: nothing was said in it.
+        NotFoundError: there is no such session.
     """
     known = snapshot.sessions.get(scope, short_name(session, name="session") or "")
     if known is None:
-        raise NotFoundError(f"session: nothing was said in {session!r}")
+        raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
     return Change() if known.ended_at else Change(sessions=(replace(known, ended_at=at),))
 
 

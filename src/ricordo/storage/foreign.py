@@ -27,7 +27,9 @@ def is_database(path: Path) -> bool:
     except apsw.NotADBError:
         return False
     except apsw.Error as error:
-        raise InvalidError(f"{path} cannot be read: {error}", hint="check that it is whole") from error
+        raise InvalidError(
+            f"{path} cannot be read: {error}", hint="check that the file is complete and not damaged"
+        ) from error
     return True
 
 
@@ -82,7 +84,9 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
         with _opened(path) as connection:
             yield connection
     except apsw.Error as error:
-        raise InvalidError(f"{path} cannot be read: {error}", hint="check that it is whole") from error
+        raise InvalidError(
+            f"{path} cannot be read: {error}", hint="check that the file is complete and not damaged"
+        ) from error
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class AsyncMemory:
             Mem0Error: no id is given, or an argument is invalid.
         """
         if timestamp is not None:
-            raise Mem0Error("timestamp is an argument of mem0's platform, not of its library")
+            raise Mem0Error("timestamp is accepted only by mem0's hosted platform; leave it out")
         ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
         kept = await self._backend.add(
             messages, ids=ids, metadata=metadata, until=expiration_date, infer=infer, kind=memory_type
@@ -119,7 +119,7 @@ class AsyncMemory:
             Mem0Error: no id is given, or an argument is invalid.
         """
         if reference_date is not None:
-            raise Mem0Error("reference_date is an argument of mem0's platform, not of its library")
+            raise Mem0Error("reference_date is accepted only by mem0's hosted platform; leave it out")
         found = await self._backend.search(
             query,
             filters=filters,

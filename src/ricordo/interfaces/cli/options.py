@@ -181,7 +181,7 @@ class CommandContext:
         InvalidError: The given file does not exist, or a value is not valid.
         """
         if self.options.config is not None and not self.options.config.is_file():
-            raise InvalidError(f"config: there is no file {self.options.config}")
+            raise InvalidError(f"the file {self.options.config} does not exist", hint="check --config")
         return load(file=self.options.config or Path(self.location).expanduser().parent / "ricordo.toml")
 
     @property

@@ -22,7 +22,7 @@ class LocalModel:
         self._lock = threading.Lock()
         self._loaded: Any = None
         if not self._path.is_file():
-            raise InvalidError(f"model: there is no file {path}", hint="give the path of a .gguf file")
+            raise InvalidError(f"model: the file {path} does not exist", hint="give the path of a .gguf file")
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
         """Return one answer; the schema is its grammar.

@@ -138,11 +138,13 @@ def _check_is_ours(folder: Path) -> None:
     """Keep the files of a memory apart from other files.
 
     Raises:
-        InvalidError: the folder holds things, and none of them is a memory's; or one of its files is a link.
+        InvalidError: the folder contains only files of other programs; or one of its files is a link.
     """
     linked = sorted(path for path in folder.iterdir() if path.name in {*FILES, PEOPLE} and path.is_symlink())
     if linked:  # a rewrite would replace the link, and leave erased text in the file it leads to
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     if names and not names & {*FILES, PEOPLE, INDEX}:
-        raise InvalidError(f"location: {folder} holds other things", hint="give an empty folder, or a file's path")
+        raise InvalidError(
+            f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"
+        )
