@@ -10,7 +10,7 @@ be damaged.
 """
 
 # The wrappers of system calls use paths as these functions do.
-# ruff: noqa: PTH110, PTH112, PTH115, PTH120, PTH123, PTH202
+# ruff: noqa: PTH112, PTH115, PTH120, PTH123
 from __future__ import annotations
 
 import argparse
@@ -22,7 +22,9 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +42,8 @@ SECTOR = 512
 CUTS_PER_RECORDING = 50
 
 Op = tuple[Any, ...]
-"""A recorded operation: its name, the path, and details."""
+"""A recorded operation: its name, the path, and details. Those of a sync are how many operations preceded its call:
+it covers no later ones, which other threads made while it ran."""
 
 
 # recording, in a separate process
@@ -53,6 +56,8 @@ class Recorder:
         self.root = str(root)
         self.ops: list[Op] = []
         self._known: dict[str, bytes] = {}
+        self._opened: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
 
     def is_ours(self, path: str) -> bool:
         return path.startswith(self.root)
@@ -74,37 +79,61 @@ class Recorder:
             self.ops.append(("write", path, start, now[start:]))
         self._known[path] = now
 
+    def opened(self, path: str) -> None:
+        """Record the creation of a file that SQLite has opened, once, however many connections open it.
+
+        Its size says nothing: SQLite empties its log, and a connection that opens an empty log creates no new file.
+        """
+        with self._lock:
+            found = Path(path).stat()
+            if self._opened.get(path) != (found.st_dev, found.st_ino):
+                self._opened[path] = (found.st_dev, found.st_ino)
+                self.ops.append(("create", path))
+
+    def removed(self, path: str, remove: Callable[[], None]) -> None:
+        """Remove a file and record it before another file may get its inode."""
+        with self._lock:
+            remove()
+            self.ops.append(("unlink", path))
+            self._known.pop(path, None)
+            self._opened.pop(path, None)
+
     def install(self) -> None:
         """Wrap the calls that change files."""
         fsync, replace, rename, unlink, truncate = os.fsync, os.replace, os.rename, os.unlink, os.truncate
 
         def synced(file: int) -> None:
             path = os.readlink(f"/proc/self/fd/{file}")
+            if not self.is_ours(path):
+                fsync(file)
+                return
+            is_folder = os.path.isdir(path)
+            if not is_folder:
+                self.capture(path)
+            before = len(self.ops)
             fsync(file)
-            if self.is_ours(path) or path == self.root.rstrip("/"):
-                if os.path.isdir(path):
-                    self.ops.append(("syncdir", path))
-                else:
-                    self.capture(path)
-                    self.ops.append(("sync", path))
+            self.ops.append(("syncdir" if is_folder else "sync", path, before))
 
         def named(act: Any) -> Any:
             def moved(source: Any, target: Any, **more: Any) -> None:
                 source, target = os.fspath(source), os.fspath(target)
-                if self.is_ours(source):
+                if self.is_ours(source) and source not in self._opened:
                     self.capture(source)
                 act(source, target, **more)
                 if self.is_ours(source):
                     self.ops.append(("rename", source, target))
-                    self._known[target] = self._known.pop(source, b"")
+                    for known in (self._known, self._opened):
+                        known.pop(target, None)
+                        if source in known:
+                            known[target] = known.pop(source)
 
             return moved
 
         def removed(path: Any, **more: Any) -> None:
-            unlink(path, **more)
             if self.is_ours(os.fspath(path)):
-                self.ops.append(("unlink", os.fspath(path)))
-                self._known.pop(os.fspath(path), None)
+                self.removed(os.fspath(path), lambda: unlink(path, **more))
+            else:
+                unlink(path, **more)
 
         def cut(path: Any, size: int) -> None:
             self.capture(os.fspath(path))
@@ -128,22 +157,26 @@ class RecordingVFS(apsw.VFS):
         return RecordingFile(self.recorder, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
-        super().xDelete(filename, syncdir)
-        if self.recorder.is_ours(filename):
-            self.recorder.ops.append(("unlink", filename))
-            if syncdir:
-                self.recorder.ops.append(("syncdir", os.path.dirname(filename)))
+        if not self.recorder.is_ours(filename):
+            super().xDelete(filename, syncdir)
+            return
+        self.recorder.removed(filename, lambda: super(RecordingVFS, self).xDelete(filename, syncdir))
+        if syncdir:
+            self.recorder.ops.append(("syncdir", os.path.dirname(filename), len(self.recorder.ops)))
+
+
+_JOURNALS = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 
 
 class RecordingFile(apsw.VFSFile):
     def __init__(self, recorder: Recorder, name: Any, flags: list[int]) -> None:
         self.name = str(name.filename() if isinstance(name, apsw.URIFilename) else name or "")
         self.recorder = recorder
-        self.is_new = bool(self.name) and recorder.is_ours(self.name) and not os.path.exists(self.name)
+        # The first sync of a log or journal by a connection also syncs its folder: `unixSync` in SQLite's os_unix.c.
+        self.syncs_folder = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and flags[0] & _JOURNALS)
         super().__init__("unix", name, flags)
-        if self.is_new or (self.name and recorder.is_ours(self.name) and os.path.getsize(self.name) == 0):
-            recorder.ops.append(("create", self.name))
-            self.is_new = True
+        if self.name and recorder.is_ours(self.name):
+            recorder.opened(self.name)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         super().xWrite(data, offset)
@@ -156,12 +189,13 @@ class RecordingFile(apsw.VFSFile):
             self.recorder.ops.append(("truncate", self.name, size))
 
     def xSync(self, flags: int) -> None:  # noqa: N802
+        before = len(self.recorder.ops)
         super().xSync(flags)
         if self.recorder.is_ours(self.name):
-            self.recorder.ops.append(("sync", self.name))
-            if self.is_new:  # SQLite's own layer syncs the folder of a new file with it
-                self.recorder.ops.append(("syncdir", os.path.dirname(self.name)))
-                self.is_new = False
+            self.recorder.ops.append(("sync", self.name, before))
+            if self.syncs_folder:
+                self.recorder.ops.append(("syncdir", os.path.dirname(self.name), before))
+                self.syncs_folder = False
 
 
 async def work(place: str, recorder: Recorder, *, seed: int, durability: str) -> None:
@@ -210,8 +244,10 @@ def record(place: str, *, seed: int, durability: str) -> list[Op]:
     recorder = Recorder(Path(place).parent)
     recorder.install()
     vfs = RecordingVFS(recorder)
-    asyncio.run(work(place, recorder, seed=seed, durability=durability))
-    del vfs
+    try:
+        asyncio.run(work(place, recorder, seed=seed, durability=durability))
+    finally:
+        vfs.unregister()
     return recorder.ops
 
 
@@ -221,45 +257,48 @@ def record(place: str, *, seed: int, durability: str) -> list[Op]:
 @dataclass(slots=True)
 class Inode:
     durable: bytearray = field(default_factory=bytearray)
-    pending: list[Op] = field(default_factory=list)
+    pending: list[tuple[int, Op]] = field(default_factory=list)
+    """Writes that are not synced, with their place in the recording."""
+
+    def sync(self, before: int) -> None:
+        """Make the writes durable that precede this place in the recording."""
+        for _, op in (each for each in self.pending if each[0] < before):
+            apply(self.durable, op)
+        self.pending = [each for each in self.pending if each[0] >= before]
 
 
 def disk_after(ops: list[Op], dice: random.Random) -> dict[str, bytes]:
     """Return the disk content if the power fails after these operations."""
     live: dict[str, Inode] = {}
     names: dict[str, Inode] = {}
-    unsynced_names: list[Op] = []
-    for op in ops:
+    unsynced_names: list[tuple[int, Op]] = []
+    for number, op in enumerate(ops):
         match op:
             case ("create", path):
                 live[path] = Inode()
-                unsynced_names.append(("link", path, live[path]))
+                unsynced_names.append((number, ("link", path, live[path])))
             case ("write" | "truncate", path, *_):
-                if path not in live:  # it existed, empty
-                    live[path] = Inode()
-                    unsynced_names.append(("link", path, live[path]))
-                live[path].pending.append(op)
-            case ("sync", path):
+                live[path].pending.append((number, op))
+            case ("sync", path, before):
                 if path in live:
-                    for each in live[path].pending:
-                        apply(live[path].durable, each)
-                    live[path].pending.clear()
+                    live[path].sync(before)
             case ("rename", source, target):
                 live[target] = live.pop(source)
-                unsynced_names += [("link", target, live[target]), ("unlink", source)]
+                unsynced_names += [(number, ("link", target, live[target])), (number, ("unlink", source))]
             case ("unlink", path):
                 live.pop(path, None)
-                unsynced_names.append(("unlink", path))
-            case ("syncdir", path):
-                rest = [each for each in unsynced_names if os.path.dirname(each[1]) != path.rstrip("/")]
-                relink(names, [each for each in unsynced_names if each not in rest])
-                unsynced_names = rest
-    relink(names, unsynced_names[: dice.randint(0, len(unsynced_names))])
+                unsynced_names.append((number, ("unlink", path)))
+            case ("syncdir", path, before):
+                folder = path.rstrip("/")
+                is_synced = [at < before and os.path.dirname(each[1]) == folder for at, each in unsynced_names]
+                relink(names, [each for (_, each), synced in zip(unsynced_names, is_synced, strict=True) if synced])
+                unsynced_names = [each for each, synced in zip(unsynced_names, is_synced, strict=True) if not synced]
+    relink(names, [each for _, each in unsynced_names[: dice.randint(0, len(unsynced_names))]])
     luck = dice.choice((0.0, 0.5, 0.5, 0.5, 1.0))
     found = {}
     for path, inode in names.items():
         content = bytearray(inode.durable)
-        for op in inode.pending:
+        for _, op in inode.pending:
             survive(content, op, luck, dice)
         found[path] = bytes(content)
     return found
@@ -323,7 +362,11 @@ async def looked(place: str, acknowledged: dict[str, str], gone: set[str]) -> tu
     store = await asyncio.to_thread(open_store, place, durability="process")
     try:
         stored = await store.read(lambda tx: dict(tx.connection.execute("SELECT id, content FROM nodes").fetchall()))
-        lost = [f"{id_} is not there" for id_, text in acknowledged.items() if stored.get(id_) != text]
+        lost = [
+            f"{id_} {'holds another text' if id_ in stored else 'is not there'}"
+            for id_, text in acknowledged.items()
+            if stored.get(id_) != text
+        ]
         report = await store.doctor()
         off = [f"{each.check}: {each.detail}" for each in report.findings if not each.ok]
         return lost, off + [f"{id_} is erased and there" for id_ in gone & stored.keys()]
