@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 from tests.interfaces.conftest import Cli
@@ -34,3 +36,13 @@ def test_the_reference_pages_are_up_to_date() -> None:
         [sys.executable, ROOT / "tools/generate_docs.py", "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_commands_toml_describes_exactly_the_verbs_and_parameters_that_exist() -> None:
+    texts = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
+    verbs = {name: {each.name for each in verb.params} for name, verb in get_command(app).commands.items()}  # type: ignore[attr-defined]
+    assert {verb for panel in texts.pop("panels").values() for verb in panel} == set(verbs)
+    assert set(texts.pop("common")) <= set.intersection(*verbs.values())
+    shared = texts.pop("shared")
+    assert set(shared) <= set.union(*verbs.values())
+    assert {verb: set(own) - verbs[verb] for verb, own in texts.items() if set(own) - verbs[verb]} == {}

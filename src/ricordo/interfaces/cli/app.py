@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -14,17 +15,14 @@ from typer.main import get_command
 
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces import demo
-from ricordo.interfaces.cli import chat, corrections, knowledge, people, read, serve, storage, write
-from ricordo.interfaces.cli.options import app, common_options, with_common_options
+from ricordo.interfaces.cli import chat, knowledge, read, serve, storage, write
+from ricordo.interfaces.cli.options import CommonOptions, app, sort_commands, with_common_options
 from ricordo.interfaces.cli.terminal import notices_console, replace_unprintable, safe
 from ricordo.interfaces.serialize import json_text
 
-__all__ = ["INTERRUPTED", "app", "main"]
+__all__ = ["INTERRUPTED", "app", "chat", "demo", "knowledge", "main", "read", "serve", "storage", "write"]
 
 INTERRUPTED = 130
-# Importing a module registers its commands; the help lists them in this order.
-_PANELS = [each.PANEL for each in (write, read, corrections, people, knowledge, storage, serve, chat, demo)]
-app.registered_commands.sort(key=lambda command: _PANELS.index(str(command.rich_help_panel)))
 
 
 def _print_version(wanted: bool) -> None:
@@ -37,19 +35,23 @@ def _print_version(wanted: bool) -> None:
 
 def _top_level(
     ctx: typer.Context,
+    common: CommonOptions,
     version: Annotated[
         bool, typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    **common: Any,
 ) -> None:
-    ctx.obj = common_options(**common)
+    ctx.obj = common
     if ctx.invoked_subcommand is None:
-        if ctx.obj.as_json:
+        if common.as_json:
             raise InvalidError("no command is given", hint="`ricordo --help` lists the commands")
         typer.echo(ctx.get_help())
 
 
-app.callback(invoke_without_command=True)(with_common_options(_top_level))
+_version = inspect.signature(_top_level, eval_str=True).parameters["version"]
+app.callback(invoke_without_command=True)(
+    with_common_options(_top_level, [_version.replace(kind=inspect.Parameter.KEYWORD_ONLY)])
+)
+sort_commands()  # importing the modules above has registered their commands
 
 
 def main(argv: Sequence[str]) -> int:

@@ -13,9 +13,8 @@ import queue
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
 from rich.text import Text
 
 from ricordo.errors import RicordoError
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from ricordo.host import Conversation, Exchange
     from ricordo.model import Hit, Results
 
-PANEL = "Try it"
 
 T = TypeVar("T")
 
@@ -52,13 +50,8 @@ _NO_MODEL = """No language model is set, so what you type is looked up in the me
 or set $RICORDO_MODEL, or `model` and `chat_model` in ricordo.toml."""
 
 
-@command("chat", panel=PANEL)
-def chat(
-    ctx: CommandContext,
-    message: Annotated[
-        str | None, typer.Argument(metavar="[MESSAGE]", help="One message to answer. [default: an interactive chat]")
-    ] = None,
-) -> Output:
+@command()
+def chat(ctx: CommandContext, message: str | None = None) -> Output:
     """Chat with a language model that remembers you. Without a model, search the memory."""
     with ctx.status("Opening the memory…"):
         session = ChatSession(ctx)

@@ -1,107 +1,222 @@
-"""Commands that turn conversations into knowledge, and those that inspect, undo and replay such runs."""
+"""Commands about what was learnt: people and things, conversations that become knowledge, and the runs that did it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+import json
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.ids import handle_of
-from ricordo.interfaces.cli.corrections import show_undone
-from ricordo.interfaces.cli.options import (
-    AfterOption,
-    BeforeOption,
-    CommandContext,
-    PositiveLimit,
-    command,
-    flag,
-    option,
-)
-from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, table
+from ricordo.interfaces.cli import nodes
+from ricordo.interfaces.cli.options import CommandContext, command
+from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
+from ricordo.interfaces.cli.write import show_undone
 from ricordo.interfaces.serialize import match_end
-from ricordo.model import BY_RULE, Run, RunItem
+from ricordo.model import BY_RULE, Entity, EntityType, Profile, Relation, Run, RunItem
 from ricordo.text.wording import plural
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
 
-PANEL = "Learn"
 _MAX_RUNS = 1_000
 
-_Session = Annotated[str | None, typer.Argument(metavar="[SESSION]", help="One conversation. [default: all waiting]")]
-_DryRun = Annotated[bool, flag("--dry-run", help="Show what the model would change, and change nothing.")]
+
+# people and things
 
 
-@command("consolidate", panel=PANEL)
-async def consolidate(ctx: CommandContext, session: _Session = None, dry_run: _DryRun = False) -> Output:
+@command()
+async def people(ctx: CommandContext, memory: Memory, limit: int = 100) -> Output:
+    """List known people, the most often mentioned first."""
+    known = await memory.people(limit=limit)
+    return Output(data={"people": known}, show=lambda out: _show_list(out, known))
+
+
+@command()
+async def entity(ctx: CommandContext, memory: Memory, name: str, limit: int = 10) -> Output:
+    """Show what is known about a person or thing."""
+    profile = await memory.entity(name, limit=limit)
+    return Output(data=profile, show=lambda out: _show_profile(out, profile, zone=ctx.zone))
+
+
+@command(create=True)
+async def entity_add(
+    ctx: CommandContext,
+    memory: Memory,
+    name: str,
+    type: EntityType = "person",
+    alias: list[str] | None = None,
+    relation: str | None = None,
+    protected: bool = False,
+) -> Output:
+    """Add a person or thing by name, so that memories that name it are linked to it."""
+    added = await memory.add_entity(name, type=type, aliases=alias or (), relation=relation, protected=protected)
+    await ctx.settle(memory)
+    return Output(data=added, show=lambda out: _show_done(out, "Added", _on_one_line(added)))
+
+
+@command()
+async def relate(
+    ctx: CommandContext,
+    memory: Memory,
+    target: str,
+    predicate: str,
+    source: str | None = None,
+    valid_from: str | None = None,
+    valid_until: str | None = None,
+) -> Output:
+    """Record what someone is to you, or to another person."""
+    await memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
+    profile = await memory.entity(target)
+    await ctx.settle(memory)
+    return Output(data=profile, show=lambda out: _show_profile(out, profile, zone=ctx.zone))
+
+
+@command()
+async def merge(ctx: CommandContext, memory: Memory, keep: str, other: str) -> Output:
+    """Merge two entries that are the same person or thing."""
+    merged = await memory.merge(keep, other)
+    then = f"`ricordo split` separates {one_line(other)} again."
+    return Output(data=merged, show=lambda out: _show_done(out, "Merged", _on_one_line(merged), then=then))
+
+
+@command()
+async def split(ctx: CommandContext, memory: Memory, name: str, names: list[str]) -> Output:
+    """Split one entry that is really two people or things: the given names, and what names them, become the other."""
+    kept, other = await memory.split(name, names)
+    await ctx.settle(memory)
+    both = f"{_on_one_line(kept)} and {_on_one_line(other)}"
+    return Output(data={"kept": kept, "other": other}, show=lambda out: _show_done(out, "Split", both))
+
+
+def _show_done(out: Console, what: str, text: str, *, then: str = "") -> None:
+    out.print(Text.assemble((f"{what}: ", "green"), one_line(text)))
+    if then:
+        out.print(dim(then))
+
+
+def _on_one_line(entity: Entity) -> str:
+    also = f" (also {', '.join(entity.aliases)})" if entity.aliases else ""
+    return f"{entity.name}, {entity.relation or entity.type}{also}"
+
+
+def _show_list(out: Console, people: Sequence[Entity]) -> None:
+    if not people:
+        out.print("No people are known yet; `ricordo entity-add NAME` adds one.")
+        return
+    lines = table("name", "is your", "mentioned", "also called")
+    for person in people:
+        also = Text(one_line(", ".join(person.aliases)))
+        name, relation = Text(one_line(person.name, most=30)), Text(one_line(person.relation or "", most=20))
+        lines.add_row(name, relation, f"{person.mention_count:,}", also)
+    out.print(lines)
+
+
+def _show_profile(out: Console, profile: Profile, *, zone: ZoneInfo) -> None:
+    """Print everything about one entity; what is empty is omitted."""
+    out.print(Text(safe(profile.name), style="bold"))
+    out.print()
+    rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for label, value in _rows(profile, zone):
+        if value:
+            rows.add_row(dim(label), Text(one_line(value)))
+    out.print(rows)
+    for title, memories in (("Known about it", profile.facts), ("Mentioned in", profile.mentions)):
+        if memories:
+            out.print(Text(f"\n{title}", style="bold"))
+            lines = table("when", "memory")
+            for node in memories:
+                lines.add_row(minute(node.event_time, zone), nodes.with_speaker(node))
+            out.print(lines)
+
+
+def _rows(profile: Profile, zone: ZoneInfo) -> list[tuple[str, str]]:
+    others = [relation for relation in profile.relations if relation.source is not None]
+    own = [f"{each.predicate}{_period(each, zone)}" for each in profile.relations if each.source is None]
+    return [
+        ("is", ", ".join(part for part in (profile.type, "protected" if profile.protected else "") if part)),
+        ("your", ", ".join(own)),
+        ("also called", ", ".join(profile.aliases)),
+        ("relations", "; ".join(_relation(each, zone) for each in others)),
+        ("summary", profile.summary or ""),
+        ("attributes", json.dumps(dict(profile.attributes), ensure_ascii=False) if profile.attributes else ""),
+        ("mentioned", "once" if profile.mention_count == 1 else f"{profile.mention_count:,} times"),
+        ("first", minute(profile.first_seen, zone)),
+        ("last", minute(profile.last_seen, zone)),
+        ("often with", ", ".join(f"{each.name} ({each.together})" for each in profile.related)),
+        ("id", profile.id),
+    ]
+
+
+def _relation(relation: Relation, zone: ZoneInfo) -> str:
+    return f"{relation.target_name} is the {relation.predicate} of {relation.source_name}{_period(relation, zone)}"
+
+
+def _period(relation: Relation, zone: ZoneInfo) -> str:
+    start, end = (minute(at, zone)[:10] for at in (relation.valid_from, relation.valid_until))
+    return f" ({start}–{end})" if start or end else ""
+
+
+# conversations become knowledge
+
+
+@command(with_model=True)
+async def consolidate(ctx: CommandContext, memory: Memory, session: str | None = None, dry_run: bool = False) -> Output:
     """Turn finished conversations into knowledge, with a language model or, without one, by rules."""
-    async with ctx.open(with_model=True) as memory:
-        with ctx.status("Asking the model…"):
-            run = await memory.consolidate(session, dry_run=dry_run)
-        if not dry_run:
-            await ctx.settle(memory)
+    with ctx.status("Asking the model…"):
+        run = await memory.consolidate(session, dry_run=dry_run)
+    if not dry_run:
+        await ctx.settle(memory)
     return _run_output(run, nothing="No conversation is waiting.", shows_cost=any(i.what != "left" for i in run.items))
 
 
-@command("extract", panel=PANEL)
-async def extract(ctx: CommandContext, session: _Session = None, dry_run: _DryRun = False) -> Output:
+@command(with_model=True, must_exist=True)
+async def extract(ctx: CommandContext, memory: Memory, session: str | None = None, dry_run: bool = False) -> Output:
     """Store what is new and worth knowing in conversations that are still going on."""
-    return await _conclude(
-        ctx, lambda memory: memory.extract(session, dry_run=dry_run), nothing="Nothing new is worth storing."
-    )
+    return await _conclude(ctx, memory, memory.extract(session, dry_run=dry_run), "Nothing new is worth storing.")
 
 
-@command("summarise", panel=PANEL)
-async def summarise(
-    ctx: CommandContext, session: Annotated[str, typer.Argument(metavar="SESSION", help="The conversation's id.")]
-) -> Output:
+@command(with_model=True)
+async def summarise(ctx: CommandContext, memory: Memory, session: str) -> Output:
     """Summarise a conversation with a language model."""
-    async with ctx.open(with_model=True) as memory:
-        with ctx.status("Asking the model…"):
-            text = await memory.summarise(session)
+    with ctx.status("Asking the model…"):
+        text = await memory.summarise(session)
     return Output(
         data={"session": session, "summary": text}, show=lambda out: out.print(Text(one_line(text, most=2_000)))
     )
 
 
-@command("reflect", panel=PANEL)
+@command(with_model=True, must_exist=True)
 async def reflect(
-    ctx: CommandContext, after: AfterOption = "7 days ago", before: BeforeOption = None, dry_run: _DryRun = False
+    ctx: CommandContext, memory: Memory, after: str = "7 days ago", before: str | None = None, dry_run: bool = False
 ) -> Output:
     """Store what several memories of a period show together."""
-    return await _conclude(
-        ctx,
-        lambda memory: memory.reflect(after=after or "7 days ago", before=before, dry_run=dry_run),
-        nothing="There is nothing new to reflect on.",
-    )
+    work = memory.reflect(after=after, before=before, dry_run=dry_run)
+    return await _conclude(ctx, memory, work, "There is nothing new to reflect on.")
 
 
-@command("enrich", panel=PANEL)
-async def enrich(ctx: CommandContext, dry_run: _DryRun = False) -> Output:
+@command(with_model=True, must_exist=True)
+async def enrich(ctx: CommandContext, memory: Memory, dry_run: bool = False) -> Output:
     """Summarise people and things that are mentioned often and have no summary yet."""
-    return await _conclude(ctx, lambda memory: memory.enrich(dry_run=dry_run), nothing="No summary is missing.")
+    return await _conclude(ctx, memory, memory.enrich(dry_run=dry_run), "No summary is missing.")
 
 
-@command("infer-causes", panel=PANEL)
-async def infer_causes(ctx: CommandContext, dry_run: _DryRun = False) -> Output:
+@command(with_model=True, must_exist=True)
+async def infer_causes(ctx: CommandContext, memory: Memory, dry_run: bool = False) -> Output:
     """Find causes and effects that someone stated."""
-    return await _conclude(
-        ctx, lambda memory: memory.infer_causes(dry_run=dry_run), nothing="No new cause is stated anywhere."
-    )
+    return await _conclude(ctx, memory, memory.infer_causes(dry_run=dry_run), "No new cause is stated anywhere.")
 
 
-async def _conclude(ctx: CommandContext, work: Callable[[Memory], Awaitable[Run]], *, nothing: str) -> Output:
-    ctx.require_store()
-    async with ctx.open(with_model=True) as memory:
-        with ctx.status("Asking the model…"):
-            run = await work(memory)
-        if run.state == "done":
-            await ctx.settle(memory)
+async def _conclude(ctx: CommandContext, memory: Memory, work: Awaitable[Run], nothing: str) -> Output:
+    with ctx.status("Asking the model…"):
+        run = await work
+    if run.state == "done":
+        await ctx.settle(memory)
     return _run_output(run, nothing=nothing, shows_cost=run.state in ("done", "dry"))
 
 
@@ -124,11 +239,10 @@ def _run_output(run: Run, *, nothing: str, shows_cost: bool) -> Output:
 # runs
 
 
-@command("runs", panel=PANEL)
-async def runs(ctx: CommandContext, limit: PositiveLimit = 20) -> Output:
+@command()
+async def runs(ctx: CommandContext, memory: Memory, limit: int = 20) -> Output:
     """List the runs that turned conversations into knowledge or drew conclusions, the latest first."""
-    async with ctx.open() as memory:
-        found = await memory.runs(limit)
+    found = await memory.runs(limit)
 
     def show(out: Console) -> None:
         if not found:
@@ -155,15 +269,8 @@ def _totals(run: Run) -> str:
     return f"{names}: {totals or 'nothing'}"
 
 
-@command("run", panel=PANEL)
-async def run(
-    ctx: CommandContext,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="show (or diff), undo, replay or accept.")],
-    id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or its last 8 characters.")],
-    item: Annotated[
-        list[int] | None, option(metavar="N", help="accept: only this item of the replay. Repeatable.")
-    ] = None,
-) -> Output:
+@command()
+async def run(ctx: CommandContext, action: str, id: str, item: list[int] | None = None) -> Output:
     """Show or undo a run; replay it with the model given, and accept the result."""
     if action not in _ACTIONS and action != "accept":
         raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}, accept")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import tomllib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 from zoneinfo import ZoneInfo
 
 import typer
@@ -36,39 +38,8 @@ COMMON_PANEL = "Options of every command"
 # A write is durable at once; this is how long a command then waits for its embedding.
 _SETTLE_S = 20.0
 
-
-# options that several commands take
-
-
-def option(*names: str, metavar: str, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help)
-
-
-def flag(name: str, help: str) -> Any:
-    return typer.Option(name, metavar="", help=help)
-
-
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or its last 8 characters.")]
-Limit = Annotated[int, option(metavar="N", help="Maximum number of results.")]
-PositiveLimit = Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of results.")]
-SessionOption = Annotated[str | None, option(metavar="ID", help="The conversation it belongs to.")]
-EntityOption = Annotated[str | None, option(metavar="NAME", help="Only what is linked to this person or thing.")]
-AfterOption = Annotated[
-    str | None, option(metavar="TIME", help="Only from this time on: 2026-03-01, last_week, '3 days ago'.")
-]
-BeforeOption = Annotated[str | None, option(metavar="TIME", help="Only before this time.")]
-AsOfOption = Annotated[
-    str | None, option(metavar="TIME|N", help="Answer with what was known at this time, or after change N of the log.")
-]
-TagOption = Annotated[list[str] | None, option(metavar="TAG", help="A label. Repeatable.")]
-YesOption = Annotated[bool, flag("--yes", help="Do not ask for confirmation.")]
-
-
-def text_or_stdin(text: str) -> str:
-    """Return the argument; for `-`, standard input."""
-    if text != "-":
-        return text
-    return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
+_TEXTS = tomllib.loads((files("ricordo.interfaces.cli") / "commands.toml").read_text(encoding="utf-8"))
+_PANELS = {verb: panel for panel, verbs in _TEXTS["panels"].items() for verb in verbs}
 
 
 def parse_as_of(given: str | None) -> str | int | None:
@@ -78,9 +49,6 @@ def parse_as_of(given: str | None) -> str | int | None:
     digits = given.removeprefix("#")
     is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
     return int(digits) if is_number and (digits != given or len(digits) != 4) else given
-
-
-# the common options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,60 +63,18 @@ class CommonOptions:
     model: str | None = None
     as_json: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises:
+        InvalidError: A name is blank, as from an unset variable: another user's memory would answer.
+        """
+        for name, value in (("store", self.store), ("owner", self.owner), ("chat", self.chat)):
+            if value is not None and not value.strip():
+                raise InvalidError(f"--{name} is blank", hint="give a name, or omit the option")
+
     def over(self, before: CommonOptions) -> CommonOptions:
         """Return these options, completed by those typed before the command."""
         given = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
         return replace(before, **given)
-
-
-def _common(*names: str, metavar: str | None = None, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=COMMON_PANEL)
-
-
-def common_options(
-    store: Annotated[
-        str | None,
-        _common(metavar="PATH", help="The store: a file or folder. [default: $RICORDO_STORE or a user file]"),
-    ] = None,
-    config: Annotated[
-        Path | None, _common(metavar="FILE", help="The settings. [default: ricordo.toml beside the store]")
-    ] = None,
-    owner: Annotated[
-        str | None, _common(metavar="NAME", help="Whose memory to use. [default: $RICORDO_OWNER or me]")
-    ] = None,
-    chat: Annotated[
-        str | None, _common(metavar="NAME", help="Also use the memory of this group. [default: $RICORDO_CHAT]")
-    ] = None,
-    embedder: Annotated[
-        str | None,
-        _common(
-            metavar="NAME",
-            help="The embedding model, or none to search by words only. [default: $RICORDO_EMBEDDER or as before]",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        _common(
-            metavar="NAME",
-            help="The language model that turns conversations into knowledge. [default: $RICORDO_MODEL or none]",
-        ),
-    ] = None,
-    as_json: Annotated[bool, _common("--json", metavar="", help="Print one JSON document on standard output.")] = False,
-) -> CommonOptions:
-    """Declare the options of every command.
-
-    Raises:
-        InvalidError: A name is blank, as from an unset variable: another user's memory would answer.
-    """
-    for name, value in (("store", store), ("owner", owner), ("chat", chat)):
-        if value is not None and not value.strip():
-            raise InvalidError(f"--{name} is blank", hint="give a name, or omit the option")
-    return CommonOptions(
-        store=store, config=config, owner=owner, chat=chat, embedder=embedder, model=model, as_json=as_json
-    )
-
-
-# the context of a command
 
 
 class CommandContext:
@@ -158,11 +84,8 @@ class CommandContext:
         self.options = options
         self.out: Console = results_console()
         self.err: Console = notices_console()
-
-    @property
-    def location(self) -> str:
+        self.location = options.store or default_location()
         """The store's path as given, or the default one."""
-        return self.options.store or default_location()
 
     @property
     def store_exists(self) -> bool:
@@ -202,13 +125,7 @@ class CommandContext:
 
     @asynccontextmanager
     async def open(self, *, create: bool = False, with_model: bool = False) -> AsyncIterator[Memory]:
-        """Open the memory.
-
-        Args:
-            create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is
-                an empty memory.
-            with_model: Give it the language model. Most commands need none, and should not fail without one.
-        """
+        """Open the memory; the arguments are those of `command`."""
         from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
         from ricordo.model import Scope
 
@@ -276,52 +193,94 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-_COMMON = inspect.signature(common_options, eval_str=True).parameters
 
+def command(*, create: bool = False, with_model: bool = False, must_exist: bool = False) -> Callable[[W], W]:
+    """Register a function as the verb of its name; `commands.toml` describes its parameters.
 
-def with_common_options(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options to a function's parameters, in place of `**common`.
+    A function with the parameter `memory` gets the memory opened. A coroutine gets an event loop.
 
-    Typer reads a command's parameters from its signature, so both kinds must be in it.
+    Args:
+        create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
+            empty memory.
+        with_model: Give the memory the language model. Most commands need none, and should not fail without one.
+        must_exist: Refuse if there is no store.
     """
-    own = inspect.signature(work, eval_str=True).parameters.values()
-    named = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*named, *_COMMON.values())]
-
-    def wrapped(**arguments: Any) -> Any:
-        return work(**arguments)
-
-    wrapped.__doc__ = work.__doc__
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    return wrapped
-
-
-def command(name: str, *, panel: str) -> Callable[[W], W]:
-    """Register a function as a command; it takes the common options too. A coroutine gets an event loop."""
 
     def register(work: W) -> W:
-        app.command(name, rich_help_panel=panel)(_typer_function(work))
+        verb = work.__name__.rstrip("_").replace("_", "-")
+        own = inspect.signature(work, eval_str=True, locals={"Memory": object}).parameters
+        texts = {**_TEXTS["shared"], **_TEXTS.get(verb, {})}
+        shown = [_described(each, texts.get(name)) for name, each in own.items() if name not in ("ctx", "memory")]
+        texts_of_stdin = [name for name in own if isinstance(texts.get(name), dict) and "reads_stdin" in texts[name]]
+
+        async def run_opened(context: CommandContext, arguments: dict[str, Any]) -> Output:
+            async with context.open(create=create, with_model=with_model) as memory:
+                return await work(context, memory, **arguments)  # type: ignore[no-any-return]
+
+        def run(ctx: typer.Context, common: CommonOptions, **arguments: Any) -> int:
+            context = CommandContext(common.over(ctx.obj))
+            if must_exist:
+                context.require_store()
+            for name in texts_of_stdin:
+                if arguments[name] == "-":
+                    arguments[name] = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
+            done: Output | Coroutine[Any, Any, Output]
+            done = run_opened(context, arguments) if "memory" in own else work(context, **arguments)
+            return _print(done if isinstance(done, Output) else asyncio.run(done), context)
+
+        run.__doc__ = work.__doc__
+        app.command(verb, rich_help_panel=_PANELS[verb])(with_common_options(run, shown))
         return work
 
     return register
 
 
-def _typer_function(work: Callable[..., Output | Coroutine[Any, Any, Output]]) -> Callable[..., int]:
-    """Return the function that Typer calls: the parameters are those of `work`, with Typer's context as the first."""
+def sort_commands() -> None:
+    """List the verbs in the help in the order of `commands.toml`."""
+    verbs = list(_PANELS)
+    app.registered_commands.sort(key=lambda each: verbs.index(str(each.name)))
 
-    def function(ctx: typer.Context, **arguments: Any) -> int:
-        common = common_options(**{each: arguments.pop(each) for each in _COMMON})
-        context = CommandContext(common.over(ctx.obj))
-        output = work(context, **arguments)
-        return _print(output if isinstance(output, Output) else asyncio.run(output), context)
 
-    own = list(inspect.signature(work, eval_str=True).parameters.values())[1:]
-    context_parameter = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [context_parameter, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)]
+def with_common_options(work: Callable[..., Any], own: Sequence[inspect.Parameter]) -> Callable[..., Any]:
+    """Return a function that Typer can call: its signature has these parameters and the common options.
+
+    `work` gets Typer's context and a `CommonOptions`, then its own parameters by name.
+    """
+
+    def function(ctx: typer.Context, **arguments: Any) -> Any:
+        common = CommonOptions(**{each.name: arguments.pop(each.name) for each in _COMMON})
+        return work(ctx, common, **arguments)
+
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     function.__doc__ = work.__doc__
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return with_common_options(function)
+    function.__signature__ = inspect.Signature([context, *own, *_COMMON])  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in (context, *own, *_COMMON)}
+    return function
+
+
+def _described(parameter: inspect.Parameter, text: Any, **more: Any) -> inspect.Parameter:
+    """Return a parameter with its words, as an argument or an option. An annotation with words of its own is kept."""
+    if get_origin(parameter.annotation) is Annotated:
+        return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    words = text if isinstance(text, dict) else {"help": text} if isinstance(text, str) else _pair(*text)
+    names = [words["name"]] if "name" in words else []
+    make: Any = typer.Option
+    if words.get("argument", parameter.default is parameter.empty):
+        make = typer.Argument
+    elif parameter.annotation is bool:  # a flag: no value, and no option that denies it
+        names, words = names or [f"--{parameter.name.replace('_', '-')}"], {**words, "metavar": ""}
+    info = make(*names, **{name: words[name] for name in ("metavar", "min", "help") if name in words}, **more)
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[parameter.annotation, info])
+
+
+def _pair(metavar: str, help: str) -> dict[str, Any]:
+    return {"metavar": metavar, "help": help}
+
+
+_COMMON = [
+    _described(each, _TEXTS["common"][name], rich_help_panel=COMMON_PANEL)
+    for name, each in inspect.signature(CommonOptions, eval_str=True).parameters.items()
+]
 
 
 def _print(output: Output, ctx: CommandContext) -> int:

@@ -5,97 +5,68 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.console import Console
 
 from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import hits, nodes
-from ricordo.interfaces.cli.options import (
-    AfterOption,
-    AsOfOption,
-    BeforeOption,
-    CommandContext,
-    EntityOption,
-    Limit,
-    MemoryId,
-    command,
-    flag,
-    option,
-    parse_as_of,
-)
+from ricordo.interfaces.cli.options import CommandContext, command, parse_as_of
 from ricordo.interfaces.cli.terminal import Output, safe
 from ricordo.interfaces.serialize import resolve_id
 from ricordo.model import Category, ClosedReason, Results
 
-PANEL = "Recall"
-
-_TypeOption = Annotated[
-    str | None, option(metavar="TYPE", help="semantic, procedural, opinion, episodic (what was said) or any.")
-]
-_CategoryOption = Annotated[
-    list[str] | None, option(metavar="NAME", help="preference, identity, event, task, ... Repeatable.")
-]
-_TagOption = Annotated[list[str] | None, option(metavar="TAG", help="Only with this label. Repeatable.")]
-_WhereOption = Annotated[list[str] | None, option(metavar="KEY=VALUE", help="Only with this attribute. Repeatable.")]
-_SessionOption = Annotated[str | None, option(metavar="ID", help="Only from this conversation.")]
-_ArchivedOption = Annotated[bool, flag("--archived", help="Search what was forgotten or replaced instead.")]
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
 
 
-@command("search", panel=PANEL)
+@command()
 async def search(
     ctx: CommandContext,
-    question: Annotated[str, typer.Argument(help="A question or a few words.")],
-    type: _TypeOption = None,
-    category: _CategoryOption = None,
-    entity: EntityOption = None,
-    tag: _TagOption = None,
-    where: _WhereOption = None,
-    session: _SessionOption = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    as_of: AsOfOption = None,
-    archived: _ArchivedOption = False,
-    only_relevant: Annotated[bool, flag("--only-relevant", help="Show relevant hits only.")] = False,
-    limit: Limit = 10,
-    trace: Annotated[bool, flag("--trace", help="Show how the hits were found and scored.")] = False,
-    why_not: Annotated[
-        str | None, option("--why-not", metavar="ID", help="Explain why this memory is not among the hits.")
-    ] = None,
+    memory: Memory,
+    question: str,
+    type: str | None = None,
+    category: list[str] | None = None,
+    entity: str | None = None,
+    tag: list[str] | None = None,
+    where: list[str] | None = None,
+    session: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    as_of: str | None = None,
+    archived: bool = False,
+    only_relevant: bool = False,
+    limit: int = 10,
+    trace: bool = False,
+    why_not: str | None = None,
 ) -> Output:
     """Find memories by meaning, words and time. Best first."""
-    async with ctx.open() as memory:
-        expected = None if why_not is None else await resolve_id(memory, why_not)
-        results = await memory.search(
-            question,
-            type=type,
-            category=_categories(category),
-            entity=entity,
-            tag=tag,
-            where=_attributes(where),
-            session=session,
-            after=after,
-            before=before,
-            as_of=parse_as_of(as_of),
-            archived=archived,
-            only_relevant=only_relevant,
-            limit=limit,
-            trace=True,
-            why_not=expected,
-        )
+    expected = None if why_not is None else await resolve_id(memory, why_not)
+    results = await memory.search(
+        question,
+        type=type,
+        category=_categories(category),
+        entity=entity,
+        tag=tag,
+        where=_attributes(where),
+        session=session,
+        after=after,
+        before=before,
+        as_of=parse_as_of(as_of),
+        archived=archived,
+        only_relevant=only_relevant,
+        limit=limit,
+        trace=True,
+        why_not=expected,
+    )
     return _results(ctx, question, results, traced=trace or why_not is not None, whole=trace)
 
 
-@command("query", panel=PANEL)
-async def query(
-    ctx: CommandContext,
-    keywords: Annotated[str, typer.Argument(help="Words that the memory contains.")],
-    limit: Limit = 5,
-) -> Output:
+@command()
+async def query(ctx: CommandContext, memory: Memory, keywords: str, limit: int = 5) -> Output:
     """Find memories by their words alone."""
-    async with ctx.open() as memory:
-        results = await memory.query(keywords, limit=limit)
+    results = await memory.query(keywords, limit=limit)
     return _results(ctx, keywords, results, traced=False)
 
 
@@ -137,19 +108,17 @@ def _attributes(given: list[str] | None) -> Mapping[str, Any] | None:
     return found
 
 
-@command("context", panel=PANEL)
+@command()
 async def context(
     ctx: CommandContext,
-    prompt: Annotated[str, typer.Argument(help="The message the agent is about to answer.")],
-    budget: Annotated[
-        int | None, option(metavar="TOKENS", help="Maximum length. [default: the setting for the prompt]")
-    ] = None,
-    session: Annotated[str | None, option(metavar="ID", help="The current conversation, which is left out.")] = None,
-    as_of: AsOfOption = None,
+    memory: Memory,
+    prompt: str,
+    budget: int | None = None,
+    session: str | None = None,
+    as_of: str | None = None,
 ) -> Output:
     """Print the block of text an agent should read before it answers."""
-    async with ctx.open() as memory:
-        parts = await memory.context_parts(prompt, budget=budget, session=session, as_of=parse_as_of(as_of))
+    parts = await memory.context_parts(prompt, budget=budget, session=session, as_of=parse_as_of(as_of))
 
     def show(out: Console) -> None:
         if parts.text is None:
@@ -168,38 +137,38 @@ async def context(
     return Output(data=data, show=show)
 
 
-@command("list", panel=PANEL)
+@command()
 async def list_(
     ctx: CommandContext,
-    type: _TypeOption = None,
-    category: _CategoryOption = None,
-    entity: EntityOption = None,
-    tag: _TagOption = None,
-    where: _WhereOption = None,
-    session: _SessionOption = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    as_of: AsOfOption = None,
-    archived: _ArchivedOption = False,
-    limit: Limit = 20,
-    cursor: Annotated[str | None, option(metavar="TEXT", help="Continue where a list ended.")] = None,
+    memory: Memory,
+    type: str | None = None,
+    category: list[str] | None = None,
+    entity: str | None = None,
+    tag: list[str] | None = None,
+    where: list[str] | None = None,
+    session: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    as_of: str | None = None,
+    archived: bool = False,
+    limit: int = 20,
+    cursor: str | None = None,
 ) -> Output:
     """List memories, the latest first."""
-    async with ctx.open() as memory:
-        page = await memory.list(
-            type=type,
-            category=_categories(category),
-            entity=entity,
-            tag=tag,
-            where=_attributes(where),
-            session=session,
-            after=after,
-            before=before,
-            as_of=parse_as_of(as_of),
-            archived=archived,
-            limit=limit,
-            cursor=cursor,
-        )
+    page = await memory.list(
+        type=type,
+        category=_categories(category),
+        entity=entity,
+        tag=tag,
+        where=_attributes(where),
+        session=session,
+        after=after,
+        before=before,
+        as_of=parse_as_of(as_of),
+        archived=archived,
+        limit=limit,
+        cursor=cursor,
+    )
 
     def show(out: Console) -> None:
         nodes.listing(out, page.nodes, zone=ctx.zone)
@@ -209,36 +178,34 @@ async def list_(
     return Output(data=page, show=show)
 
 
-@command("show", panel=PANEL)
-async def show(ctx: CommandContext, id: MemoryId, as_of: AsOfOption = None) -> Output:
+@command()
+async def show(ctx: CommandContext, memory: Memory, id: str, as_of: str | None = None) -> Output:
     """Show everything about one memory."""
     at = parse_as_of(as_of)
-    async with ctx.open() as memory:
-        why = await memory.explain(await resolve_id(memory, id, as_of=at), as_of=at)
+    why = await memory.explain(await resolve_id(memory, id, as_of=at), as_of=at)
     return Output(data=why.node, show=lambda out: nodes.card(out, why, zone=ctx.zone))
 
 
-@command("history", panel=PANEL)
-async def history(ctx: CommandContext, id: MemoryId, as_of: AsOfOption = None) -> Output:
+@command()
+async def history(ctx: CommandContext, memory: Memory, id: str, as_of: str | None = None) -> Output:
     """Show every version of a memory, and the change that made it."""
     at = parse_as_of(as_of)
-    async with ctx.open() as memory:
-        versions = await memory.history(await resolve_id(memory, id, as_of=at), as_of=at)
+    versions = await memory.history(await resolve_id(memory, id, as_of=at), as_of=at)
     return Output(data={"versions": versions}, show=lambda out: nodes.history(out, versions, zone=ctx.zone))
 
 
-@command("timeline", panel=PANEL)
+@command()
 async def timeline(
     ctx: CommandContext,
-    entity: EntityOption = None,
-    after: AfterOption = None,
-    before: BeforeOption = None,
-    as_of: AsOfOption = None,
-    limit: Annotated[int, option(metavar="N", help="Maximum number of events; the latest are shown.")] = 50,
+    memory: Memory,
+    entity: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    as_of: str | None = None,
+    limit: int = 50,
 ) -> Output:
     """Show what happened, day by day."""
-    async with ctx.open() as memory:
-        events = await memory.timeline(entity=entity, after=after, before=before, as_of=parse_as_of(as_of), limit=limit)
+    events = await memory.timeline(entity=entity, after=after, before=before, as_of=parse_as_of(as_of), limit=limit)
 
     def show(out: Console) -> None:
         nodes.timeline(out, events, zone=ctx.zone)
@@ -248,42 +215,36 @@ async def timeline(
     return Output(data={"events": events}, show=show)
 
 
-@command("explain", panel=PANEL)
-async def explain(ctx: CommandContext, id: MemoryId, as_of: AsOfOption = None) -> Output:
+@command()
+async def explain(ctx: CommandContext, memory: Memory, id: str, as_of: str | None = None) -> Output:
     """Show where a memory came from, what it replaced, and when it fades."""
     at = parse_as_of(as_of)
-    async with ctx.open() as memory:
-        why = await memory.explain(await resolve_id(memory, id, as_of=at), as_of=at)
+    why = await memory.explain(await resolve_id(memory, id, as_of=at), as_of=at)
     return Output(data=why, show=lambda out: nodes.explanation(out, why, zone=ctx.zone))
 
 
-@command("weak", panel=PANEL)
-async def weak(ctx: CommandContext, limit: Limit = 20) -> Output:
+@command()
+async def weak(ctx: CommandContext, memory: Memory, limit: int = 20) -> Output:
     """List memories that are uncertain, or will fade or expire soon; the next to go first."""
-    async with ctx.open() as memory:
-        found = await memory.weak(limit)
+    found = await memory.weak(limit)
     return Output(data={"weak": found}, show=lambda out: nodes.weak(out, found, hint=ctx.hint))
 
 
-@command("archive", panel=PANEL)
+@command()
 async def archive(
     ctx: CommandContext,
-    question: Annotated[
-        str | None, typer.Argument(help="A question or a few words to search for; lists all without one.")
-    ] = None,
-    reason: Annotated[
-        ClosedReason | None, option(metavar="NAME", help="Only what was forgotten, expired, decayed, superseded, ...")
-    ] = None,
-    limit: Limit = 20,
+    memory: Memory,
+    question: str | None = None,
+    reason: ClosedReason | None = None,
+    limit: int = 20,
 ) -> Output:
     """List closed memories with when and why each was closed, the latest first; or search them."""
-    async with ctx.open() as memory:
-        if question is not None:
-            results = await memory.search(question, archived=True, limit=limit)
-            found = [await memory.get(hit.id) for hit in results.hits]
-            kept = [node for node in found if reason in (None, node.closed_reason)]
-            return Output(data={"nodes": kept}, show=lambda out: nodes.archive(out, kept, zone=ctx.zone, hint=ctx.hint))
-        listed = await memory.archive(limit, reason=reason)
+    if question is not None:
+        results = await memory.search(question, archived=True, limit=limit)
+        found = [await memory.get(hit.id) for hit in results.hits]
+        kept = [node for node in found if reason in (None, node.closed_reason)]
+        return Output(data={"nodes": kept}, show=lambda out: nodes.archive(out, kept, zone=ctx.zone, hint=ctx.hint))
+    listed = await memory.archive(limit, reason=reason)
     return Output(
         data=listed,
         show=lambda out: nodes.archive(out, listed.nodes, zone=ctx.zone, hint=ctx.hint, totals=listed.counts),

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 from rich.console import Console
@@ -15,16 +15,10 @@ from rich.text import Text
 
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.interfaces.call import Caller, StoreConfig
-from ricordo.interfaces.cli.options import CommandContext, YesOption, command, flag, option
+from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim
 from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_file
 from ricordo.interfaces.mcp.clients import ClientName, Plan, clients, make_plan, start_entry, write_plan
-
-PANEL = "Connect programs"
-
-_Profile = Annotated[
-    str, option(metavar="NAME", help="The tools: core, full, keywords, connector, or names separated by commas.")
-]
 
 
 def _caller(ctx: CommandContext) -> Caller:
@@ -43,24 +37,16 @@ def _nothing() -> Output:
 # servers
 
 
-@command("mcp", panel=PANEL)
+@command()
 async def mcp(
     ctx: CommandContext,
-    action: Annotated[
-        Literal["serve", "install"],
-        typer.Argument(metavar="[serve|install]", help="serve: answer a client; install: configure a client."),
-    ] = "serve",
-    profile: _Profile = "core",
-    client: Annotated[
-        ClientName | None,
-        option(metavar="NAME", help="install: claude-desktop, claude-code, cursor, vscode, windsurf, gemini or codex."),
-    ] = None,
-    name: Annotated[str, option(metavar="NAME", help="install: the server's name in the client.")] = "ricordo",
-    config_file: Annotated[
-        Path | None, option(metavar="FILE", help="install: the client's configuration, if not the usual one.")
-    ] = None,
-    yes: YesOption = False,
-    dry_run: Annotated[bool, flag("--dry-run", help="install: show the change, and write nothing.")] = False,
+    action: Literal["serve", "install"] = "serve",
+    profile: str = "core",
+    client: ClientName | None = None,
+    name: str = "ricordo",
+    config_file: Path | None = None,
+    yes: bool = False,
+    dry_run: bool = False,
 ) -> Output:
     """Serve an agent over MCP on standard input and output, or configure a client to do so."""
     if action == "install":
@@ -74,21 +60,16 @@ async def mcp(
     return _nothing()
 
 
-@command("serve", panel=PANEL)
+@command()
 async def serve(
     ctx: CommandContext,
-    host: Annotated[str, option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option(metavar="N", help="The port. 0: any free port; -1: only the socket.")] = 7411,
-    socket: Annotated[
-        Path | None,
-        option(metavar="PATH", help="Also listen on a Unix socket. Programs that can open it need no token."),
-    ] = None,
-    profile: _Profile = "core",
-    rate: Annotated[float, option(metavar="N", help="Maximum requests per second and caller.")] = 100.0,
-    allow_host: Annotated[list[str] | None, option(metavar="NAME", help="Another Host to serve. Repeatable.")] = None,
-    allow_origin: Annotated[
-        list[str] | None, option(metavar="URL", help="The Origin of a web page that may call. Repeatable.")
-    ] = None,
+    host: str = "127.0.0.1",
+    port: int = 7411,
+    socket: Path | None = None,
+    profile: str = "core",
+    rate: float = 100.0,
+    allow_host: list[str] | None = None,
+    allow_origin: list[str] | None = None,
 ) -> Output:
     """Serve REST, JSON-RPC and MCP over HTTP, on this machine only unless --host is given."""
     from ricordo.interfaces.http.server import AccessRules, Address, serve
@@ -114,17 +95,13 @@ async def serve(
 # tokens
 
 
-@command("token", panel=PANEL)
+@command()
 async def token(
     ctx: CommandContext,
-    action: Annotated[Literal["add", "list", "revoke"], typer.Argument(metavar="ACTION", help="add, list or revoke.")],
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The token's name.")] = None,
-    access: Annotated[
-        str, option(metavar="LIST", help="add: permissions: read, write, admin, erase, separated by commas.")
-    ] = "read,write",
-    trust: Annotated[
-        str, option(metavar="LEVEL", help="add: how far its texts are trusted: user, agent, import, tool or web.")
-    ] = "user",
+    action: Literal["add", "list", "revoke"],
+    name: str | None = None,
+    access: str = "read,write",
+    trust: str = "user",
 ) -> Output:
     """Manage HTTP access tokens. Each is bound to --owner and --chat and has its own permissions."""
     tokens = Tokens(tokens_file(ctx.location))

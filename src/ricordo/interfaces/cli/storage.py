@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
 import typer
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ricordo.errors import RicordoError, StoreError
-from ricordo.interfaces.cli.options import CommandContext, PositiveLimit, command, flag, option
+from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import (
     Output,
     counts,
@@ -42,22 +42,22 @@ from ricordo.model import (
 from ricordo.portability import IMPORTED
 from ricordo.text.wording import plural
 
-PANEL = "Maintain"
-_MAX_ITEMS = 20
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
 
-_DryRun = Annotated[bool, flag("--dry-run", help="Show what would be archived, and archive nothing.")]
-_AllOwners = Annotated[bool, flag("--all-owners", help="For all owners in the store, not only your own memories.")]
-_BackupPath = Annotated[Path, typer.Argument(help="The backup: a file, or a folder of plain text files.")]
+_MAX_ITEMS = 20
+_Format = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"{', '.join(IMPORTED)}. [default: detected from the content]")
+]
 
 
 # statistics and log
 
 
-@command("stats", panel=PANEL)
-async def stats(ctx: CommandContext) -> Output:
+@command()
+async def stats(ctx: CommandContext, memory: Memory) -> Output:
     """Show the number of memories by kind, and the state of the store."""
-    async with ctx.open() as memory:
-        found = await memory.stats()
+    found = await memory.stats()
     return Output(data=found, show=lambda out: out.print(fields(_stats(found, where=ctx.location, zone=ctx.zone))))
 
 
@@ -98,11 +98,10 @@ def _totals(found: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in found.items())
 
 
-@command("log", panel=PANEL)
-async def log(ctx: CommandContext, limit: PositiveLimit = 20) -> Output:
+@command()
+async def log(ctx: CommandContext, memory: Memory, limit: int = 20) -> Output:
     """List the latest changes, newest first."""
-    async with ctx.open() as memory:
-        commits = await memory.log(limit)
+    commits = await memory.log(limit)
     return Output(data={"commits": commits}, show=lambda out: _show_log(out, commits, zone=ctx.zone))
 
 
@@ -121,15 +120,11 @@ def _show_log(out: Console, commits: Sequence[Commit], *, zone: ZoneInfo) -> Non
 # check and repair
 
 
-@command("doctor", panel=PANEL)
-async def doctor(
-    ctx: CommandContext, fix: Annotated[bool, flag("--fix", help="Make safe repairs; nothing is deleted.")] = False
-) -> Output:
+@command(must_exist=True)
+async def doctor(ctx: CommandContext, memory: Memory, fix: bool = False) -> Output:
     """Check the store for damage. Changes nothing without --fix; the exit status is 7 if something is wrong."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with ctx.status("Checking…"):
-            report = await memory.doctor(fix=fix)
+    with ctx.status("Checking…"):
+        report = await memory.doctor(fix=fix)
     well, ill = "All is well.", "Something is wrong; copy the store aside before you repair it."
     return Output(
         data={"ok": report.ok, "findings": report.findings},
@@ -154,13 +149,11 @@ def _show_report(out: Console, report: Report, *, well: str, ill: str) -> None:
     out.print(well if report.ok else ill)
 
 
-@command("rebuild-index", panel=PANEL)
-async def rebuild_index(ctx: CommandContext) -> Output:
+@command(must_exist=True)
+async def rebuild_index(ctx: CommandContext, memory: Memory) -> Output:
     """Rebuild the index of a folder from its files."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with progress_bar(ctx.err, "Reading") as progress:
-            lines = await memory.rebuild_index(progress=progress)
+    with progress_bar(ctx.err, "Reading") as progress:
+        lines = await memory.rebuild_index(progress=progress)
     done = f"Rebuilt the index from {plural(lines, 'line')}."
     return Output(data={"lines": lines}, show=lambda out: out.print(done))
 
@@ -168,33 +161,27 @@ async def rebuild_index(ctx: CommandContext) -> Output:
 # clean-up
 
 
-@command("gc", panel=PANEL)
-async def gc(ctx: CommandContext, dry_run: _DryRun = False, all_owners: _AllOwners = False) -> Output:
+@command(must_exist=True)
+async def gc(ctx: CommandContext, memory: Memory, dry_run: bool = False, all_owners: bool = False) -> Output:
     """Archive memories that are expired, faded or past their lifetime."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with progress_bar(ctx.err, "Archiving") as progress:
-            report = await memory.gc(dry_run=dry_run, all_owners=all_owners, progress=progress)
+    with progress_bar(ctx.err, "Archiving") as progress:
+        report = await memory.gc(dry_run=dry_run, all_owners=all_owners, progress=progress)
     return Output(data=report, show=lambda out: _show_archived(out, report, ctx))
 
 
-@command("prune", panel=PANEL)
-async def prune(ctx: CommandContext, dry_run: _DryRun = False, all_owners: _AllOwners = False) -> Output:
+@command(must_exist=True)
+async def prune(ctx: CommandContext, memory: Memory, dry_run: bool = False, all_owners: bool = False) -> Output:
     """Archive memories until no more are left than `max_size` allows."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with progress_bar(ctx.err, "Archiving") as progress:
-            report = await memory.prune(dry_run=dry_run, all_owners=all_owners, progress=progress)
+    with progress_bar(ctx.err, "Archiving") as progress:
+        report = await memory.prune(dry_run=dry_run, all_owners=all_owners, progress=progress)
     return Output(data=report, show=lambda out: _show_archived(out, report, ctx))
 
 
-@command("maintain", panel=PANEL)
-async def maintain(ctx: CommandContext, dry_run: _DryRun = False, all_owners: _AllOwners = False) -> Output:
+@command(must_exist=True)
+async def maintain(ctx: CommandContext, memory: Memory, dry_run: bool = False, all_owners: bool = False) -> Output:
     """Run the nightly maintenance: consolidate, gc, prune, clean up. The exit status is 1 if a step failed."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with progress_bar(ctx.err, "Archiving") as progress:
-            report = await memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress)
+    with progress_bar(ctx.err, "Archiving") as progress:
+        report = await memory.maintain(dry_run=dry_run, all_owners=all_owners, progress=progress)
     return Output(
         data={"ok": report.ok, "steps": report.steps, "dry_run": report.dry_run},
         show=lambda out: _show_steps(out, report),
@@ -233,32 +220,22 @@ def _show_steps(out: Console, done: MaintenanceReport) -> None:
 # copies of the store
 
 
-@command("migrate", panel=PANEL)
-async def migrate(
-    ctx: CommandContext, path: Annotated[str, typer.Argument(help="A folder, which ends in a slash, or a file.")]
-) -> Output:
+@command(must_exist=True)
+async def migrate(ctx: CommandContext, memory: Memory, path: str) -> Output:
     """Copy the store to a folder of plain text files, or back to a single file."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with ctx.status("Copying…"):
-            await memory.migrate(path)
+    with ctx.status("Copying…"):
+        await memory.migrate(path)
     done = Text(f"Copied to {safe(path)}. {safe(ctx.location)} is unchanged.")
     return Output(data={"path": path}, show=lambda out: out.print(done, soft_wrap=True))
 
 
-@command("backup", panel=PANEL)
-async def backup(
-    ctx: CommandContext,
-    path: Annotated[str, typer.Argument(help="The new file; for a folder store, a new folder if it ends in a slash.")],
-    verify: Annotated[bool, flag("--verify", help="Verify it afterwards, like verify-backup.")] = False,
-) -> Output:
+@command(must_exist=True)
+async def backup(ctx: CommandContext, memory: Memory, path: str, verify: bool = False) -> Output:
     """Copy the whole store to a new file, also while it is in use."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with ctx.status("Copying…"):
-            made = await memory.backup(path)
-        with ctx.status("Verifying…"):
-            report = await memory.verify_backup(path) if verify else None
+    with ctx.status("Copying…"):
+        made = await memory.backup(path)
+    with ctx.status("Verifying…"):
+        report = await memory.verify_backup(path) if verify else None
     verified = {"ok": report.ok, "findings": report.findings} if report else {}
     return Output(
         data={"path": path, "bytes": made.size, "manifest": made, **verified},
@@ -267,8 +244,8 @@ async def backup(
     )
 
 
-@command("verify-backup", panel=PANEL)
-async def verify_backup(ctx: CommandContext, path: _BackupPath) -> Output:
+@command()
+async def verify_backup(ctx: CommandContext, path: Path) -> Output:
     """Verify a backup on a copy of it; the exit status is 7 if something is wrong."""
     from ricordo.memory import Memory  # imports numpy: `--help` should not wait for it
 
@@ -281,14 +258,8 @@ async def verify_backup(ctx: CommandContext, path: _BackupPath) -> Output:
     )
 
 
-@command("restore-backup", panel=PANEL)
-async def restore_backup(
-    ctx: CommandContext,
-    path: _BackupPath,
-    replace: Annotated[
-        bool, flag("--replace", help="Replace the existing store; the old one is kept beside it.")
-    ] = False,
-) -> Output:
+@command()
+async def restore_backup(ctx: CommandContext, path: Path, replace: bool = False) -> Output:
     """Verify a backup, then create the store of --store from it."""
     from ricordo.memory import Memory  # as above
 
@@ -320,15 +291,8 @@ def _show_restored(out: Console, path: Path, done: Restored) -> None:
 # import and export
 
 
-@command("import", panel=PANEL)
-async def import_(
-    ctx: CommandContext,
-    path: Annotated[Path, typer.Argument(help="A file, or a folder for formats of several files.")],
-    format: Annotated[
-        str | None, option(metavar="NAME", help=f"{', '.join(IMPORTED)}. [default: detected from the content]")
-    ] = None,
-    dry_run: Annotated[bool, flag("--dry-run", help="Read and check, and store nothing.")] = False,
-) -> Output:
+@command()
+async def import_(ctx: CommandContext, path: Path, format: _Format = None, dry_run: bool = False) -> Output:
     """Import conversations or another memory. Importing the same file again adds nothing."""
     try:
         async with ctx.open(create=not dry_run) as memory:
@@ -342,19 +306,11 @@ async def import_(
     return Output(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
 
 
-@command("export", panel=PANEL)
-async def export(
-    ctx: CommandContext,
-    path: Annotated[Path, typer.Argument(help="A new file; for markdown a new folder, or a name that ends in .md.")],
-    format: Annotated[
-        str, option(metavar="NAME", help="jsonl: everything; markdown: to read; mcp: for its reference server.")
-    ] = "jsonl",
-) -> Output:
+@command(must_exist=True)
+async def export(ctx: CommandContext, memory: Memory, path: Path, format: str = "jsonl") -> Output:
     """Export everything, or current knowledge in a format for people or other programs."""
-    ctx.require_store()
-    async with ctx.open() as memory:
-        with progress_bar(ctx.err, "Writing") as progress:
-            report = await memory.export(path, format=format, progress=progress)
+    with progress_bar(ctx.err, "Writing") as progress:
+        report = await memory.export(path, format=format, progress=progress)
     return Output(data=report, show=lambda out: _show_export(out, report))
 
 

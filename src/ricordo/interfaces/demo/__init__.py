@@ -158,14 +158,13 @@ async def learn(memory: Memory) -> Learnt:
 
 # the command
 
-PANEL = "Try it"
 
 # Fewer right answers than this mean that something is broken.
 _LEAST_RIGHT = 9
 _SHOWN_CONTEXTS = 2
 
 
-@command("demo", panel=PANEL)
+@command()
 async def demo(ctx: CommandContext) -> Output:
     """Fill a temporary memory with half a year of conversation and ask it questions.
 
