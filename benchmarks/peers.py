@@ -225,7 +225,7 @@ async def embedded(conversations: list[Conversation]) -> tuple[dict[str, list[fl
     vectors; also for Ricordo's questions of known intent.
     """
     from ricordo.models.embedding.default import embedder
-    from ricordo.retrieval.exemplars import known_questions
+    from ricordo.retrieval.calibration import known_questions
 
     default = embedder()
     documents = [document for each in conversations for document in each.documents]

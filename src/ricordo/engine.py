@@ -25,9 +25,9 @@ from ricordo.models.embedding import resolve
 from ricordo.models.embedding.vectors import Embedded, embed_question
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
+from ricordo.retrieval.hits import ContextLog, UsageLog
 from ricordo.retrieval.query import DEFAULT_SHELVES, Weighing
 from ricordo.retrieval.service import Asking, Question
-from ricordo.retrieval.usage import Told, UsageLog
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
 from ricordo.storage.prefetch import Prefetch
@@ -38,7 +38,7 @@ from ricordo.text.languages import register
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
     from ricordo.consolidation.operations import Operations
-    from ricordo.retrieval.exemplars import Exemplars
+    from ricordo.retrieval.calibration import Exemplars
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Engine:
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
         self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._beside)
         self._usage = UsageLog(store)
-        self._told = Told()
+        self._told = ContextLog()
         self._floors = Floors(
             store, embedder_of=self._embedder_by_key, is_settled=lambda: self.backlog.fresh == 0, beside=self._beside
         )
@@ -314,11 +314,11 @@ class Engine:
         return asyncio.shield(self._exemplars)
 
     async def _embed_exemplars(self) -> tuple[int, Exemplars] | None:
-        from ricordo.retrieval.exemplars import embedded
+        from ricordo.retrieval.calibration import embed_exemplars
 
         model, embedder = self.backlog.model, self.embedder
         with contextlib.suppress(RicordoError):  # an embedder that fails costs a guess
-            if model is not None and embedder is not None and (found := await embedded(embedder)) is not None:
+            if model is not None and embedder is not None and (found := await embed_exemplars(embedder)) is not None:
                 return model.key, found
         return None
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from ricordo import ConflictError, Fact, InvalidError, Memory, Message, Settings
 from ricordo.model import Fusion, Results, SignalName
-from ricordo.retrieval.signals import SIGNALS
+from ricordo.retrieval.signals import FITTED, SIGNALS
 from tests.flows.conftest import START
 
 NOW = datetime.fromtimestamp(START / 1_000, UTC)
@@ -121,7 +121,7 @@ def test_the_shares_of_every_hit_add_up_to_its_score(turns, known, afterwards, f
 
 def test_every_signal_can_be_named_in_the_settings():
     assert (*SIGNALS, "session") == get_args(SignalName)  # computed from all others
-    assert sum(signal.weight for signal in SIGNALS.values() if signal.weight > 0) == 26.25 + 3  # with links
+    assert sum(weight for weight in FITTED["signals"].values() if weight > 0) == 26.25 + 3  # with links
 
 
 async def test_reciprocal_ranks_weight_a_signal_by_rank():
@@ -132,7 +132,7 @@ async def test_reciprocal_ranks_weight_a_signal_by_rank():
     assert shares
     for share in shares:
         assert share.rank is not None
-        weight = SIGNALS[share.strategy].weight / 26.25
+        weight = FITTED["signals"][share.strategy] / 26.25
         assert share.share == pytest.approx(weight * 61 / (60 + share.rank), rel=1e-6)
 
 

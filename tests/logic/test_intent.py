@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ricordo.retrieval.exemplars import calibrated, known_questions
-from ricordo.retrieval.question import INTENTS, complexity_of, intent_of
+from ricordo.retrieval.calibration import calibrated, known_questions
+from ricordo.retrieval.query import INTENTS, complexity_of, intent_of
 
 QUESTIONS = {
     "why": (

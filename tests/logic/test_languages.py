@@ -11,7 +11,7 @@ import pytest
 from ricordo import Memory, Settings
 from ricordo.encoding.relations import stated_relations
 from ricordo.errors import InvalidError
-from ricordo.retrieval.question import intent_of
+from ricordo.retrieval.query import intent_of
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import find_interval, parse_expiry, parse_instant
 from ricordo.text.features import speaks_of_themselves

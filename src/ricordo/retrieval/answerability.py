@@ -1,24 +1,22 @@
-"""Whether a fact states what a question asks for.
+"""Whether a fact answers a question.
 
-A turn stands among others that say the rest; a fact stands alone. So being about the person that the question names is
-not enough: a fact must match the rest of the question, and better than other facts about that person. This is a
-logistic regression, fitted by tools/fit_relevance.py on the questions of
-tests/fixtures/relevance/fitting: once for questions that name somebody the memory knows, and once for all others.
+The turns around a turn say the rest; a fact stands alone. A fact about the person that the question names must also
+match the rest of the question, and better than other facts about that person. This is a logistic regression that
+tools/fit_relevance.py fits on the questions of tests/fixtures/relevance/fitting: once for questions that name somebody
+the memory knows, and once for all others.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.query import Plan
+from ricordo.retrieval.signals import FITTED, Pool
 from ricordo.storage.candidates import inverse_frequency
 from ricordo.text import index_terms, question_terms
 from ricordo.text.features import begins_with_oneself, is_latin, speaks_of_themselves
@@ -28,11 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Doubles = NDArray[np.float64]
 
-# Written by tools/fit_relevance.py.
-_WEIGHTS: Mapping[str, Mapping[str, float]] = json.loads(
-    (files("ricordo.retrieval") / "relevance.json").read_text("utf-8")
-)["facts"]
-NAMED, UNNAMED = _WEIGHTS["named"], _WEIGHTS["unnamed"]
+NAMED: Mapping[str, float] = FITTED["facts"]["named"]
+UNNAMED: Mapping[str, float] = FITTED["facts"]["unnamed"]
 """Weights of what tells a fact that answers, where the question names somebody the memory knows, and where not."""
 
 # "Tell me everything about Anna" leaves nothing to meet: a fact about Anna answers, any other does not. These are
@@ -63,11 +58,11 @@ def features(
 
     Args:
         cosines: in units of chance.
-        said: float64[1 + parts, n], how well what is asked for and each part of it is met, 0 to 1.
-        by_chance: float64[1 + parts], how well anything in the memory meets that in the middle.
-        letters: how much of what is asked for stands there letter by letter, in nats.
-        worded: what is met is met word by word; of the others their whole meaning stands in for that.
-        texts: how each begins.
+        said: float64[1 + parts, n], how well a fact matches the question and each part of it, 0 to 1.
+        by_chance: float64[1 + parts], the mean of the same over the memory.
+        letters: the information of the asked words that a fact holds letter by letter, in nats.
+        worded: whether a fact was compared word by word, and not by its whole meaning.
+        texts: the beginning of each fact.
     """
     met, parts, chance = said[0], said[1:] if len(said) > 1 else said, by_chance[1:] if len(said) > 1 else by_chance
     best, second = np.sort(cosines)[::-1][:2] if len(cosines) > 1 else (cosines[0], 0.0)
@@ -205,7 +200,7 @@ def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:
     words, idf = tuple(pool.words[row] for row in rows), pool.idf[rows]
     met, held = pool.strengths[rows, : pool.size], held[rows, : pool.size]
     span = plan.interval
-    if span is None or len(dated := question_terms(span.text)) != 1:
+    if not pool.words or span is None or len(dated := question_terms(span.text)) != 1:
         return Asked(words, idf, met, held)
     states = (pool.turns.counts(dated)[:, : pool.size] > 0).astype(np.float32)
     worth = np.array([inverse_frequency(int(states.sum()), pool.total)], np.float32)

@@ -1,7 +1,7 @@
-"""What was known at a time: any question asked of the store as it was, and the search of it.
+"""Search of a store as it was at a time.
 
-The set a search may return, and what its hits hold, is exactly that of then. Their order is today's: by how many of the
-question's telling words a memory holds and how near its meaning is, with no use counted and no turns around it read.
+A search may return exactly the memories of that time, with the contents they had. They are ranked by two of today's
+signals: the share of the question's information that a memory holds, and the nearness of its meaning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from ricordo.clock import to_ms
 from ricordo.model import Absence, Node, Scope, Share
 from ricordo.retrieval.hits import hit_of
-from ricordo.retrieval.question import entity_key
+from ricordo.retrieval.query import entity_key
 from ricordo.storage import PastSnapshot
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def find(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) ->
     """Answer a plan from the past.
 
     Raises:
-        NotFoundError: the question is limited to an entity nobody knew then.
+        NotFoundError: the question is limited to an entity that was not known then.
     """
     from ricordo.retrieval.search import Found
 
@@ -62,14 +62,14 @@ def find(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) ->
 
 
 def _words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
-    """Return for each memory the share of the question's telling words that it held."""
+    """Return for each memory the share of the question's information that it held."""
     held = {term: snapshot.holders(scope, term) & allowed for term in plan.terms}
-    telling = {term: log(1 + len(allowed) / (len(keys) + 0.5)) for term, keys in held.items()}
-    total = sum(telling.values())
+    idf = {term: log(1 + len(allowed) / (len(keys) + 0.5)) for term, keys in held.items()}
+    total = sum(idf.values())
     found: dict[int, float] = {}
     for term, keys in held.items():
         for key in keys:
-            found[key] = found.get(key, 0.0) + telling[term] / total
+            found[key] = found.get(key, 0.0) + idf[term] / total
     return found
 
 

@@ -1,8 +1,11 @@
-"""What chance reaches in a store, found out by asking it a hundred prompts that concern nobody's memory.
+"""What is measured once per store and embedder: what chance reaches, and how near questions of one intent are.
 
-That takes about a second once. What came of it is kept in the store, so that every process goes by the same floor; it
-is made again when the store has grown or shrunk by a third: beside the answers at first, before the next one when it
-has doubled. What is kept are nine numbers, and nothing of what anybody said.
+A hundred prompts that concern no memory are asked once, in about a second. The result, nine numbers, is kept in the
+store, so that every process uses the same floor. It is measured again when the store has grown or shrunk by a third: in
+the background at first, before the next answer when it has doubled.
+
+Questions of known intent, the exemplars, are compared with each other. From that follow the cosine at which the nearest
+tell the intent of a question, and whether the embedder can tell intents apart at all. If not, words decide.
 """
 
 from __future__ import annotations
@@ -17,14 +20,19 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import RicordoError
 from ricordo.model import Scope
-from ricordo.models.embedding.vectors import Embedded, embed_with_words
-from ricordo.retrieval.query import DEFAULT_SHELVES, Query, make_plan
+from ricordo.models.embedding.vectors import Embedded, checked_batch, embed_with_words
+from ricordo.retrieval.query import DEFAULT_SHELVES, INTENTS, Intent, Query, make_plan
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Floor
+from ricordo.text.languages import all_languages
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ricordo.ports import Embedder
-    from ricordo.retrieval.relevance import Floats
+
+    Floats = NDArray[np.float32]
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +65,7 @@ class Floors:
         *,
         embedder_of: Callable[[int], Embedder | None],
         is_settled: Callable[[], bool],
-        beside: Callable[[Coroutine[None, None, None]], object],
+        beside: Callable[[Coroutine[None, None, Floor]], object],
     ) -> None:
         self._store = store
         self._embedder_of = embedder_of
@@ -79,7 +87,7 @@ class Floors:
             if not self._is_settled():  # vectors are missing: what it was before is nearer the truth
                 return kept.floor
             if not kept.is_older_than(_DOUBLED):
-                self._beside(self._renew(scope, model))
+                self._beside(self._made(scope, model))
                 return kept.floor
         try:
             return await self._made(scope, model)
@@ -90,9 +98,6 @@ class Floors:
                 raise
             _log.warning("the prompts of relevance could not be embedded: %s", type(error).__name__)
             return await self.floor(scope, 0)
-
-    async def _renew(self, scope: Scope, model: int) -> None:
-        await self._made(scope, model)
 
     async def _made(self, scope: Scope, model: int) -> Floor:
         """Calibrate once, however many searches ask for it at the same time."""
@@ -166,3 +171,100 @@ def _put(snapshot: Snapshot, scope: Scope, floor: Floor) -> None:
     from ricordo.retrieval.relevance import RULE
 
     snapshot.statistics.put_floor(scope, floor, rule=RULE)
+
+
+# intent by meaning
+
+
+def known_questions() -> dict[Intent, tuple[str, ...]]:
+    """Return questions of each intent, about nothing in particular, so that only the way of asking is compared.
+
+    The language files of the package have some in English and Russian only: more would move the threshold that is
+    measured on all of them. In other languages words decide.
+    """
+    exemplars = [language.questions.exemplars for language in all_languages()]
+    return {intent: tuple(text for each in exemplars for text in each.get(intent, ())) for intent in INTENTS}
+
+
+_LEAST_TELLING = 0.7
+"""An embedder that gives fewer of the exemplars their own intent does not tell intents apart."""
+
+_TOLD = 0.25
+"""The share of the exemplars whose nearest cosines of their own intent lie below the threshold."""
+
+_NEAREST = 3
+_MARGIN = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemplars:
+    """Known questions: their vectors float32[n, d], centred and of length one, their intents, and the threshold for a
+    match.
+    """
+
+    vectors: Floats
+    mean: Floats
+    intents: tuple[Intent, ...]
+    threshold: float
+    accuracy: float
+
+    def intent_of(self, vector: Floats) -> Intent | None:
+        """Return the intent of a question's vector, float32[d]; None if it is near none, or near two alike."""
+        if self.accuracy < _LEAST_TELLING or vector.shape != self.mean.shape:
+            return None
+        scores = _by_intent(self.vectors @ _unit(vector - self.mean), self.intents)
+        best, second = sorted(scores.values(), reverse=True)[:2]
+        if best < self.threshold or best - second < _MARGIN:
+            return None
+        return max(scores, key=lambda intent: scores[intent])
+
+
+def calibrated(vectors: Floats, intents: Sequence[Intent]) -> Exemplars:
+    """Return exemplars with the threshold that their own cosines give. Pure."""
+    import numpy as np
+
+    mean = vectors.mean(axis=0)
+    rows = _unit(vectors - mean)
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -1.0)
+    told, right = [], 0
+    for place, intent in enumerate(intents):
+        scores = _by_intent(cosines[place], intents)
+        right += max(scores, key=lambda each: scores[each]) == intent
+        told.append(scores[intent])
+    return Exemplars(
+        vectors=rows,
+        mean=mean,
+        intents=tuple(intents),
+        threshold=float(np.quantile(told, _TOLD)),
+        accuracy=right / len(intents),
+    )
+
+
+def _by_intent(cosines: Floats, intents: Sequence[Intent]) -> dict[Intent, float]:
+    """Return the mean of the few best cosines of each intent."""
+    scores = {}
+    for intent in INTENTS:
+        mine = cosines[[each == intent for each in intents]]
+        mine.sort()
+        scores[intent] = float(mine[-_NEAREST:].mean())
+    return scores
+
+
+def _unit(rows: Floats) -> Floats:
+    import numpy as np
+
+    lengths = np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
+    return np.asarray(rows / lengths, np.float32)
+
+
+async def embed_exemplars(embedder: Embedder) -> Exemplars | None:
+    """Return the exemplars as vectors of an embedder; None if it could not embed all of them."""
+    import numpy as np
+
+    questions = known_questions()
+    texts = [text for intent in INTENTS for text in questions[intent]]
+    intents = [intent for intent in INTENTS for _ in questions[intent]]
+    vectors = await checked_batch(embedder, texts, "query")
+    found = [vector for vector in vectors if vector is not None]
+    return calibrated(np.stack(found), intents) if len(found) == len(texts) else None

@@ -11,10 +11,9 @@ from ricordo.errors import InvalidError
 from ricordo.ids import handle_of
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.hits import hit_of, mark, may_be_quoted, told, visible
+from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted, visible
 from ricordo.retrieval.inspection import known_people, profile
-from ricordo.retrieval.query import Request, query_of
-from ricordo.retrieval.question import complexity_of, namings
+from ricordo.retrieval.query import Request, complexity_of, namings, query_of
 from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
 from ricordo.text.dates import format_times
@@ -187,7 +186,7 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
         replaced = snapshot.nodes.replaced(node.key)[:1]
         before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
         sources.update(dict.fromkeys(snapshot.nodes.sources(node.key, most=_SOURCES_EACH)))
-    rested_on = told(snapshot, snapshot.nodes.by_key(scope, sources))
+    rested_on = as_shown(snapshot, snapshot.nodes.by_key(scope, sources))
     return Beside(
         before=before,
         profiles=_profiles(snapshot, scope, prompt, facts, now=now),
@@ -205,7 +204,7 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit]) -> dict[str,
         return {}
     after = {reply: asked[key] for key, reply in snapshot.nodes.next_turns(asked).items()}
     shown = {hit.id for hit in hits}
-    replies = told(snapshot, snapshot.nodes.by_key(scope, after))
+    replies = as_shown(snapshot, snapshot.nodes.by_key(scope, after))
     return {after[key]: node for key, node in replies.items() if node.id not in shown}
 
 

@@ -23,9 +23,8 @@ from ricordo.model import (
     Version,
 )
 from ricordo.retrieval import service
-from ricordo.retrieval.hits import told
-from ricordo.retrieval.query import Plan, Request, query_of
-from ricordo.retrieval.question import entity_key, entity_meant
+from ricordo.retrieval.hits import as_shown
+from ricordo.retrieval.query import Plan, Request, entity_key, entity_meant, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, values
 
@@ -104,7 +103,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     summary = _summary(snapshot, scope, entity)
     best = [sketch.key for sketch in sorted(about, key=_worth, reverse=True)[:limit]]
     rest = [sketch.key for sketch in sorted(named, key=lambda each: each.type != "episodic", reverse=True)[:limit]]
-    nodes = told(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
+    nodes = as_shown(snapshot, snapshot.nodes.by_key(scope, [*best, *rest]))
     both = [sketch.key for sketch in (*about, *named)]
     first, last = snapshot.entities.span(entity)
     return Profile(
@@ -164,7 +163,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
         found = snapshot.nodes.latest(
             asking.scope, plan.filter(entity), now=snapshot.current(asking.now), limit=query.limit
         )
-        return tuple(told(snapshot, {node.key: node for node in reversed(found)}).values())
+        return tuple(as_shown(snapshot, {node.key: node for node in reversed(found)}).values())
 
     return await service.read(asking, read, request.as_of)
 

@@ -1,25 +1,35 @@
-"""What a caller asks: the request, its validation, and the plan of a search."""
+"""What a caller asks: the request, its validation, the intent and the entities of a question, and the plan of a search.
+
+Intent is why, when, who, what, or nothing in particular (general). It moves weights a little and excludes nothing, so a
+wrong guess costs little. `calibration.Exemplars` guesses it by meaning, where there is an embedder.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from ricordo.errors import InvalidError
-from ricordo.model import Category, Fusion, Json, NodeType
+from ricordo.errors import InvalidError, NotFoundError
+from ricordo.model import Category, Entity, Fusion, Json, NodeType, Scope
 from ricordo.models.embedding.vectors import Embedded
-from ricordo.retrieval.question import Complexity, Intent, complexity_of, intent_of
+from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms
 from ricordo.text.dates import Interval, parse_instant
+from ricordo.text.kinship import relations_in, stems_of
+from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.names import meant, runs_in
 from ricordo.text.recalled import without_recalled
 
 if TYPE_CHECKING:
     from ricordo.ports import Vector
+    from ricordo.storage.candidates import Naming
 
 
 MAX_LIMIT = 1_000
@@ -159,6 +169,130 @@ def _where(given: Json | None) -> Json | None:
     return given or None
 
 
+# intent and entities
+
+Intent = Literal["why", "when", "who", "what", "general"]
+Complexity = Literal["simple", "complex"]
+
+INTENTS: tuple[Intent, ...] = ("why", "when", "who", "what")
+"""The intents with words and exemplars."""
+
+QUESTION_MARKS = ("?", "？", "؟")
+_LOOKED_AT = 2_000
+_LONG = 10
+_JOINED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The words of questions in some languages, in lower case: patterns that ignore case take half as long again.
+
+    Attributes:
+        intents: the first match decides: "why did Anna move when she did" asks why. English questions may begin with
+            anything ("In which year ..."), so words are searched anywhere; those that also join clauses ("when", "who",
+            "когда") count at the beginning only.
+        empty: phrases that ask for nothing: "do you know what I mean".
+    """
+
+    intents: tuple[tuple[Intent, re.Pattern[str]], ...]
+    empty: re.Pattern[str]
+    aggregates: re.Pattern[str]
+    conjunctions: re.Pattern[str]
+
+
+_INTENT_PATTERNS = ("why", "when", "when_first", "who", "what", "when_last")
+
+
+@cached()
+def _words(languages: LanguageSet) -> _Words:
+    def pattern(field: str, template: str = "{}") -> re.Pattern[str]:
+        return languages.pattern(lambda each: getattr(each.questions, field), template)
+
+    words = {field: pattern(field, r"\b(?:{})\b") for field in ("empty", "aggregates", "conjunctions")}
+    intents = tuple((field.partition("_")[0], pattern(field)) for field in _INTENT_PATTERNS)
+    return _Words(intents=intents, **words)  # type: ignore[arg-type]  # the names begin with the intents
+
+
+_QUESTION_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def intent_of(text: str) -> Intent:
+    """Return what a question asks for, by its words.
+
+    >>> intent_of("Why did Anna quit?"), intent_of("В каком году мы переехали?"), intent_of("peanut allergy")
+    ('why', 'when', 'general')
+    """
+    words = _words(languages_of(text[:_LOOKED_AT]))
+    asked = words.empty.sub(" ", text[:_LOOKED_AT].strip().lower())
+    return next((intent for intent, pattern in words.intents if pattern.search(asked)), "general")
+
+
+def complexity_of(text: str) -> Complexity:
+    """Return whether a question is long, asks for many things, or joins several.
+
+    >>> complexity_of("Where does Anna live?"), complexity_of("List all of Anna's homes")
+    ('simple', 'complex')
+    """
+    words = _words(languages_of(text[:_LOOKED_AT]))
+    asked = text[:_LOOKED_AT].lower()
+    is_long = len(_QUESTION_WORD.findall(asked)) >= _LONG
+    is_joined = len(words.conjunctions.findall(asked)) >= _JOINED
+    return "complex" if is_long or is_joined or words.aggregates.search(asked) else "simple"
+
+
+# A question names at most eight entities, and a name means at most eight.
+_ENTITIES = 8
+
+
+def entity_key(snapshot: Snapshot, scope: Scope, name: str) -> int:
+    """Return the key of the entity a name means: a name or alias in any script, a case of it, "my wife", or an id.
+
+    Raises:
+        NotFoundError: no entity has that name.
+        InvalidError: several do.
+    """
+    return entity_meant(snapshot, scope, name).key
+
+
+def entity_meant(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
+    """Return the entity a name means. Raises like `entity_key`."""
+    found = snapshot.entities.named(scope, name)
+    if not found.entities:
+        entity = snapshot.entities.by_id(scope, name)
+        if entity is None:
+            raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
+        return entity
+    if found.by != "same" and not found.is_clear:
+        several = ", ".join(entity.name for entity in found.entities)
+        raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name")
+    return found.entities[0]
+
+
+def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ...]:
+    """Return how a question names entities, in any form or as "my wife", with those that were merged into them."""
+    if not snapshot.graph.kinds().names:  # the owner's wife has a name, too
+        return ()
+    from ricordo.storage.candidates import Naming  # it needs numpy
+
+    text = question[:_LOOKED_AT]
+    found: dict[frozenset[str], dict[int, None]] = {}
+    if known := snapshot.graph.known_names(scope, text):
+        wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
+        for run in runs_in(text):
+            if those := [wholes[key] for key in meant(run, known, text)]:
+                found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
+    for predicate in relations_in(text):
+        if those := [entity.key for entity in snapshot.entities.related_as(scope, predicate)]:
+            terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
+            found.setdefault(terms, {}).update(dict.fromkeys(those))
+    return tuple(
+        Naming(terms, tuple(snapshot.graph.entity_keys(list(those)[:_ENTITIES])))
+        for terms, those in islice(found.items(), _ENTITIES)
+    )
+
+
+# the plan
+
 KNOWLEDGE, WAITING, CONSOLIDATED = "k", "e", "c"
 
 DEFAULT_SHELVES = (KNOWLEDGE, WAITING)
@@ -174,7 +308,7 @@ _SHELVES: Mapping[str | None, tuple[str, ...]] = {
 class Query:
     """A question with its conditions. Instants are Unix milliseconds.
 
-    `with_leading`: where anything is relevant, what is ranked first is told with it.
+    `with_leading`: if anything is relevant, the hits that rank first are returned with it.
     """
 
     text: str
@@ -204,9 +338,9 @@ class Weighing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A query ready to run: its terms, time, intent, and its vector for each model that can answer.
+    """A query ready to run: its terms, period, intent, and its vectors by model, the active model first.
 
-    `floor` is what chance reaches, where only what is relevant is asked for.
+    `floor` is what chance reaches; None unless only relevant hits are asked for.
     """
 
     query: Query
@@ -222,9 +356,7 @@ class Plan:
 
     @property
     def shelves(self) -> tuple[str, ...]:
-        """Return which parts of the memory may answer: knowledge and unconsolidated episodes, unless a type is asked
-        for.
-        """
+        """Return which parts of the memory may answer; by default knowledge and unconsolidated episodes."""
         return _SHELVES.get(self.query.type, (KNOWLEDGE,))
 
     @property
@@ -233,14 +365,9 @@ class Plan:
         return {model: each.vector for model, each in self.vectors.items() if each.vector is not None}
 
     @property
-    def worded(self) -> Embedded | None:
-        """Return the question as embedded by the first model that gives vectors of words."""
-        return next((each for each in self.vectors.values() if each.words is not None), None)
-
-    @property
-    def word_model(self) -> int:
-        """Return the key of that model; 0 if there is none."""
-        return next((model for model, each in self.vectors.items() if each.words is not None), 0)
+    def worded(self) -> tuple[int, Embedded | None]:
+        """Return the first model that gives vectors of words, and the question as it embeds it; 0 and None if none."""
+        return next(((model, each) for model, each in self.vectors.items() if each.words is not None), (0, None))
 
     def filter(self, entity: int | None) -> Filter:
         """Return the conditions as a filter of the store."""
@@ -271,17 +398,14 @@ def make_plan(
     intent: Intent | None = None,
     weighing: Weighing = Weighing(),
 ) -> Plan:
-    """Make a plan. Pure. The words that name a time leave the question: "what did we do in May" is not about the word
-    May.
+    """Return the plan of a query. Words that name a time are no search terms: "what did we do in May". Pure.
 
     Args:
-        intent: what the question asks for; by its words where this is None.
+        intent: derived from the words of the question when None.
     """
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
     terms = question_terms(text)
-    ignored = dict.fromkeys(index_terms(query.text[:2_000]))
-    for term in terms:
-        ignored.pop(term, None)
+    ignored = [term for term in dict.fromkeys(index_terms(query.text[:_LOOKED_AT])) if term not in set(terms)]
     return Plan(
         query=query,
         now=now,

@@ -1,6 +1,6 @@
-"""From signals to a ranking: fusion, factors, diversity, and newer versions before older ones. Pure.
+"""The ranking: fusion of signals, factors, diversity, and newer versions before older ones. Pure.
 
-The trace is made of the same numbers as the score.
+The trace consists of the same numbers as the score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Fusion, Share
-from ricordo.retrieval.pool import Pool
+from ricordo.retrieval.signals import Pool
 from ricordo.storage.values import Weights
 from ricordo.trust import awaits_a_word
 
@@ -33,8 +33,8 @@ _SAME_SESSION = 0.2
 _SAID_ALREADY = 0.2
 _SPREAD_DEPTH = 40
 _UNVOUCHED = 0.8
-# A factor as near to one as this is not worth a line.
-_UNTOLD = 1e-9
+# A factor this near to 1 is not shown in a trace.
+_NEGLIGIBLE = 1e-9
 
 
 FACTORS = ("confidence", "reinforcement", "trust", "recency", "order")
@@ -71,12 +71,12 @@ class Ranking:
     totals: NDArray[np.float64]
     lost: Mapping[int, float]
 
-    def told(self, candidate: Ranked) -> tuple[Share, ...]:
+    def explain(self, candidate: Ranked) -> tuple[Share, ...]:
         """Return all parts of a candidate's score: what each signal measured and gave, with its rank by that signal;
         what it lost; and each factor.
         """
         place = candidate.place
-        told = [
+        shares = [
             Share(
                 strategy=name,
                 rank=1 + int(np.count_nonzero(measured > measured[place])) if measured[place] > 0 else None,
@@ -88,15 +88,15 @@ class Ranking:
         ]
         score = float(self.totals[place])
         if lost := self.lost.get(place):
-            told.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))
+            shares.append(Share(strategy="said already", rank=None, raw=lost, share=-lost))
             score -= lost
         for name, factor in zip(FACTORS, candidate.factors, strict=False):  # none while nothing is known of it
-            if abs(factor - 1) > _UNTOLD:
-                told.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
+            if abs(factor - 1) > _NEGLIGIBLE:
+                shares.append(Share(strategy=name, rank=None, raw=factor, share=abs(score) * (factor - 1)))
             score += abs(score) * (factor - 1)
         if candidate.moved:
-            told.append(Share(strategy="newer", rank=None, raw=candidate.moved, share=candidate.moved))
-        return tuple(told)
+            shares.append(Share(strategy="newer", rank=None, raw=candidate.moved, share=candidate.moved))
+        return tuple(shares)
 
 
 def rank(
@@ -200,9 +200,7 @@ def _best_first(weighed: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Ranked]:
-    """Return the best first, and instructions after everything else, with one more factor. Their wording does not help:
-    an attacker can repeat the words of any question.
-    """
+    """Return the best first, then instructions, with one more factor: attackers can repeat the words of a question."""
     least = min((each.score for each, order in zip(weighed, is_order, strict=True) if not order), default=inf)
     orders, others = list[Ranked](), list[Ranked]()
     for each, order in zip(weighed, is_order, strict=True):
@@ -214,9 +212,7 @@ def _below_all(weighed: Sequence[Ranked], is_order: Sequence[bool]) -> list[Rank
 
 
 def factors_of(known: Weights, *, now: int) -> tuple[float, float, float, float]:
-    """Return the factors of a memory's score, which improve it also below zero: the first four of `FACTORS`, namely
-    confidence, reinforcement exp(score x 0.2), trust, and a little recency. What a tool or a page says counts less.
-    """
+    """Return the first four of `FACTORS`: confidence, reinforcement exp(score x 0.2), trust, and a little recency."""
     days = max(0.0, (now - known.since) / _DAY_MS)
     return (
         known.confidence,

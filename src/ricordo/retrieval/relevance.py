@@ -1,28 +1,24 @@
-"""What a memory says to a question, and what only resembles it: a floor in units of what chance reaches in this store.
+"""Decide which hits are relevant: a floor in units of what chance reaches in this store.
 
-How near is near depends on the embedder and on what a store is about, so a set of prompts that concern nobody's memory
-is asked once (`calibration`), and the spread of their best answers is the unit. What the sum of all measures then
-reaches for them is what chance reaches, and the floor, which is zero, lies so much above that. The same weights serve
-every store; what they were fitted on stands in docs/explanation/relevance.md.
+How near is near depends on the embedder and on the store. Prompts that concern no memory are asked once
+(`calibration`). The spread of their best answers is the unit, and the floor lies a fixed number of units above them.
+The same weights serve every store; docs/explanation/relevance.md says what they were fitted on.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import asked_of, features, stated
-from ricordo.retrieval.pool import Pool
 from ricordo.retrieval.query import Plan, Query
 from ricordo.retrieval.ranking import Ranked
-from ricordo.retrieval.signals import around, met_in_context
+from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
 from ricordo.storage.values import Floor
 from ricordo.text import index_terms, raw_words
 from ricordo.text.features import begins_with_oneself, speaks_of_themselves
@@ -33,12 +29,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 MEASURES = ("words", "meaning", "known", "telling")
-"""How well the question's words are met in context, 0 to 1; the centred cosine; how much of what the question tells the
-store has ever heard of, 0 to 1; and how much the words tell that stand there letter by letter, in nats.
+"""How well a candidate and its context match the question's words, 0 to 1; the centred cosine; how much of the question
+the store has ever heard of, 0 to 1; and the information of the words that occur letter by letter, in nats.
 """
 
 RULE = 2
-"""Raised when what is measured changes: floors that were kept are then made again."""
+"""Increase it when a measure changes: stored floors are then measured again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +44,23 @@ class Tuning:
     Measures are in units of what unrelated prompts reach in a store.
 
     Attributes:
-        weights: float64[measures], what each of `relevance.MEASURES` counts.
+        weights: float64[measures], of each of `MEASURES`.
         above: how far above chance the floor lies.
-        words_weights, words_above: the same without an embedder. Then only words that stand there letter by letter
-            tell much: all words of "What can you do for me?" stand in any conversation.
+        words_weights, words_above: the same without an embedder. Then only words that occur letter by letter count
+            much: all words of "What can you do for me?" occur in any conversation.
         least_spread: float64[measures], the least unit of each measure.
         within: bounds of each measure in units.
-        near, near_weight: a cosine more units than this above chance counts extra: other words for the same thing.
-        anchor: what is about someone the question names, was said by them, or bears a label it names, may lie so much
-            lower.
-        slack: where one hit clears the floor, those this little below it may stay.
-        behind: those so far below the best fall out, unless they meet a word that nothing better meets.
-        met, unmet, worth: how well they must meet such a word, how little the better ones may, and the part of the
+        near, near_weight: a cosine more units than this above chance gets a bonus: other words for the same thing.
+        anchor: how much lower a hit may lie that is about, or by, a person the question names, or has a tag it names.
+        slack: if one hit clears the floor, hits this little below it may stay.
+        behind: hits so far below the best are dropped, unless they match a word that no better hit matches.
+        met, unmet, worth: how well they must match such a word, how little the better ones may, and the share of the
             question it must be.
-        named_in_context: how well a capitalised word must be met around a hit to count as named there.
+        named_in_context: how well a capitalised word must be matched around a hit to count as named there.
         leading, leading_share: in a context the first so many stay, unless they score less than this share of the best.
-        fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in logarithms of odds: what
-            clears the floor by itself is one in three likely to answer.
-        many, usual_chance: few memories do not tell what any of them meets by chance; missing ones up to so many count
-            as meeting this much.
+        fact_above, fact_slack, fact_slack_of_several, fact_behind: the same for facts, in log odds: a fact that clears
+            the floor alone answers in one of three cases.
+        many, usual_chance: with fewer memories than `many`, each missing one counts as matching this much.
     """
 
     weights: NDArray[np.float64]
@@ -94,13 +88,9 @@ class Tuning:
     usual_chance: float
 
 
-def _tuning() -> Tuning:
-    found: dict[str, Any] = json.loads((files("ricordo.retrieval") / "relevance.json").read_text("utf-8"))["floor"]
-    arrays: dict[str, Any] = {name: np.array(found.pop(name)) for name in ("weights", "words_weights", "least_spread")}
-    return Tuning(**arrays, within=tuple(found.pop("within")), **found)
-
-
-TUNING = _tuning()
+_ARRAYS = ("weights", "words_weights", "least_spread")
+_FLOOR: dict[str, Any] = {k: np.array(v) if k in _ARRAYS else v for k, v in FITTED["floor"].items()}
+TUNING = Tuning(**_FLOOR)
 
 # Facts about oneself are recognised by how they begin.
 _BEGINNING = 100
@@ -108,18 +98,18 @@ _BEGINNING = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a pool holds for a question. Arrays run parallel to the candidates.
+    """What the candidates of a pool offer to a question.
 
     Attributes:
         values: float32[measures, size].
-        met: float32[words, size], how well each candidate itself meets each word of the question.
-        worth: float32[words], the part of the question each word is.
+        met: float32[words, size], how well each candidate itself matches each word of the question.
+        worth: float32[words], the share of the question each word is.
         anchored: bool[size], whether the memory is about, or by, a person that the question names.
         names_others: bool[size], whether the question names somebody the candidate does not.
-        said: float32[1 + parts, size], how well each candidate itself meets what is asked for, 0 to 1; then how well
-            what each part of the question asks for, where it has several.
-        letters: float32[size], how much of what is asked for stands in it letter by letter, in nats.
-        worded: bool[size], whether `said` is known word by word.
+        said: float32[1 + parts, size], how well each candidate itself matches the question, 0 to 1, and each part of a
+            question with several.
+        letters: float32[size], information of the asked words that occur letter by letter, in nats.
+        worded: bool[size], whether a candidate was compared word by word.
         is_named: the question names somebody the memory knows.
         asks_all: it asks for nothing in particular.
     """
@@ -160,27 +150,11 @@ def floor_of(found: Sequence[Floats], *, model: int, count: int) -> Floor:
 
 
 def evidence_of(pool: Pool, plan: Plan) -> Evidence:
-    """Measure the candidates of a pool. A name in the question is matched by what is linked to it."""
-    size, words, is_named = pool.size, len(pool.words), pool.names_entities
-    if not words:
-        values = np.zeros((len(MEASURES), size), np.float32)
-        values[1] = pool.cosines[:size]
-        nothing, none = np.zeros((0, size), np.float32), np.zeros(size, np.float32)
-        return Evidence(
-            values=values,
-            met=nothing,
-            worth=np.zeros(0, np.float32),
-            anchored=_anchored(pool),
-            names_others=np.full(size, is_named),
-            said=none[np.newaxis],
-            letters=none,
-            worded=none > 0,
-            is_named=is_named,
-            asks_all=True,
-        )
+    """Measure the candidates of a pool. What is linked to a named entity matches its name."""
+    size, is_named = pool.size, pool.names_entities
     names = pool.name_terms
     held = (pool.counts > 0).astype(np.float32)
-    rows = np.array([word in names for word in pool.words])
+    rows = np.array([word in names for word in pool.words], np.bool_)
     held[rows, :size] = np.maximum(held[rows, :size], pool.named)
     context, held_around = met_in_context(pool, pool.strengths), around(pool, held)
     known = np.full(size, _known_share(pool, names), np.float32)
@@ -211,9 +185,7 @@ def _anchored(pool: Pool) -> NDArray[np.bool_]:
 
 
 def _known_share(pool: Pool, names: frozenset[str]) -> float:
-    """Return how much of what the question tells occurs anywhere in the store. Pieces only the embedder knows are
-    ignored.
-    """
+    """Return how much of the question's information occurs in the store, without pieces only the embedder knows."""
     asked = [
         (worth, word in names or pool.frequencies[word] > 0)
         for word, worth in zip(pool.words, pool.idf.tolist(), strict=True)
@@ -234,10 +206,9 @@ def _capitals(text: str) -> frozenset[str]:
 
 
 def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how relevant candidates are by the floor, and without the bonus of an unusually near meaning:
-    float64[size] twice.
+    """Return the relevance of candidates, and the same without the bonus for a near meaning, float64[size] twice.
 
-    Anchors are left out: they are forgiven so much, not better.
+    The bonus of anchors is not included: it lowers their floor, it does not make them better.
     """
     whole, even = _sums(evidence.values, floor)
     above = floor.chance + (TUNING.above if floor.model else TUNING.words_above)
@@ -245,8 +216,7 @@ def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64],
 
 
 def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weighted sum of all measures in units of chance, with and without the bonus of an unusually near
-    meaning.
+    """Return the weighted sums of measures in units of chance, with and without the bonus for a near meaning.
 
     Args:
         values: float32[measures, n].
@@ -267,8 +237,8 @@ def judge(
     """Cut a ranked list to what is relevant. Pure.
 
     Args:
-        best: in order; their places are those of the evidence.
-        nodes: the nodes by key; hits without a node are dropped.
+        best: in order, with places in `evidence`.
+        nodes: by key; hits without a node are dropped.
     """
     best = [each for each in best if each.key in nodes]
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
@@ -297,27 +267,28 @@ def judge(
             met = np.maximum(met, mine)
         else:
             reasons[each.key] = "better hits say all of the question that it says"
-    told = {each.key for each in kept}
-    if told and query.with_leading:
-        told |= _leading(best) - {best[place].key for place in others.nonzero()[0]}
+    shown = {each.key for each in kept}
+    if shown and query.with_leading:
+        shown |= _leading(best) - {best[place].key for place in others.nonzero()[0]}
     return Judged(
-        kept=tuple(each for each in best if each.key in told),
+        kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,
-        reasons={key: reason for key, reason in reasons.items() if key not in told},
+        reasons={key: reason for key, reason in reasons.items() if key not in shown},
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """What the best are worth to a question. All arrays run parallel to them.
+    """How well the best hits answer a question. Arrays run parallel to the hits.
 
     Attributes:
-        relevance: float64[n], 0 is the floor; of facts where they are judged as such.
-        as_turns: float64[n], of all as if they were turns, anchors forgiven.
-        even: float64[n], likewise without what an uncommonly near meaning adds, nothing forgiven.
+        relevance: float64[n], 0 is the floor; of facts by what they state, of turns as `as_turns`.
+        as_turns: float64[n], of all as if they were turns, with the bonus of anchors.
+        even: float64[n], the same without the bonuses of anchors and of a near meaning.
         is_of_others: bool[n], about someone other than the question names.
         is_fact: bool[n], judged by what it states.
         asks_several: the question has several parts.
+        found: the features of facts by name, float64[n] each; empty without facts.
     """
 
     relevance: NDArray[np.float64]
@@ -332,7 +303,7 @@ class Weighed:
 def weigh_up(
     best: Sequence[Ranked], evidence: Evidence, floor: Floor, *, nodes: Mapping[int, Node], question: str
 ) -> Weighed:
-    """Return what the best are worth to a question. By words alone, facts and turns cannot be told apart."""
+    """Measure how well hits answer a question. Without an embedder, facts are judged like turns."""
     places = np.array([each.place for each in best], np.intp)
     whole, even = (values[places] for values in relevance_of(evidence, floor))
     asked = " ".join(raw_words(question))
@@ -342,69 +313,55 @@ def weigh_up(
     others = evidence.names_others[places] & ~evidence.anchored[places]
     is_own = speaks_of_themselves(question)
     of_somebody = [_is_about_somebody(nodes[each.key], is_own=is_own) for each in best]
-    of_others = np.array(of_somebody, np.bool_) & others
     is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
-    if not is_fact.any():
-        return Weighed(
-            relevance=as_turns,
-            as_turns=as_turns,
-            even=even,
-            is_of_others=of_others,
-            is_fact=is_fact,
-            asks_several=False,
-            found={},
+    relevance, found = as_turns, dict[str, NDArray[np.float64]]()
+    if is_fact.any():
+        found = features(
+            cosines=(evidence.values[1, places] - floor.middle[1]) / floor.spread[1],
+            said=evidence.said[:, places].astype(np.float64),
+            by_chance=_met_by_chance(evidence.said),
+            letters=evidence.letters[places].astype(np.float64),
+            worded=evidence.worded[places],
+            anchored=anchored,
+            texts=[nodes[each.key].content[:_BEGINNING] for each in best],
+            question=question,
         )
-    units = (evidence.values[1, places] - floor.middle[1]) / floor.spread[1]
-    texts = [nodes[each.key].content[:_BEGINNING] for each in best]
-    found = features(
-        cosines=units,
-        said=evidence.said[:, places].astype(np.float64),
-        by_chance=_met_by_chance(evidence.said),
-        letters=evidence.letters[places].astype(np.float64),
-        worded=evidence.worded[places],
-        anchored=anchored,
-        texts=texts,
-        question=question,
-    )
-    odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
+        odds = stated(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
+        relevance = np.where(is_fact, odds - TUNING.fact_above, as_turns)
     return Weighed(
-        relevance=np.where(is_fact, odds - TUNING.fact_above, as_turns),
+        relevance=relevance,
         as_turns=as_turns,
         even=even,
-        is_of_others=of_others,
+        is_of_others=np.array(of_somebody, np.bool_) & others,
         is_fact=is_fact,
-        asks_several=len(evidence.said) > 1,
+        asks_several=bool(found) and len(evidence.said) > 1,
         found=found,
     )
 
 
 def _met_by_chance(said: Floats) -> NDArray[np.float64]:
-    """Return how well anything in the memory matches what is asked for, float64[rows]; of `said`, float32[rows,
-    candidates].
-    """
+    """Return the mean match of each row of `said`, float64[rows]: what any memory matches by chance."""
     missing = max(0, TUNING.many - said.shape[1])
     met = said.sum(axis=1, dtype=np.float64) + missing * TUNING.usual_chance
     return np.asarray(met / (said.shape[1] + missing), np.float64)
 
 
 def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
-    """Return whether a memory has a subject. A fact that begins with "I" or "my" is about the owner, who is someone
-    other than a person named in a question, unless the fact is about both.
-    """
+    """Return whether a memory has a subject: a fact that begins with "I" or "my" is about the owner."""
     if node.about or node.type == "episodic" or is_own:
         return bool(node.about)
     return begins_with_oneself(node.content[:_BEGINNING])
 
 
 def under_floor(weighed: Weighed) -> NDArray[np.bool_]:
-    """Return which are too far below the floor to stay if another one clears it, bool[n]."""
+    """Return which hits are too far below the floor to stay if another one clears it, bool[n]."""
     slack = TUNING.fact_slack_of_several if weighed.asks_several else TUNING.fact_slack
     return np.asarray(weighed.relevance < -np.where(weighed.is_fact, slack, TUNING.slack), np.bool_)
 
 
 def behind_best(weighed: Weighed) -> NDArray[np.bool_]:
-    """Return which are too far behind the best of their kind, bool[n]. A fact that clears the floor never is, nor is
-    one if several things are asked for: the best of one part says nothing of another.
+    """Return which hits are too far behind the best of their kind, bool[n]. A fact that clears the floor never is, nor
+    is any fact if the question has several parts.
     """
     turns = ~weighed.is_of_others & ~weighed.is_fact & (weighed.relevance >= -TUNING.slack)
     facts = ~weighed.is_of_others & weighed.is_fact

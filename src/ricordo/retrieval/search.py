@@ -1,14 +1,14 @@
-"""Ask, fuse, cut. One embedding of the question, then one read snapshot; no model, no writes.
+"""Find candidates, rank them, and cut the list: one read snapshot, no model, no writes.
 
-The store is asked three times: which entities the question names, for its candidates, and for what is known of the best
-of them. All between is computed from these values. What is not done by the deadline is left out and named.
+The store is asked three times: which entities the question names, for candidates, and for what is known of the best of
+them. Everything else is computed from these values. Work that misses the deadline is left out, and the answer says so.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from ricordo.clock import to_ms
 from ricordo.model import Absence, Hit, Node, Results, Scope, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
-from ricordo.retrieval.pool import Pool, likeness, pool_of
-from ricordo.retrieval.query import Plan
-from ricordo.retrieval.question import entity_key, namings
+from ricordo.retrieval.query import Plan, entity_key, namings
 from ricordo.retrieval.ranking import (
     Ranked,
     Ranking,
@@ -32,7 +30,7 @@ from ricordo.retrieval.ranking import (
     weigh,
 )
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
-from ricordo.retrieval.signals import WEIGHTS, asks_for_a_list, measure, session
+from ricordo.retrieval.signals import WEIGHTS, Pool, asks_for_a_list, likeness, measure, pool_of, session
 from ricordo.storage import Snapshot
 from ricordo.storage.candidates import (
     FINDERS,
@@ -46,18 +44,18 @@ from ricordo.storage.candidates import (
 from ricordo.text import index_terms
 from ricordo.trust import awaits_a_word
 
-# So many times the limit, and at least so many, are read and weighed: expired and merged ones drop out on the way.
+# So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
 _WEIGHED = 2
 _WEIGHED_LEAST = 30
-# For a question no caller waits for.
+# For a question of the calibration, which no caller waits for.
 _PATIENCE_S = 30.0
-# How many causal steps are followed.
+# How many causal steps are followed, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one snapshot: the best hits, also as keys (`shown`), their origin, and what ran out of time."""
+    """The result of one snapshot: the best hits, also as keys (`shown`), how they were found, and what is missing."""
 
     best: tuple[Hit, ...]
     candidates: Mapping[str, int]
@@ -73,7 +71,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
 
     Args:
         until: deadline on the clock of `time.monotonic`, seconds.
-        traced: work out why each hit is here.
+        traced: tell why each hit was found.
 
     Raises:
         NotFoundError: the question is limited to an entity that does not exist.
@@ -121,7 +119,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
 
 
 def measured(snapshot: Snapshot, plan: Plan, *, scope: Scope) -> NDArray[np.float32]:
-    """Return what a question finds by each measure of relevance, float32[measures, candidates]; at least one column."""
+    """Return the measures of relevance of all candidates, float32[measures, candidates]; at least one column."""
     until = time.monotonic() + _PATIENCE_S
     named = namings(snapshot, scope, plan.query.text)
     query = _candidate_query(plan, scope, named=named, until=until, strategies=FINDERS)
@@ -139,13 +137,13 @@ def _candidate_query(
     probe: int | None = None,
     strategies: tuple[str, ...] = FINDERS + FOLLOWERS,
 ) -> CandidateQuery:
-    worded = plan.worded
+    word_model, worded = plan.worded
     return CandidateQuery(
         scope=scope,
         filter=plan.filter(entity),
         terms=plan.terms,
         vectors=plan.question_vectors,
-        word_model=plan.word_model,
+        word_model=word_model,
         word_width=0 if worded is None or worded.words is None else worded.words.shape[1],
         namings=named,
         interval=None if plan.interval is None else (plan.interval.start, plan.interval.end),
@@ -177,7 +175,7 @@ def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Rank
     """Return the best that are in force, by their score and what is known of each memory, best first."""
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
-    if any(awaits_a_word(each.trust) for each in weights):  # does it read like an order?
+    if any(awaits_a_word(each.trust) for each in weights):
         weights = [
             weight._replace(reads_like_an_order=True)
             if awaits_a_word(weight.trust) and each.key in known.nodes and warnings_of(known.nodes[each.key])
@@ -205,8 +203,11 @@ def _under_floor(known: Shortlist, judged: Judged | None) -> tuple[tuple[str, fl
     """Return (id, relevance, reason) of the best hits that were left out, in order."""
     if judged is None:
         return ()
-    told = ((key, judged.relevance[key], judged.reasons[key]) for key in judged.relevance if key in judged.reasons)
-    return tuple((known.nodes[key].id, relevance, reason) for key, relevance, reason in told if key in known.nodes)
+    return tuple(
+        (known.nodes[key].id, relevance, judged.reasons[key])
+        for key, relevance in judged.relevance.items()
+        if key in judged.reasons and key in known.nodes
+    )
 
 
 def _hits(
@@ -218,7 +219,7 @@ def _hits(
         hit_of(
             nodes[each.key],
             score=each.score,
-            shares=ranking.told(each) if ranking else (),
+            shares=ranking.explain(each) if ranking else (),
             terms=plan.terms,
             now=plan.now,
             zone=zone,
@@ -231,9 +232,11 @@ def _hits(
 
 def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple[str, ...], traced: bool) -> Results:
     """Return the answer for the caller, with the reasons for each hit only if asked for."""
-    degraded = degraded + found.degraded
+    results = Results(
+        hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded + found.degraded
+    )
     if not traced:
-        return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded)
+        return results
     trace = Trace(
         terms=plan.terms,
         ignored_terms=plan.ignored,
@@ -244,7 +247,7 @@ def results_of(found: Found, plan: Plan, *, embedding_ms: float, degraded: tuple
         absence=found.absence,
         under_floor=found.under_floor,
     )
-    return Results(hits=found.best, intent=plan.intent, complexity=plan.complexity, degraded=degraded, trace=trace)
+    return replace(results, trace=trace)
 
 
 def absence_of(
@@ -272,8 +275,8 @@ def absence_of(
     if node.key not in keys:
         rank = 1 + int((ranking.totals > ranking.totals[place]).sum())
         detail = f"{rank} of {len(ranking.totals)} candidates by its signals; only the best {len(keys)} went further"
-        told = ranking.told(Ranked(key=node.key, place=place, score=float(ranking.totals[place])))
-        return Absence(id=node.id, stage="ranked below", detail=detail, rank=rank, shares=told)
+        shares = ranking.explain(Ranked(key=node.key, place=place, score=float(ranking.totals[place])))
+        return Absence(id=node.id, stage="ranked below", detail=detail, rank=rank, shares=shares)
     rank = 1 + keys.index(node.key)
     if judged is not None and node.key in judged.reasons:
         detail = f"{rank} of {len(ranking.totals)} candidates, relevance {judged.relevance[node.key]:.1f}: "
@@ -281,7 +284,7 @@ def absence_of(
             id=node.id,
             stage="not relevant",
             rank=rank,
-            shares=ranking.told(weighed[rank - 1]),
+            shares=ranking.explain(weighed[rank - 1]),
             detail=detail + judged.reasons[node.key],
         )
     shown = rank <= plan.query.limit
@@ -290,7 +293,7 @@ def absence_of(
         id=node.id,
         stage="found" if shown else "ranked below",
         rank=rank,
-        shares=ranking.told(weighed[rank - 1]),
+        shares=ranking.explain(weighed[rank - 1]),
         detail=f"{rank} of {len(ranking.totals)} candidates{beaten}"
         + ("" if shown else f"; only {plan.query.limit} were asked for"),
     )

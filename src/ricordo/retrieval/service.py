@@ -15,14 +15,13 @@ from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval import as_of as past
-from ricordo.retrieval.query import Query, Request, Weighing, make_plan, query_of
-from ricordo.retrieval.question import QUESTION_MARKS, Intent, intent_of
+from ricordo.retrieval.query import QUESTION_MARKS, Intent, Query, Request, Weighing, intent_of, make_plan, query_of
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
 from ricordo.text.dates import find_interval, parse_instant
 
 if TYPE_CHECKING:
-    from ricordo.retrieval.exemplars import Exemplars
+    from ricordo.retrieval.calibration import Exemplars
     from ricordo.retrieval.query import Plan
     from ricordo.retrieval.search import Found
 

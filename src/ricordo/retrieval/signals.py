@@ -1,57 +1,296 @@
-"""What speaks for a candidate. Each signal is a pure function of the pool, float32[candidates], with a weight; None
-where it has nothing to say of any candidate, as most have to most questions.
+"""The candidates of a question with the turns around them, and the signals that rank them. Pure.
 
-They are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
-is asked for. Weights are rounded; moving them by a third costs less than a point of recall (MEASURED.md). What depends
-on a language lists its words here.
+A signal is a function of the pool that returns float32[candidates], or None if it does not apply to the question.
+Signals are general properties of conversations: who spoke, when, in which session, around what, and what kind of thing
+is asked for. Their weights are in relevance.json; moving one by a third costs less than a point of recall.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import SignalName
-from ricordo.retrieval.pool import Pool, terms_of
+from ricordo.models.embedding.local import one_thread
+from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval.query import Plan
-from ricordo.text import index_terms
+from ricordo.storage.candidates import (
+    FOLLOWERS,
+    REACH,
+    CandidateRows,
+    CandidateSet,
+    Naming,
+    Turns,
+    WordVectors,
+    inverse_frequency,
+)
+from ricordo.text import index_terms, name_key, name_terms
 from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
+    Keys = NDArray[np.int64]
+
+FITTED: Mapping[str, Any] = json.loads((files("ricordo.retrieval") / "relevance.json").read_text("utf-8"))
+"""The weights of signals, of relevance ("floor") and of the features of facts ("facts")."""
+
+_STAND_IN = 0.2
+"""How well any turn matches a word by chance; where a whole turn's cosine replaces its words, it starts here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """`turns` are the candidates (the first `size`) and the turns around them, n in all.
+
+    Attributes:
+        words: the question's words that count, without names.
+        idf: float32[words], inverse document frequencies.
+        worth: float32[words], the same as shares of their sum.
+        counts: float32[words, n], how often a turn holds each word.
+        strengths: float32[words, n], how well a turn matches each: 1 for the word itself, else the best cosine.
+        worded: bool[n], whether turns were compared word by word; for others the cosine of the whole turn is used.
+        cosines: float32[n], centred cosine with the question; 0 without a vector.
+        spoke: float32[n], 1 where a person the question names speaks, -1 where another does, 0 where the speaker is
+            unknown or the question names no speaker.
+        persons: folded names of the speakers that the question names.
+        meets: bool[size], whether it is a turn that matches any word of the question.
+        named: float32[size], 1 for what is linked to an entity that the question names.
+        linked: float32[size], how strongly a candidate is linked with the best by words and meaning, 0 to 1.
+        average_chars: mean length of the memories that were searched.
+        total: number of memories that were searched.
+        frequencies: by term of the question, how many memories hold it.
+        namings: how the question names entities.
+    """
+
+    turns: Turns
+    size: int
+    words: tuple[str, ...]
+    idf: Floats
+    worth: Floats
+    counts: Floats
+    strengths: Floats
+    worded: NDArray[np.bool_]
+    cosines: Floats
+    spoke: Floats
+    persons: tuple[str, ...]
+    meets: NDArray[np.bool_]
+    named: Floats
+    linked: Floats
+    average_chars: float
+    total: int
+    frequencies: Mapping[str, int]
+    namings: tuple[Naming, ...]
+
+    @property
+    def before(self) -> NDArray[np.intp]:
+        """The places in `turns` of the turns one and two before each candidate, intp[2, size]."""
+        return self.turns.nearby[:REACH]
+
+    @property
+    def after(self) -> NDArray[np.intp]:
+        """The places of the turns one and two after each candidate, intp[2, size]."""
+        return self.turns.nearby[REACH:]
+
+    @property
+    def name_terms(self) -> frozenset[str]:
+        """The index terms by which the question names entities."""
+        return frozenset(term for naming in self.namings for term in naming.terms)
+
+    @property
+    def names_entities(self) -> bool:
+        """Whether the question names any entity."""
+        return any(naming.entities for naming in self.namings)
+
+
+def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Pool | None:
+    """Return the pool of a question; None where no rows were read."""
+    rows = found.rows
+    if rows is None:
+        return None
+    turns, size = rows.turns, rows.size
+    persons = named_persons(plan.query.text, turns)
+    words, idf, counts, strengths, worded = _strengths(found, rows, plan, persons)
+    worth = np.asarray(idf / max(float(idf.sum()), 1e-9), np.float32)
+    return Pool(
+        turns=turns,
+        size=size,
+        words=words,
+        idf=idf,
+        worth=worth,
+        counts=counts,
+        strengths=strengths,
+        worded=worded,
+        cosines=rows.cosines,
+        spoke=_spoke(turns, persons),
+        persons=persons,
+        named=_named(rows, namings, words, strengths),
+        meets=(turns.sessions[:size] >= 0) & (strengths[:, :size] > 0).any(axis=0),
+        linked=_linked(found.found, turns.keys[:size]),
+        average_chars=max(1.0, found.characters / max(1, found.total)),
+        total=found.total,
+        frequencies=found.frequencies,
+        namings=namings,
+    )
+
+
+def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
+    """Return the speakers of these turns that the question names, folded, as whole words, in alphabetical order."""
+    asked = set(name_terms(question))
+    places = np.bincount(turns.speakers).nonzero()[0].tolist()
+    names = {name_key(speaker) for place in places if (speaker := turns.names[place])}
+    return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
+
+
+def terms_of(persons: Iterable[str]) -> set[str]:
+    """Return the words of names, as they are written and as they are indexed."""
+    return {term for person in persons for term in (*person.split(), *index_terms(person))}
+
+
+def _spoke(turns: Turns, persons: Sequence[str]) -> Floats:
+    if not persons:  # there may be thousands of speakers
+        return np.zeros(len(turns), np.float32)
+    worth = [0.0 if not name else 1.0 if name_key(name) in persons else -1.0 for name in turns.names]
+    return np.array(worth, np.float32).take(turns.speakers)
+
+
+def _named(rows: CandidateRows, namings: Sequence[Naming], words: Sequence[str], strengths: Floats) -> Floats:
+    """Return 1 for candidates about an entity that the question names, or that mention it, float32[size].
+
+    These match the words the question names it by, in `strengths`: what Sarah likes answers what my wife likes.
+    """
+    named = np.zeros(rows.size, np.float32)
+    for naming, is_about in zip(namings, rows.about, strict=True):
+        about = np.flatnonzero(is_about)
+        named[about] = 1.0
+        meant = np.array([row for row, word in enumerate(words) if word in naming.terms], np.intp)
+        strengths[np.ix_(meant, about)] = 1.0
+    return named
+
+
+def _linked(found: Mapping[str, Mapping[int, float]], keys: Keys) -> Floats:
+    followed = [found[name] for name in FOLLOWERS if found.get(name)]
+    if not followed:
+        return np.zeros(len(keys), np.float32)
+    strongest = (max(each.get(key, 0.0) for each in followed) for key in keys.tolist())
+    return np.fromiter(strongest, np.float32, len(keys))
+
+
+def _strengths(
+    found: CandidateSet, rows: CandidateRows, plan: Plan, persons: Sequence[str]
+) -> tuple[tuple[str, ...], Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return `words`, `idf`, `counts`, `strengths` and `worded` of a pool.
+
+    A word matches a turn by the best cosine among the turn's words. Where either has no vectors (another script or
+    embedder), the cosine of the whole turn is used; a turn that holds the word itself matches fully.
+    """
+    names, cosines = terms_of(persons), rows.cosines
+    words = {
+        term: inverse_frequency(count, found.total) for term, count in found.frequencies.items() if term not in names
+    }
+    question = plan.worded[1]
+    vectors = {} if question is None else _word_vectors(question, plan, words, names, total=found.total)
+    terms = tuple(term for term, idf in words.items() if idf > 0)
+    stand_in = np.minimum(np.maximum(_STAND_IN + (1 - _STAND_IN) * cosines, 0), 1) * (cosines != 0)
+    counts = _counts_of(terms, found, rows)
+    met = np.where(counts > 0, np.float32(1), stand_in)
+    worded = np.zeros(met.shape[1], np.bool_)
+    if vectors and terms and rows.words is not None:
+        worded[_meet_by_vector(met, terms, vectors, rows.words, rows.turns.keys)] = True
+    return terms, np.array([words[term] for term in terms], np.float32), counts, met, worded
+
+
+def _counts_of(terms: tuple[str, ...], found: CandidateSet, rows: CandidateRows) -> Floats:
+    """Return how often each turn holds terms of the question, or pieces only the embedder knows, float32[terms, n]."""
+    known = tuple(found.frequencies)
+    if terms == known:
+        return rows.counts
+    others = [term for term in terms if term not in found.frequencies]
+    row_of = {term: row for row, term in enumerate((*known, *others))}
+    counts = np.concatenate([rows.counts, rows.turns.counts(others)]) if others else rows.counts
+    return counts.take([row_of[term] for term in terms], axis=0)
+
+
+def _word_vectors(
+    question: Embedded, plan: Plan, words: dict[str, float], names: set[str], *, total: int
+) -> dict[str, Floats]:
+    """Return the vectors of the question's words by index term. A piece that is not a term becomes one."""
+    found: dict[str, Floats] = {}
+    assert question.words is not None
+    for piece, vector in zip(question.pieces, question.words, strict=True):
+        term = (index_terms(piece) or [piece])[0]
+        if piece in names or term in names or piece in plan.ignored:
+            continue
+        words.setdefault(term, inverse_frequency(0, total) / 2)
+        found[term] = vector
+    return found
+
+
+def _meet_by_vector(
+    met: Floats, terms: Sequence[str], vectors: Mapping[str, Floats], held: WordVectors, keys: Keys
+) -> NDArray[np.intp]:
+    """Put the best cosine of each word of the question among the words of a turn (late interaction) into `met`.
+
+    Returns:
+        The places of the turns that have vectors of words.
+    """
+    with_vector = [row for row, term in enumerate(terms) if term in vectors]
+    asked = np.stack([vectors[terms[row]] for row in with_vector])
+    if not len(held.keys):
+        return np.zeros(0, np.intp)
+    order = np.argsort(keys)
+    places = order[keys.searchsorted(held.keys, sorter=order)]
+    with one_thread():  # on two, a product this small takes twenty times as long when the machine is busy
+        cosines = (asked / np.float32(127)) @ held.codes.astype(np.float32).T
+    best = np.maximum.reduceat(cosines, held.starts, axis=1)
+    met[np.ix_(np.array(with_vector), places)] = np.maximum(best, 0.0)
+    return places
+
+
+def likeness(rows: CandidateRows, places: NDArray[np.intp]) -> Floats:
+    """Return the centred cosines between some candidates, float32[n, n]; 0 where negative or unknown."""
+    among = np.zeros((len(places), len(places)), np.float32)
+    for directions in rows.directions:
+        mine = directions[places]
+        with one_thread():
+            among = np.maximum(among, mine @ mine.T)
+    return among
+
+
+# signals
 
 # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), their usual values.
 _K1 = 1.2
 _B = 0.75
 
-# How much of what the best of a session are above the middle each of its turns gains, and how many count as the best.
-_SESSION = 0.25
+# How many of the best turns of a session rate it.
 _SESSION_DEPTH = 3
 
-# What a turn loses in which the person asked about has no part; what another says to them loses 1.
+# The value of a turn without the person asked about; what another says to them has -1.
 _AWAY = -3
 
-# How much of an answer the turn before and after may give in a turn's stead.
+# The weights of a match in the turn before or after.
 _PREVIOUS = 0.9
 _NEXT = 0.7
 
 
 def words_in_context(pool: Pool, plan: Plan) -> Floats:
     """The question's words in the turn or, a little less, in its neighbours; by idf, from 0 to 1."""
-    return _by_idf(pool, met_in_context(pool, pool.strengths))
+    return np.asarray(pool.worth @ met_in_context(pool, pool.strengths), np.float32)
 
 
 def met_in_context(pool: Pool, met: Floats) -> Floats:
     """Return how well a candidate or, a little less, its neighbours match each word, float32[words, size].
 
     Args:
-        met: how well each turn does, float32[words, n].
+        met: how well each turn matches it, float32[words, n].
     """
     best = _PREVIOUS * met.take(pool.before[0], axis=1)
     np.maximum(best, _NEXT * met.take(pool.after[0], axis=1), out=best)
@@ -60,28 +299,24 @@ def met_in_context(pool: Pool, met: Floats) -> Floats:
 
 def around(pool: Pool, held: Floats) -> Floats:
     """Return the maximum over a candidate and two turns on each side, for each word, float32[words, size]."""
-    nearby = np.maximum.reduce(held.take(pool.nearby, axis=1), axis=1)
+    nearby = np.maximum.reduce(held.take(pool.turns.nearby, axis=1), axis=1)
     return np.asarray(np.maximum(nearby, held[:, : pool.size]), np.float32)
 
 
 def words_alone(pool: Pool, plan: Plan) -> Floats:
     """The question's words in the turn itself; by idf, from 0 to 1."""
-    return _by_idf(pool, pool.strengths[:, : pool.size])
-
-
-def _by_idf(pool: Pool, met: Floats) -> Floats:
-    return np.asarray(pool.worth @ met, np.float32)
+    return np.asarray(pool.worth @ pool.strengths[:, : pool.size], np.float32)
 
 
 def keywords(pool: Pool, plan: Plan) -> Floats | None:
-    """BM25 of the turn with two turns on each side, relative to the best candidate, times the share of the question
-    that any candidate holds, so that one stray word does not count like the whole question.
+    """BM25 of the turn and two on each side, relative to the best candidate, times the root of the share of the
+    question that any candidate holds: one stray word does not count like the whole question.
     """
     if not len(pool.words):
         return None
     counts, lengths = pool.counts, pool.turns.lengths
-    around = counts[:, : pool.size] + counts.take(pool.nearby, axis=1).sum(axis=1)
-    long = lengths[: pool.size] + lengths.take(pool.nearby).sum(axis=0)
+    around = counts[:, : pool.size] + counts.take(pool.turns.nearby, axis=1).sum(axis=1)
+    long = lengths[: pool.size] + lengths.take(pool.turns.nearby).sum(axis=0)
     norm = _K1 * (1 - _B + _B * long / (5 * pool.average_chars))
     scores = pool.worth @ (around * (_K1 + 1) / (around + norm))
     best = scores.max()
@@ -92,14 +327,14 @@ def keywords(pool: Pool, plan: Plan) -> Floats | None:
 
 
 def meaning(pool: Pool, plan: Plan) -> Floats:
-    """The cosine with the question, of the turn and in part of the turns around it."""
+    """The cosine of the turn with the question, plus a part of the cosines of the turns around it."""
     near, far = pool.cosines.take(pool.before) + pool.cosines.take(pool.after)
     return np.asarray(pool.cosines[: pool.size] + 0.3 * near + 0.15 * far, np.float32)
 
 
 def person(pool: Pool, plan: Plan) -> Floats | None:
-    """If the question names exactly one speaker: 1 for what they said, -1 for what others said, and -3 if they neither
-    speak nor are named around it: that is from another conversation.
+    """If the question names one speaker: 1 for what they said, -1 for what others said, and -3 if they neither speak
+    nor are named around it, as in another conversation.
     """
     if len(pool.persons) != 1:
         return None
@@ -129,7 +364,7 @@ def kind_of_answer(pool: Pool, plan: Plan) -> Floats | None:
 
 @cached()
 def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """Return the patterns of what asks for a time, a number, a name; they are looked for in lower case."""
+    """Return the patterns of what asks for a time, a number or a name, in lower case."""
     return (
         (languages.pattern(lambda each: each.questions.a_time, r"\b(?:{})\b"), TIME),
         (languages.pattern(lambda each: each.questions.a_number, r"\b(?:{})\b"), NUMBER),
@@ -138,7 +373,7 @@ def _kinds_of_answer(languages: LanguageSet) -> tuple[tuple[re.Pattern[str], int
 
 
 def date(pool: Pool, plan: Plan) -> Floats | None:
-    """What was said in the period the question names: 1, or a half if it names only a year."""
+    """1 for what was said in the period that the question names, or 0.5 if it names only a year."""
     span = plan.interval
     if span is None:
         return None
@@ -172,79 +407,61 @@ def length(pool: Pool, plan: Plan) -> Floats:
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
-    """Whether it is about an entity the question names, or mentions one."""
-    return np.float32(_BY_ENTITY.get(plan.intent, 0.7)) * pool.named if pool.named.any() else None
+    """Whether the memory is about an entity that the question names, or mentions one; most for who and what."""
+    weight = 1.0 if plan.intent in ("who", "what") else 0.7
+    return np.float32(weight) * pool.named if pool.named.any() else None
 
 
 def linked(pool: Pool, plan: Plan) -> Floats | None:
-    """Whether it caused, resulted from, or proved useful together with what answers best."""
-    return np.float32(_BY_LINKS.get(plan.intent, 0.5)) * pool.linked if pool.linked.any() else None
-
-
-# How much of a link's worth counts, by what is asked for.
-_BY_ENTITY = {"who": 1.0, "what": 1.0}
-_BY_LINKS = {"why": 1.0}
+    """Whether it is a cause or a result of the best answers, or was useful together with them; most for why."""
+    return np.float32(1.0 if plan.intent == "why" else 0.5) * pool.linked if pool.linked.any() else None
 
 
 def _holds(pool: Pool, trait: int) -> Floats:
     return np.asarray((pool.turns.flags[: pool.size] & trait) != 0, np.float32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
-    """A function of the pool, and its weight."""
-
-    weight: float
-    value: Callable[[Pool, Plan], Floats | None]
-
-
-_SAID: Mapping[SignalName, Signal] = {
-    "words in context": Signal(weight=9, value=words_in_context),
-    "words": Signal(weight=2, value=words_alone),
-    "keywords": Signal(weight=3, value=keywords),
-    "meaning": Signal(weight=3.5, value=meaning),
-    "person": Signal(weight=1, value=person),
-    "kind of answer": Signal(weight=2, value=kind_of_answer),
-    "date": Signal(weight=4, value=date),
-    "replies": Signal(weight=0.5, value=replies),
-    "own experience": Signal(weight=0.5, value=own_experience),
-    "asks": Signal(weight=-0.5, value=asks),
-    "name": Signal(weight=0.5, value=name),
-    "length": Signal(weight=0.25, value=length),
+SIGNALS: Mapping[SignalName, Callable[[Pool, Plan], Floats | None]] = {
+    "words in context": words_in_context,
+    "words": words_alone,
+    "keywords": keywords,
+    "meaning": meaning,
+    "person": person,
+    "kind of answer": kind_of_answer,
+    "date": date,
+    "replies": replies,
+    "own experience": own_experience,
+    "asks": asks,
+    "name": name,
+    "length": length,
+    "entity": entity,
+    "linked": linked,
 }
 
-_LINKED: Mapping[SignalName, Signal] = {
-    "entity": Signal(weight=1, value=entity),
-    "linked": Signal(weight=2, value=linked),
-}
+_BY_GRAPH = ("entity", "linked")
+_SCALE = sum(weight for name, weight in FITTED["signals"].items() if weight > 0 and name not in _BY_GRAPH)
 
-SIGNALS: Mapping[SignalName, Signal] = {**_SAID, **_LINKED}
-
-_SCALE = sum(signal.weight for signal in _SAID.values() if signal.weight > 0)
-
-WEIGHTS: Mapping[str, float] = {name: signal.weight / _SCALE for name, signal in SIGNALS.items()}
-"""What each signal counts; those of what is said, as far as above zero, add up to 1."""
+WEIGHTS: Mapping[str, float] = {name: weight / _SCALE for name, weight in FITTED["signals"].items()}
+"""The weight of each signal; the positive ones of what the text itself says add up to 1."""
 
 
 def measure(pool: Pool, plan: Plan) -> dict[str, Floats]:
-    """Return what each signal measures for each candidate, float32[size]; signals that do not apply or are left out are
-    not computed.
-    """
+    """Return the values of each signal, float32[size]; signals that do not apply or are left out are not computed."""
     without = plan.weighing.without
-    found = ((name, signal.value(pool, plan)) for name, signal in SIGNALS.items() if name not in without)
+    found = ((name, signal(pool, plan)) for name, signal in SIGNALS.items() if name not in without)
     return {name: value for name, value in found if value is not None}
 
 
 def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
-    """How well the session of each candidate answers by its three best turns, and what that adds to the score.
+    """Rate the session of each candidate by its three best turns: most answers lie in one conversation.
 
-    What is asked mostly stands in one conversation. A question for several things is another matter: `asks_for_a_list`.
+    Questions that ask for several things (`asks_for_a_list`) do without.
 
     Args:
-        totals: what the other signals gave, together.
+        totals: the sums of all other signals, float64[size].
 
     Returns:
-        float32[size] twice: by how much the best three stand above the middle of all, and a quarter of it.
+        float32[size] twice: how far the best three lie above the median of all, and the share of the score.
     """
     sessions = pool.turns.sessions[: pool.size]
     order = np.lexsort((-totals, sessions))
@@ -255,18 +472,17 @@ def session(pool: Pool, totals: NDArray[np.float64]) -> tuple[Floats, Floats]:
     above = np.where(rank < _SESSION_DEPTH, np.maximum(totals[order] - _median(totals), 0), 0)
     measured = np.empty(len(order))
     measured[order] = (np.add.reduceat(above, begins) / _SESSION_DEPTH).repeat(lengths)
-    return np.asarray(measured, np.float32), np.asarray(_SESSION * measured, np.float32)
+    return np.asarray(measured, np.float32), np.asarray(FITTED["session"] * measured, np.float32)
 
 
 def _median(values: NDArray[np.floating[Any]]) -> float:
-    """Return the median; numpy's takes four times as long for so few."""
-    low, high = (len(values) - 1) // 2, len(values) // 2
+    """Return the median; numpy's own takes four times as long for so few."""
     ordered = np.sort(values)
-    return float((ordered[low] + ordered[high]) / 2)
+    return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
 def asks_for_a_list(text: str) -> bool:
-    """Return whether several things are asked for: a plural after what or which, kinds, types, all, both."""
+    """Return whether a text asks for several things: a plural after what or which, kinds, types, all, both."""
     languages = languages_of(text)
     return _lists(languages).search(text.lower()) is not None or index_terms(text)[:1] in _list_verbs(languages)
 
