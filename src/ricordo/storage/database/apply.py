@@ -238,6 +238,7 @@ class _RowBuilder:
             key = self.snapshot.value("session_by_id", {"space": space, "session": session_id})
             if key is None:
                 key = self._next_key("session_last_key")
+                self.snapshot.raise_sequence("sessions", key)
                 fresh = Session(id=session_id, first_seen_at=at)
                 self.rows.add("session_insert", session_row(fresh, key=key, space=space, commit=self.commit))
             self._sessions[space, session_id] = int(key)

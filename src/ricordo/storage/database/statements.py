@@ -106,6 +106,14 @@ class Statements:
     def scoped(self, scope: Scope, **values: Any) -> dict[str, Any]:
         return {"spaces": json.dumps(self.visible(scope)), **values}
 
+    def raise_sequence(self, table: str, key: int) -> None:
+        """Note that a key was given to a row of a table, so that no later row gets it. SQLite does so by itself for new
+        rows of tables with AUTOINCREMENT, which `sessions` is not.
+        """
+        values = {"table": table, "key": key}
+        self.rows("sequence_begin", values)
+        self.rows("sequence_raise", values)
+
     def meta(self, name: str) -> str | None:
         """A property of the store."""
         found: str | None = self.value("meta_get", {"name": name})

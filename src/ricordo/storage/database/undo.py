@@ -97,6 +97,8 @@ def _write(snapshot: Statements, each: Restored) -> None:
     if each.now is None:
         statement = f'INSERT INTO "{each.table.name}" ({named}) VALUES ({marks})'
         snapshot.connection.execute(statement, tuple({**each.then, **_shut(each)}[name] for name in columns))
+        if each.table.name == "sessions":
+            snapshot.raise_sequence("sessions", each.then["key"])
         return
     where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
     statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {where}'

@@ -276,6 +276,8 @@ class _Builder:
         for table, newest in self._newest.items():
             if self._shapes.rows[table].table.key == ("key",):
                 last = max((int(row) for row in newest), default=0)
+                if table == "sessions":  # runs may name sessions that are no longer there
+                    last = max(last, int(self._connection.execute(sql("session_last_key")).get))
                 self._raise_sequence(table, last)
                 if table == "erasures":  # an erasure takes the key of its row in `erasing`
                     self._raise_sequence("erasing", last)

@@ -41,13 +41,6 @@ DELETE FROM embeddings WHERE node = ?1 AND model = ?2
 INSERT INTO embeddings (node, model, space, shelf, vector) SELECT key, ?2, space, shelf, ?3 FROM nodes WHERE key = ?1
 ON CONFLICT DO NOTHING RETURNING id
 
--- name: sequence_raise
-UPDATE sqlite_sequence SET seq = max(seq, :key) WHERE name = :table
-
--- name: sequence_begin
-INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
-WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
-
 -- name: sequences
 -- The highest key assigned so far.
 SELECT name, seq FROM sqlite_sequence WHERE seq > 0 ORDER BY name

@@ -68,7 +68,21 @@ SELECT key FROM sessions WHERE space = :space AND session_id = :session
 INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: session_last_key
-SELECT coalesce(max(key), 0) FROM sessions
+-- The highest key ever given to a session, live or not: runs keep the keys of their sessions. Ricordo 0.1.0 did not note it;
+-- in its stores it is the highest that a session, a run or the history holds.
+SELECT CASE WHEN noted >= used THEN noted ELSE max(
+  used,
+  coalesce((SELECT max(e.value) FROM runs r, json_each(r.sessions) e), 0),
+  coalesce((SELECT max(CAST(row AS INTEGER)) FROM history WHERE tbl = 'sessions'), 0)) END
+FROM (SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'sessions'), -1) AS noted,
+  coalesce((SELECT max(key) FROM sessions), 0) AS used)
+
+-- name: sequence_raise
+UPDATE sqlite_sequence SET seq = max(seq, :key) WHERE name = :table
+
+-- name: sequence_begin
+INSERT INTO sqlite_sequence (name, seq) SELECT :table, :key
+WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = :table)
 
 -- name: session_row
 SELECT ss.key, ss.session_id, ss.first_seen_at, ss.ended_at, ss.consolidated_at, ss.summary, s.owner, s.chat

@@ -1,0 +1,82 @@
+"""A run names the sessions it read, and never one that began after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.language import ScriptedModel
+from tests.contract.backends import SHARED
+from tests.contract.histories import answer
+from tests.storage.folders import without_index
+from tests.storage.making import raw
+
+
+@pytest.fixture
+async def consolidated(open_memory):
+    """An open memory whose one run has read the sessions "kept" and "gone", and the id of the run."""
+    async with open_memory(model=ScriptedModel(answer)) as memory:
+        await memory.add("Anna likes tea", session="kept")
+        await memory.add("Bo plays chess", session="gone")
+        run = await memory.consolidate()
+        assert run.sessions == ("kept", "gone")
+        yield memory, run.id
+
+
+async def test_a_session_after_an_erased_one_is_in_no_earlier_run(consolidated):
+    memory, run = consolidated
+    await memory.erase(session="gone")
+    await memory.add("It rains", session="later")
+    assert (await memory.run(run)).sessions == ("kept",)
+
+
+async def test_an_undone_session_comes_back_beside_one_that_began_meanwhile(memory):
+    first = await memory.add("Anna likes tea", session="first")
+    undone = await memory.undo((await memory.log(1))[0].seq)
+    second = await memory.add("It rains", session="second")
+    await memory.undo(undone.seq)
+    assert {node.id: node.session for node in (await memory.list(type="any")).nodes} == {
+        first: "first",
+        second: "second",
+    }
+    assert (await memory.doctor()).ok
+
+
+async def test_the_sessions_of_a_run_survive_reopening_and_erasing_all_of_them(consolidated, open_memory):
+    memory, run = consolidated
+    await memory.erase(session="gone")
+    await memory.erase(session="kept")
+    await memory.close()
+    async with open_memory() as again:
+        await again.add("It rains", session="later")
+        assert (await again.run(run)).sessions == ()
+        assert (await again.doctor()).ok
+
+
+@pytest.mark.parametrize("backend", SHARED, indirect=True)
+async def test_a_migrated_or_rebuilt_store_gives_no_key_of_a_session_again(
+    consolidated, open_memory, backend, tmp_path
+):
+    memory, run = consolidated
+    await memory.erase(session="gone")
+    target = f"{tmp_path / 'other'}{'/' if backend == 'sqlite' else '.db'}"
+    await memory.migrate(target)
+    await memory.close()
+    if backend == "folder":
+        without_index(tmp_path / "memory")
+    for place in (None, target):
+        async with open_memory() if place is None else type(memory).open(place, embedder=None) as again:
+            await again.add("It rains", session="later")
+            assert (await again.run(run)).sessions == ("kept",)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+async def test_a_store_of_an_older_version_gives_no_key_again_that_a_run_holds(consolidated, open_memory, where):
+    memory, run = consolidated
+    await memory.erase(session="gone")
+    await memory.close()
+    connection = raw(where)
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'sessions'")
+    connection.close()
+    async with open_memory() as again:
+        await again.add("It rains", session="later")
+        assert (await again.run(run)).sessions == ("kept",)
