@@ -37,7 +37,6 @@ from ricordo.text.languages import register
 
 if TYPE_CHECKING:
     from ricordo.consolidation.context import ConsolidationContext
-    from ricordo.consolidation.operations import Operations
     from ricordo.retrieval.calibration import Exemplars
 
 T = TypeVar("T")
@@ -204,12 +203,6 @@ class Engine:
             zone=self.zone,
             asking=self.asking,
         )
-
-    def write_operations(self, scope: Scope, *, name: str) -> Operations:
-        """Return the operations of the write path for an agent of that name, as one run."""
-        from ricordo.wiring import write_operations
-
-        return write_operations(self.consolidation_context(scope), name=name)
 
     def warm(self, scope: Scope) -> None:
         """Load weights, vectors, turns and the questions of known intent beside other work."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from ricordo.clock import SystemClock, from_ms
-from ricordo.consolidation import evolution, reviews
-from ricordo.consolidation import resolve as arrivals
+from ricordo.consolidation import evolution, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import (
     TextRules,
@@ -71,13 +70,16 @@ from ricordo.model import (
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval import context as context_
 from ricordo.retrieval import inspection, service
-from ricordo.retrieval import inspection as listing_
 from ricordo.retrieval.query import Request, checked_limit, checked_name, checked_position
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.backup import back_up, restore_backup, verify_backup
 from ricordo.store_view import StoreView
 from ricordo.trust import capped, check_may_alter, trust_of
+
+if TYPE_CHECKING:
+    from ricordo.consolidation.context import ConsolidationContext
+    from ricordo.consolidation.operations import Operations
 
 T = TypeVar("T")
 
@@ -276,7 +278,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such session.
         """
-        at = from_ms(self._opened.now())
+        at = self._at
         await self._write("end session", lambda tx: (episodes.end_session(tx, self._scope, session, at=at), None))
 
     async def off_record(self, session: str | None = None) -> None:
@@ -377,7 +379,7 @@ class Memory:
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
             learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
-            arrived = arrivals.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
+            arrived = resolve.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed)
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             return arrived.change, [arrived.kept.get(node.id, node) for node in learnt.nodes]
@@ -399,7 +401,7 @@ class Memory:
             ConflictError: it is closed; if a newer version replaced it, the hint names that one.
             DeniedError: the correction comes from a tool or a page, or reads like an instruction and is not the user's.
         """
-        text, at = self._text(content), from_ms(self._opened.now())
+        text, at = self._text(content), self._at
         check_choice(origin, facts.ORIGINS, name="origin")
         said = capped(origin, "user", caller=self._scope.trust)
         reviews.check_words(text, tier=trust_of(said, "user"))
@@ -437,7 +439,7 @@ class Memory:
 
     async def confirm(self, id: str) -> Node:
         """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
-        at = from_ms(self._opened.now())
+        at = self._at
         return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at))
 
     async def reinforce(self, id: str) -> Node:
@@ -484,7 +486,7 @@ class Memory:
             stuck = reviews.failed_conversations(tx, self._scope) if kind in (None, "session") else []
             return [*stuck, *tx.reviews.listed(self._scope, most=most, kind=kind)][:most]
 
-        return await self._opened.store.read(ask_store)
+        return await self._read(ask_store)
 
     async def resolve(self, item: Review | str, *, decision: Decision) -> Review:
         """Decide on an item of `review`.
@@ -529,7 +531,7 @@ class Memory:
         Raises:
             NotFoundError: there is no memory of that id.
         """
-        at = from_ms(self._opened.now())
+        at = self._at
 
         def decide(tx: Snapshot) -> tuple[Change, None]:
             node = tx.nodes.known(self._scope, id)
@@ -545,10 +547,8 @@ class Memory:
             NotFoundError: there is no memory of that id.
             ConflictError: a newer version replaced it.
         """
-        at = from_ms(self._opened.now())
-        node = await self._write("restore", lambda tx: forget.restore(tx.nodes.known(self._scope, id), at=at))
-        self._opened.backlog.note(1)
-        return node
+        at = self._at
+        return await self._noted("restore", lambda tx: forget.restore(tx.nodes.known(self._scope, id), at=at))
 
     async def erase(
         self,
@@ -605,11 +605,9 @@ class Memory:
         """
         now = self._opened.now()
         entity = entities.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
-        added = await self._write(
+        return await self._noted(
             "add entity", lambda tx: entities.add_entity(tx, entity, relation=relation, scope=self._scope, now=now)
         )
-        self._opened.backlog.note(1)
-        return added
 
     async def relate(
         self,
@@ -638,11 +636,10 @@ class Memory:
         start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
         end = None if valid_until is None else from_ms(engine.instant(valid_until, "valid_until"))
         now, scope = engine.now(), self._scope
-        await self._write(
+        await self._noted(
             "relate",
             lambda tx: entities.add_relation(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
         )
-        engine.backlog.note(1)
 
     async def merge(self, keep: str, other: str) -> Entity:
         """Merge two entities: the names, memories and relations of `other` become those of `keep`.
@@ -838,10 +835,9 @@ class Memory:
             NotFoundError: no entity has that name.
             InvalidError: several entities have it.
         """
-        now, most = self._opened.now(), checked_limit(limit)
-        wanted = checked_name(name)
+        now, most, wanted = self._opened.now(), checked_limit(limit), checked_name(name)
         return await service.read(
-            self._asking, lambda tx: listing_.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
+            self._asking, lambda tx: inspection.profile(tx, self._scope, wanted, now=tx.current(now), limit=most), as_of
         )
 
     async def people(self, *, limit: int = 100) -> Sequence[Entity]:
@@ -851,7 +847,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._opened.store.read(lambda tx: listing_.known_people(tx, self._scope, most=most))
+        return await self._read(lambda tx: inspection.known_people(tx, self._scope, most=most))
 
     # consolidation
 
@@ -872,9 +868,7 @@ class Memory:
 
         check_may_alter(self._scope.trust)
         await self._opened.exchanges.leave(self._scope, session)
-        run = await running.consolidate(self._opened.consolidation_context(self._scope), session, dry_run=dry_run)
-        self._opened.backlog.note(len(run.items))
-        return run
+        return await self._learn(lambda context: running.consolidate(context, session, dry_run=dry_run))
 
     async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Extract knowledge from conversations that are still going on: from what was said since they were last read,
@@ -891,10 +885,7 @@ class Memory:
         """
         from ricordo.consolidation import extraction
 
-        check_may_alter(self._scope.trust)
-        run = await extraction.extract(self._opened.consolidation_context(self._scope), session, dry_run=dry_run)
-        self._opened.backlog.note(len(run.items))
-        return run
+        return await self._learn(lambda context: extraction.extract(context, session, dry_run=dry_run))
 
     async def replay(self, run: str, *, model: str | LanguageModel | None = None) -> Run:
         """Run the conversations of a run through another model (or the same again) and compare with what is known:
@@ -927,11 +918,8 @@ class Memory:
         """
         from ricordo.consolidation import run as running
 
-        check_may_alter(self._scope.trust)
         wanted = run.id if isinstance(run, Run) else run
-        done = await running.accept(self._opened.consolidation_context(self._scope), wanted, items)
-        self._opened.backlog.note(len(done.items))
-        return done
+        return await self._learn(lambda context: running.accept(context, wanted, items))
 
     async def summarise(self, session: str) -> str:
         """Return a summary of a conversation by the language model, and store it with the session. Useful before an
@@ -967,11 +955,7 @@ class Memory:
         engine = self._opened
         start = engine.instant(after, "after")
         end = engine.now() + 1 if before is None else engine.instant(before, "before")
-        run = await conclusions.reflect(
-            engine.consolidation_context(self._scope), after=start, before=end, dry_run=dry_run
-        )
-        engine.backlog.note(len(run.items))
-        return run
+        return await self._learn(lambda context: conclusions.reflect(context, after=start, before=end, dry_run=dry_run))
 
     async def enrich(self, *, dry_run: bool = False) -> Run:
         """Summarise, with the language model, each entity that is named in at least three memories and has no summary
@@ -980,10 +964,7 @@ class Memory:
         """
         from ricordo.consolidation import enrichment
 
-        check_may_alter(self._scope.trust)
-        run = await enrichment.enrich(self._opened.consolidation_context(self._scope), dry_run=dry_run)
-        self._opened.backlog.note(len(run.items))
-        return run
+        return await self._learn(lambda context: enrichment.enrich(context, dry_run=dry_run))
 
     async def infer_causes(self, *, dry_run: bool = False) -> Run:
         """Find causes and effects with the language model among consecutive messages, only where they are said
@@ -992,8 +973,7 @@ class Memory:
         """
         from ricordo.consolidation import conclusions
 
-        check_may_alter(self._scope.trust)
-        return await conclusions.infer_causes(self._opened.consolidation_context(self._scope), dry_run=dry_run)
+        return await self._learn(lambda context: conclusions.infer_causes(context, dry_run=dry_run))
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
         """Return runs, latest first, without the texts of their items; `run` returns those.
@@ -1002,7 +982,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000.
         """
         most = checked_limit(limit)
-        return await self._opened.store.read(lambda tx: tx.runs.listed(self._scope, most=most))
+        return await self._read(lambda tx: tx.runs.listed(self._scope, most=most))
 
     async def run(self, id: str) -> Run:
         """Return one run, with the present text of the memories it made and touched.
@@ -1010,7 +990,7 @@ class Memory:
         Raises:
             NotFoundError: there is no run of that id, or it was undone.
         """
-        return await self._opened.store.read(lambda tx: reviews.find_run(tx, self._scope, id))
+        return await self._read(lambda tx: reviews.find_run(tx, self._scope, id))
 
     # time and figures
 
@@ -1031,7 +1011,7 @@ class Memory:
             InvalidError: `limit` is not from 1 to 1,000, or `before` is not a whole number.
         """
         most, below = checked_limit(limit), checked_position(before, name="before")
-        return await self._opened.store.read(lambda tx: tx.history.commits(self._scope, before=below, most=most))
+        return await self._read(lambda tx: tx.history.commits(self._scope, before=below, most=most))
 
     async def timeline(
         self,
@@ -1054,7 +1034,7 @@ class Memory:
             NotFoundError: no entity has the name given as `entity`.
         """
         request = Request(entity=entity, after=after, before=before, as_of=as_of, limit=limit)
-        return await listing_.timeline(self._asking, request)
+        return await inspection.timeline(self._asking, request)
 
     async def explain(self, id: str, *, as_of: datetime | str | int | None = None) -> Explanation:
         """Explain a memory: its commit and run, its sources, what it replaced and what replaced it, its versions and
@@ -1064,13 +1044,13 @@ class Memory:
             NotFoundError: there is no memory of that id, or there was none at `as_of`.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        now, closes = self._opened.now(), self._opened.settings.decay_closes
-        often = self._opened.settings.protect_mentions
-
-        def read(tx: Snapshot) -> Explanation:
-            return listing_.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often)
-
-        return await service.read(self._asking, read, as_of)
+        now, settings = self._opened.now(), self._opened.settings
+        closes, often = settings.decay_closes, settings.protect_mentions
+        return await service.read(
+            self._asking,
+            lambda tx: inspection.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often),
+            as_of,
+        )
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
@@ -1090,17 +1070,14 @@ class Memory:
             return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.history.next_commit()
 
         also = " and what builds on it" if with_later else ""
-        number = await self._write("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
-        self._opened.backlog.note(1)
-        return await self._opened.store.read(lambda tx: tx.history.made(number))
+        number = await self._noted("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")
+        return await self._read(lambda tx: tx.history.made(number))
 
     async def stats(self) -> Stats:
         """Return figures of this memory. The size is that of the whole store for its opener, else that of the caller's
         texts.
         """
-        return await self._opened.store.read(
-            lambda tx: tx.statistics.summary(self._scope, whole_store=self._owns_engine)
-        )
+        return await self._read(lambda tx: tx.statistics.summary(self._scope, whole_store=self._owns_engine))
 
     # upkeep
 
@@ -1124,7 +1101,7 @@ class Memory:
         most = checked_limit(limit)
         if reason is not None:
             check_choice(reason, frozenset(get_args(ClosedReason)), name="reason")
-        return await self._opened.store.read(lambda tx: inspection.archive(tx, self._scope, reason, limit=most))
+        return await self._read(lambda tx: inspection.archive(tx, self._scope, reason, limit=most))
 
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
@@ -1210,7 +1187,7 @@ class Memory:
         Raises:
             InvalidError: the path exists, or a single file cannot become a folder.
         """
-        return await asyncio.to_thread(back_up, self._opened.store, path, now=from_ms(self._opened.now()))
+        return await asyncio.to_thread(back_up, self._opened.store, path, now=self._at)
 
     @staticmethod
     async def verify_backup(path: str | Path) -> Report:
@@ -1315,8 +1292,15 @@ class Memory:
         return self._engine
 
     @property
+    def _at(self) -> datetime:
+        return from_ms(self._opened.now())
+
+    @property
     def _asking(self) -> service.Asking:
         return self._opened.asking(self._scope)
+
+    async def _read(self, work: Callable[[Snapshot], T]) -> T:
+        return await self._opened.store.read(work)
 
     @property
     def scope(self) -> Scope:
@@ -1335,11 +1319,18 @@ class Memory:
     def _living(self, tx: Snapshot, id: str) -> Node:
         return evolution.require_live(tx, self._scope, tx.nodes.known(self._scope, id))
 
-    async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]]) -> T:
+    async def _noted(self, verb: str, decide: Callable[[Snapshot], tuple[Change, T]], *, said: str | None = None) -> T:
         """Write what may need a new vector."""
-        result = await self._write(verb, decide)
+        result = await self._write(verb, decide, said=said)
         self._opened.backlog.note(1)
         return result
+
+    async def _learn(self, work: Callable[[ConsolidationContext], Awaitable[Run]]) -> Run:
+        """Run a step of consolidation, for callers who may alter memories."""
+        check_may_alter(self._scope.trust)
+        run = await work(self._opened.consolidation_context(self._scope))
+        self._opened.backlog.note(len(run.items))
+        return run
 
     def _reason(self, verb: str, said: str | None = None) -> Reason:
         if said is not None and (not isinstance(said, str) or len(said) > 500):
@@ -1353,6 +1344,18 @@ class Memory:
             check_may_alter(self._scope.trust)
         reason = self._reason(verb, said)
         return await engine.store.write(decide, scope=self._scope, reason=reason, at=from_ms(engine.now()))
+
+
+def write_operations(memory: Memory, *, name: str) -> Operations:
+    """Return the nine operations of the write path for an agent of that name, as one run.
+
+    Raises:
+        DeniedError: the caller speaks for a tool or a page.
+    """
+    from ricordo import wiring
+
+    check_may_alter(memory.scope.trust)
+    return wiring.write_operations(memory._opened.consolidation_context(memory.scope), name=name)
 
 
 def _checked(scope: Scope) -> Scope:

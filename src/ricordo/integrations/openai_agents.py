@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.run import CallModelData, ModelInputData
 
-from ricordo.interfaces.tools import Tool, WriteTool, agent_instructions, agent_tools, write_tools
+from ricordo.interfaces.tools import Tool, agent_instructions, agent_tools, write_tools
 from ricordo.model import Message, Node, Role
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
     return [_function(each) for each in agent_tools(memory, profile)]
 
 
-def _function(tool: Tool | WriteTool) -> FunctionTool:
+def _function(tool: Tool) -> FunctionTool:
     async def invoke(_: ToolContext[Any], arguments: str) -> str:
         return await tool(arguments)
 

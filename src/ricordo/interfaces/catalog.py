@@ -94,8 +94,8 @@ NOT_SHOWN: Mapping[str, str] = _TABLES["not_shown"]
 INSTRUCTIONS: Mapping[ProfileName, str] = _TABLES["instructions"]
 """What an agent is told when it connects, by profile."""
 
-WRITE_PATH: Mapping[str, str] = _TABLES["write_path"]
-"""The prompt for an agent that has the tools of the write path."""
+WRITE_PATH: Mapping[str, Any] = _TABLES["write_path"]
+"""The tools of the write path, and the prompt for an agent that has them."""
 
 RESOURCES, RESOURCE_TEMPLATES, PROMPTS = _TABLES["resource"], _TABLES["resource_template"], _TABLES["prompt"]
 """The fields of what MCP clients offer to people."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,7 +24,6 @@ from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import WRITE_PATH, Capability, instructions, tools
 from ricordo.interfaces.schema import first_problem, input_schema
 from ricordo.interfaces.serialize import as_text
-from ricordo.trust import check_may_alter
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -32,29 +31,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: `parameters` is the JSON schema of its arguments."""
+    """One tool: `parameters` is the JSON schema of its arguments; `run` returns the answer as text."""
 
-    agent: _Agent
-    capability: Capability
-
-    @property
-    def name(self) -> str:
-        return self.capability.tool
-
-    @property
-    def description(self) -> str:
-        return self.capability.summary
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return dict(input_schema(self.capability, as_tool=True))
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    run: Callable[[dict[str, Any]], Awaitable[str]]
+    show_error: Callable[[RicordoError], str] = "Error: {}".format
 
     async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
         """Return the answer as text. An error is part of the answer, so that a model can correct its call."""
         try:
-            return as_text(await self.agent.call(self.capability, json_object(arguments)))
+            return await self.run(json_object(arguments))
         except RicordoError as error:
-            return f"Error: {error}"
+            return self.show_error(error)
 
 
 def json_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -72,32 +62,28 @@ def json_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     return given
 
 
-class _Agent:
-    """The agent behind the tools. Its dispatcher is made at the first call: only then is there an event loop."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._dispatcher: Dispatcher | None = None
-
-    async def call(self, capability: Capability, arguments: dict[str, Any]) -> Any:
-        if self._dispatcher is None:
-            self._dispatcher = Dispatcher(self._opened())
-        scope = self._memory.scope
-        caller = Caller(owner=scope.owner, chat=scope.chat, trust="agent")
-        return await self._dispatcher.call(capability, arguments, caller=caller, as_tool=True)
-
-    async def _opened(self) -> Memory:
-        return self._memory
-
-
 def agent_tools(memory: Memory, profile: str = "core") -> tuple[Tool, ...]:
     """Return the tools of a profile, for the caller that `memory` is scoped to.
 
     Raises:
         InvalidError: There is no such profile or tool.
     """
-    agent = _Agent(memory)
-    return tuple(Tool(agent, each) for each in tools(profile))
+
+    async def opened() -> Memory:
+        return memory
+
+    @cache
+    def dispatcher() -> Dispatcher:  # made at the first call: only then is there an event loop
+        return Dispatcher(opened())
+
+    def tool(capability: Capability) -> Tool:
+        async def run(arguments: dict[str, Any]) -> str:
+            caller = Caller(owner=memory.scope.owner, chat=memory.scope.chat, trust="agent")
+            return as_text(await dispatcher().call(capability, arguments, caller=caller, as_tool=True))
+
+        return Tool(capability.tool, capability.summary, dict(input_schema(capability, as_tool=True)), run)
+
+    return tuple(map(tool, tools(profile)))
 
 
 async def agent_instructions(memory: Memory, prompt: str, profile: str = "core") -> str:
@@ -108,88 +94,75 @@ async def agent_instructions(memory: Memory, prompt: str, profile: str = "core")
 
 # the write path
 
-WRITE_TOOL_NAMES = (
-    "is_session_consolidated",
-    "get_session_episodes",
-    "save_nodes_batch",
-    "extract_and_link_entities",
-    "detect_conflicts",
-    "resolve_conflict",
-    "mark_session_consolidated",
-    "save_causal_edges",
-    "update_entity_summary",
-)
+WRITE_TOOL_NAMES: tuple[str, ...] = tuple(WRITE_PATH["tools"])
 """The operations, in the order in which an agent uses them."""
 
 WRITE_INSTRUCTIONS: str = WRITE_PATH["instructions"]
 """The prompt for such an agent."""
 
-_TYPES: Mapping[str, Any] = {
+_ITEMS: Mapping[str, Any] = {
     "nodes": list[ProposedFact],
     "entities": list[ProposedEntity],
     "relations": list[ProposedRelation],
     "pairs": list[dict[str, str]],
-    "ids": list[str],
-    "evidence": list[str],
-    "session": str,
-    "page": int,
-    "new": str,
-    "old": str,
-    "confidence": float,
-    "summary": str,
-    "entity": str,
 }
+"""The items that operations take as JSON; other parameters have the types of their signatures."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTool:
-    """One operation as a tool."""
+def write_tools(memory: Memory, *, name: str = "agent") -> tuple[Tool, ...]:
+    """Return the nine operations for the caller that `memory` is scoped to, as one run that `undo` reverts.
 
-    operations: _Run
-    name: str
+    Args:
+        name: The name of the model behind the agent, for the run.
+    """
 
-    @property
-    def description(self) -> str:
-        """What a model reads before it chooses."""
-        return " ".join((inspect.getdoc(getattr(Operations, self.name)) or "").split())
+    @cache
+    def operations() -> Operations:  # made at the first call: only then is the memory open
+        from ricordo.memory import write_operations
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The JSON schema of its arguments."""
-        taken = _write_parameters(self.name)
-        schema = {name: TypeAdapter(_TYPES[name]).json_schema() for name in taken}
-        defs = {name: each for part in schema.values() for name, each in part.pop("$defs", {}).items()}
-        required = [name for name, each in taken.items() if each.default is inspect.Parameter.empty]
-        whole = {"type": "object", "properties": schema, "required": required, "additionalProperties": False}
-        return {**whole, "$defs": defs} if defs else whole
+        return write_operations(memory, name=name)
 
-    async def __call__(self, arguments: Mapping[str, Any] | str) -> str:
-        """Return the answer as JSON. An error is part of the answer, so that a model can correct its call."""
-        try:
-            given = _check_write_arguments(self.name, arguments)
-            return json.dumps(await getattr(self.operations.all, self.name)(**given), ensure_ascii=False)
-        except RicordoError as error:
-            return json.dumps({"error": str(error)}, ensure_ascii=False)
+    def tool(name: str) -> Tool:
+        work = getattr(Operations, name)
+        taken = [each for each in inspect.signature(work).parameters.values() if each.name != "self"]
+        types = {each.name: TypeAdapter(_ITEMS.get(each.name, get_type_hints(work)[each.name])) for each in taken}
+        required = [each.name for each in taken if each.default is each.empty]
+
+        async def run(arguments: dict[str, Any]) -> str:
+            given = _check_arguments(name, arguments, types, required)
+            return json.dumps(await getattr(operations(), name)(**given), ensure_ascii=False)
+
+        description = " ".join((inspect.getdoc(work) or "").split())
+        return Tool(name, description, _schema(types, required), run, _json_error)
+
+    return tuple(map(tool, WRITE_TOOL_NAMES))
 
 
-def _write_parameters(name: str) -> dict[str, inspect.Parameter]:
-    return {key: each for key, each in inspect.signature(getattr(Operations, name)).parameters.items() if key != "self"}
+def _json_error(error: RicordoError) -> str:
+    return json.dumps({"error": str(error)}, ensure_ascii=False)
 
 
-def _check_write_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+def _schema(types: Mapping[str, TypeAdapter[Any]], required: list[str]) -> dict[str, Any]:
+    properties = {name: each.json_schema() for name, each in types.items()}
+    defs = {name: each for part in properties.values() for name, each in part.pop("$defs", {}).items()}
+    whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {**whole, "$defs": defs} if defs else whole
+
+
+def _check_arguments(
+    name: str, given: Mapping[str, Any], types: Mapping[str, TypeAdapter[Any]], required: list[str]
+) -> dict[str, Any]:
     """Return the arguments in their types.
 
     Raises:
         InvalidError: An argument is missing, unknown or of the wrong type.
     """
-    taken, given = _write_parameters(name), json_object(arguments)
-    if not given.keys() <= taken.keys():
-        raise InvalidError(f"{name} takes {', '.join(taken)}", hint="send them as a JSON object")
-    missing = [key for key, each in taken.items() if each.default is inspect.Parameter.empty and key not in given]
-    if missing:
+    if not given.keys() <= types.keys():
+        raise InvalidError(f"{name} takes {', '.join(types)}", hint="send them as a JSON object")
+    if missing := [each for each in required if each not in given]:
         raise InvalidError(f"{name} needs {', '.join(missing)}")
     try:
-        found = {key: TypeAdapter(_TYPES[key]).validate_python(value) for key, value in given.items()}
+        found = {key: types[key].validate_python(value) for key, value in given.items()}
     except ValidationError as error:
         raise InvalidError(first_problem(error)) from error
     return {key: [_plain(each) for each in value] if isinstance(value, list) else value for key, value in found.items()}
@@ -197,31 +170,3 @@ def _check_write_arguments(name: str, arguments: Mapping[str, Any] | str) -> dic
 
 def _plain(value: Any) -> Any:
     return value.model_dump() if hasattr(value, "model_dump") else value
-
-
-class _Run:
-    """The run that all calls of the tools belong to."""
-
-    def __init__(self, memory: Memory, name: str) -> None:
-        self._memory = memory
-        self._name = name
-
-    @cached_property
-    def all(self) -> Operations:
-        """The operations, made at the first call: only then is the memory open."""
-        check_may_alter(self._memory.scope.trust)
-        return self._memory._opened.write_operations(self._memory.scope, name=self._name)
-
-    @property
-    def run_id(self) -> str:
-        return self.all.run.id
-
-
-def write_tools(memory: Memory, *, name: str = "agent") -> tuple[WriteTool, ...]:
-    """Return the nine operations for the caller that `memory` is scoped to, as one run that `undo` reverts.
-
-    Args:
-        name: The name of the model behind the agent, for the run.
-    """
-    run = _Run(memory, name)
-    return tuple(WriteTool(run, each) for each in WRITE_TOOL_NAMES)
