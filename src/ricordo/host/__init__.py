@@ -3,13 +3,14 @@
 >>> from ricordo.host import Host, Manifest, MemoryExtension
 """
 
-from ricordo.host.bus import Bus, DeadLetter, Event, Outgoing, Patience
+from ricordo.host.bus import Bus, DeadLetter, Event, Job, Outgoing, Patience, Schedule
 from ricordo.host.extension import (
     ContextProvider,
     Extension,
     HistoryProvider,
     HostServices,
     Manifest,
+    MemoryExtension,
     MessageListener,
     Models,
     PlannedJob,
@@ -20,9 +21,7 @@ from ricordo.host.extension import (
     Utterance,
 )
 from ricordo.host.host import Conversation, Exchange, GatheredContext, Host
-from ricordo.host.memory_extension import MemoryExtension
 from ricordo.host.router import SESSION_COMPLETED, ConversationKey, Router
-from ricordo.host.scheduler import Job, Schedule
 
 __all__ = [
     "SESSION_COMPLETED",

@@ -1,35 +1,32 @@
-"""A durable event bus: what was published reaches every handler, also after a crash and in another process.
+"""A durable event bus, and the schedule that publishes an event when a job is due.
 
-Delivery is at least once: a handler killed between its effect and the record of it runs again. An event's `key` is
-the same each time, so a handler that writes under this key, or is idempotent, takes effect once.
+What was published reaches every handler, also after a crash and in another process. Delivery is at least once: a
+handler killed between its effect and the record of it runs again. An event's `key` is the same each time, so a handler
+that writes under this key, or is idempotent, takes effect once.
+
+A job's plan is a cron expression in the owner's time zone. Clock changes are handled as in Debian's cron: a job in the
+skipped hour runs right after it, a job in the repeated hour runs once. A missed job runs once, however often it was
+missed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from ricordo.clock import from_ms
+from cronsim import CronSim, CronSimError
+
+from ricordo.clock import from_ms, to_ms
 from ricordo.errors import InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.host.journal import (
-    Delivery,
-    Journal,
-    Rows,
-    fail_delivery,
-    finish_delivery,
-    open_deliveries,
-    put_event,
-    read_payload,
-    remove_old,
-    take_delivery,
-)
+from ricordo.host.journal import Delivery, Journal, Rows, put_event, remove_old, take_delivery
 from ricordo.ports import Clock
 from ricordo.storage.leases import is_gone, new_holder
 
@@ -197,12 +194,25 @@ class Bus:
 
     async def waiting(self) -> tuple[int, int]:
         """Return how many deliveries wait for this process's handlers, and how many of them are due."""
-        handlers, now = list(self._handlers), self._clock.now()
-        return await self._journal.change(lambda rows: open_deliveries(rows, handlers, now=now))
+        values = {"handlers": json.dumps(list(self._handlers)), "now": self._clock.now()}
+        waiting, due_now = (await self._journal.change(lambda rows: rows.ask("deliveries_open", values)))[0]
+        return int(waiting), int(due_now)
 
     async def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
         """Return the dead letters, latest first."""
-        return await self._journal.change(lambda rows: dead_letters(rows, limit))
+        letters = await self._journal.change(lambda rows: rows.ask("dead_letters", {"most": limit}))
+        return tuple(
+            DeadLetter(
+                event=id_,
+                handler=handler,
+                topic=topic,
+                payload=json.loads(payload),
+                at=from_ms(at),
+                tries=tries,
+                reason=reason,
+            )
+            for id_, handler, topic, payload, at, tries, reason in letters
+        )
 
     async def retry(self, event: str, handler: str) -> None:
         """Deliver a dead letter again.
@@ -264,11 +274,10 @@ class Bus:
             following = await self._handlers[handler](event) or ()
             await self._journal.change(self._finished(row, handler, following))
         except asyncio.CancelledError:
-            values = {"event": row.event, "handler": handler, "holder": self._holder}
             with contextlib.suppress(RicordoError):
-                await self._journal.change(lambda rows: rows.ask("delivery_let_go", values))
+                await self._journal.change(lambda rows: rows.ask("delivery_let_go", self._place(row, handler)))
             raise
-        except Exception as error:  # noqa: BLE001  # a handler may be anybody's code
+        except Exception as error:  # noqa: BLE001  # a handler may be anyone's code
             await self._failed(row, handler, error)
         finally:
             holding.cancel()
@@ -278,7 +287,8 @@ class Bus:
         publishing = [self.publishing(each) for each in following]
 
         def finish(rows: Rows) -> None:
-            if finish_delivery(rows, row, handler, holder=self._holder):
+            if rows.ask("delivery_done", self._place(row, handler)):  # else another process has taken it over
+                rows.ask("event_blank", {"event": row.event})
                 for publish in publishing:
                     publish(rows)
 
@@ -286,20 +296,24 @@ class Bus:
 
     async def _failed(self, row: Delivery, handler: str, error: Exception) -> None:
         _log.warning("%s failed on %s (attempt %d)", handler, row.topic, row.tries, exc_info=error)
-        is_last = row.tries >= self._patience.most_tries
-        due_at = None if is_last else self._clock.now() + wait_ms(row.tries, self._patience)
-        await self._journal.change(
-            lambda rows: fail_delivery(rows, row, handler, holder=self._holder, due_at=due_at, reason=_reason(error))
-        )
+        values = {**self._place(row, handler), "reason": _reason(error)}
+        statement = "delivery_bury"
+        if row.tries < self._patience.most_tries:
+            statement, values["due_at"] = "delivery_again", self._clock.now() + wait_ms(row.tries, self._patience)
+        await self._journal.change(lambda rows: rows.ask(statement, values))
+
+    def _place(self, row: Delivery, handler: str) -> dict[str, Any]:
+        return {"event": row.event, "handler": handler, "holder": self._holder}
 
     async def _hold(self, row: Delivery, handler: str) -> None:
         """Renew the lease of a delivery while its handler runs, which may take minutes."""
-        lease_ms = self._patience.lease_ms
-        place = {"event": row.event, "handler": handler, "holder": self._holder}
+        lease_ms, place = self._patience.lease_ms, self._place(row, handler)
         while True:
             await asyncio.sleep(lease_ms / 3_000)
             with contextlib.suppress(RicordoError):
-                await self._journal.change(partial(_prolong, place, until=_wall() + lease_ms))
+                await self._journal.change(
+                    lambda rows: rows.ask("delivery_hold", place | {"until": _wall() + lease_ms})
+                )
 
     async def _tidy(self) -> None:
         while True:
@@ -313,26 +327,6 @@ async def _either(news: asyncio.Event, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await news.wait()
-
-
-def dead_letters(rows: Rows, limit: int) -> tuple[DeadLetter, ...]:
-    """Return the dead letters of a journal, latest first."""
-    return tuple(
-        DeadLetter(
-            event=id_,
-            handler=handler,
-            topic=topic,
-            payload=read_payload(payload),
-            at=from_ms(at),
-            tries=tries,
-            reason=reason,
-        )
-        for id_, handler, topic, payload, at, tries, reason in rows.ask("dead_letters", {"most": limit})
-    )
-
-
-def _prolong(place: Mapping[str, Any], rows: Rows, *, until: int) -> None:
-    rows.ask("delivery_hold", {**place, "until": until})
 
 
 def _reason(error: Exception) -> str:
@@ -349,3 +343,108 @@ def _check_name(name: str, what: str) -> None:
 def _wall() -> int:
     """Return Unix milliseconds by the machine's clock: leases between processes ignore an injected clock."""
     return time.time_ns() // 1_000_000
+
+
+# jobs
+
+# A last time further ahead than this was written with a wrong clock.
+_FAR_AHEAD_MS = 2 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job and its plan. When it is due, an event is published under `topic`."""
+
+    name: str
+    cron: str
+    topic: str
+
+
+def latest(cron: str, zone: ZoneInfo, *, now: int) -> int | None:
+    """Return the last time of a plan up to `now`, in Unix milliseconds; None if there is none in 50 years.
+
+    Raises:
+        InvalidError: the plan is invalid.
+    """
+    after = from_ms(now + 1_000 - now % 1_000).astimezone(zone)
+    for _ in range(3):  # while a clock goes back, the latest time may lie just ahead
+        found = next(_plan(cron, after), None)
+        if found is None or to_ms(found) <= now:
+            return None if found is None else to_ms(found)
+        after = found
+    return None
+
+
+def _plan(cron: str, start: datetime) -> CronSim:
+    """Return the times of a plan before a time, latest first."""
+    try:
+        return CronSim(cron, start, reverse=True)
+    except CronSimError as error:
+        raise InvalidError(
+            f"{cron!r} is not a cron expression: {str(error)[:1].lower()}{str(error)[1:]}",
+            hint='minute, hour, day of the month, month, day of the week: "0 3 * * *"',
+        ) from error
+
+
+def due(last: int | None, found: int | None, *, now: int) -> tuple[int | None, int]:
+    """Return the time for which a job must run now, or None, and the last time to record. Pure.
+
+    Args:
+        last: the time it last ran for; None if it never ran or its plan has changed: it then starts with its next time.
+        found: the latest time of its plan.
+    """
+    if last is None or last > now + _FAR_AHEAD_MS:
+        return None, now
+    if found is None or found <= last:
+        return None, last
+    return found, found
+
+
+class Schedule:
+    """Jobs, and the times they last ran for, which the journal keeps."""
+
+    def __init__(self, journal: Journal, bus: Bus, clock: Clock, zone: ZoneInfo) -> None:
+        self._journal = journal
+        self._bus = bus
+        self._clock = clock
+        self._zone = zone
+        self._jobs: dict[str, Job] = {}
+
+    def add(self, job: Job) -> None:
+        """Raises:
+        InvalidError: its plan is invalid.
+        """
+        _plan(job.cron, from_ms(self._clock.now()).astimezone(self._zone))
+        self._jobs[job.name] = job
+
+    async def tick(self) -> list[str]:
+        """Publish the due jobs, each at most once for a time of its plan; return their names."""
+        begun = []
+        for job in tuple(self._jobs.values()):
+            now = self._clock.now()
+            found = latest(job.cron, self._zone, now=now)
+            if await self._journal.change(self._beginning(job, found, now)):
+                begun.append(job.name)
+        if begun:
+            self._bus.wake()
+        return begun
+
+    def _beginning(self, job: Job, found: int | None, now: int) -> Callable[[Rows], bool]:
+        plan = f"{job.cron} {self._zone.key}"
+        publishing = None
+        if found is not None:
+            publishing = self._bus.publishing(Outgoing(topic=job.topic, payload={"job": job.name, "due_at": found}))
+
+        def begin(rows: Rows) -> bool:
+            """Write the time and the event together: no crash and no second process repeats the job."""
+            known = rows.ask("job_get", {"name": job.name})
+            last = known[0][1] if known and known[0][0] == plan else None
+            when, keep = due(last, found, now=now)
+            if last != keep:
+                rows.ask("job_put", {"name": job.name, "plan": plan, "last_due_at": keep})
+            if when is None or publishing is None:
+                return False
+            publishing(rows)
+            return True
+
+        return begin

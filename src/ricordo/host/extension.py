@@ -1,28 +1,33 @@
-"""Extensions of the host: a manifest, `start` and `stop`, and the optional abilities of the protocols below."""
+"""Extensions of the host: a manifest, `start` and `stop`, and the optional abilities of the protocols below.
+
+The memory is the first of them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
 
-from ricordo.errors import InvalidError
+from ricordo.errors import InvalidError, NotFoundError, UnavailableError
+from ricordo.host.router import SESSION_COMPLETED, ConversationKey
+from ricordo.model import Scope
 from ricordo.ports import Clock, Turn
 from ricordo.settings import Settings
 
 if TYPE_CHECKING:
-    from ricordo.host.bus import Bus
-    from ricordo.host.router import ConversationKey, Router
+    from ricordo.host.bus import Bus, Event
+    from ricordo.host.router import Router
+    from ricordo.memory import Memory
     from ricordo.model import Role
     from ricordo.ports import ChatModel, LanguageModel
-
-
-USUAL_PRIORITY = 100
-"""The default priority of a context. The memory's has 50: others may build on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +191,6 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
         raise InvalidError(f"extensions: {', '.join(error.args[1][1:])} need each other") from error
 
 
-Part = Literal["chat", "consolidation"]
-
-
 class Models:
     """The models of a host by role. They are created on first use; extensions get models here and never see keys."""
 
@@ -235,3 +237,117 @@ class Models:
 def named(spec: str) -> str | None:
     """Return a model's name from the settings; None for "" and "none"."""
     return spec if spec not in ("", "none") else None
+
+
+# the memory
+
+_log = logging.getLogger(__name__)
+
+CONTEXT_PRIORITY = 50
+
+
+class MemoryExtension:
+    """ToolProvider, ContextProvider, SchedulerProvider, MessageListener and HistoryProvider over one memory."""
+
+    def __init__(
+        self, memory: Memory, settings: Settings, *, tools: Sequence[Tool] = (), all_owners: bool = False
+    ) -> None:
+        """Args:
+        memory: an open memory; its opener closes it.
+        tools: the tools that a model may call.
+        all_owners: maintain the memories of all owners in the store, not only those of the memory's scope.
+        """
+        self._memory = memory
+        self._tools = tools
+        self._all_owners = all_owners
+        self._whose = "everybody" if all_owners else _of(memory.scope)
+        plans = (
+            PlannedJob(name=f"maintain {self._whose}", cron=settings.maintain_at),
+            PlannedJob(name=f"prune {self._whose}", cron=settings.prune_at),
+        )
+        self.manifest = Manifest(
+            name="memory",
+            version=metadata.version("ricordo"),
+            schedules=plans,
+            summary="A long-term memory: recall before each answer, knowledge of each conversation.",
+        )
+
+    async def start(self, around: HostServices) -> None:
+        """Subscribe to the ends of sessions."""
+        await around.bus.subscribe(f"memory of {self._whose}", SESSION_COMPLETED, self._learn)
+
+    async def stop(self) -> None:
+        """Do nothing: the opener of the memory closes it."""
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools that were given."""
+        return self._tools
+
+    @property
+    def context_priority(self) -> int:
+        """The priority of its context: before most others."""
+        return CONTEXT_PRIORITY
+
+    async def context(self, prompt: Prompt) -> str | None:
+        """Return memories about the prompt, without this session, which the model knows already."""
+        return await self._of(prompt.place).context(prompt.text, session=prompt.session)
+
+    async def hear(self, said: Utterance) -> None:
+        """Record a message durably, unless it is off the record."""
+        if not said.is_off_record and said.text.strip():
+            await self._of(said.place).add(said.text, role=said.role, session=said.session, attributes=said.attributes)
+
+    async def recent(self, place: ConversationKey, session: str, limit: int) -> Sequence[Turn]:
+        """Return the last messages of a session, in order."""
+        page = await self._of(place).list(type="episodic", session=session, limit=limit)
+        return [_turn(node.role, node.content) for node in reversed(page.nodes)]
+
+    async def run_schedule(self, name: str) -> None:
+        """Run the nightly upkeep, or prune memories above the limit. A failed step is repeated the next night; a
+        conversation that fails too often is listed for review.
+        """
+        if name.startswith("prune "):
+            await self._memory.prune(all_owners=self._all_owners)
+            return
+        report = await self._memory.maintain(all_owners=self._all_owners)
+        for step in report.steps:
+            if not step.ok:
+                _log.warning("upkeep could not do all of %s: %s", step.name, step.detail)
+
+    async def _learn(self, event: Event) -> None:
+        """Consolidate a session that ended. The same commit marks it, so a repeated event changes nothing."""
+        place, session = _place(event.payload), str(event.payload.get("session") or "")
+        if not self._all_owners and _of(_scope(place)) != self._whose:
+            return
+        memory = self._of(place)
+        try:
+            await memory.end_session(session)
+        except NotFoundError:
+            return  # it has no messages, or none that may be kept
+        run = await memory.consolidate(session)
+        if run.state == "failed":
+            raise UnavailableError(f"the conversation waits: {run.reason}")
+        if any(item.what == "left" for item in run.items):
+            raise UnavailableError("the conversation is being taken in by another process")
+
+    def _of(self, place: ConversationKey) -> Memory:
+        return self._memory.scoped(_scope(place))
+
+
+def _scope(place: ConversationKey) -> Scope:
+    return Scope(owner=place.owner, chat=place.chat or None)
+
+
+def _place(payload: Any) -> ConversationKey:
+    return ConversationKey(owner=str(payload.get("owner") or ""), chat=str(payload.get("chat") or ""))
+
+
+def _of(scope: Scope) -> str:
+    """Return a short name of a scope that reveals nothing in the journal."""
+    return hashlib.sha256(f"{scope.owner}\0{scope.chat or ''}".encode()).hexdigest()[:16]
+
+
+def _turn(role: str | None, text: str) -> Turn:
+    if role == "assistant":
+        return Turn(role="assistant", text=text)
+    return Turn(role="user", text=text)

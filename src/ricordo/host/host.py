@@ -15,7 +15,7 @@ from types import TracebackType
 
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidError, RicordoError
-from ricordo.host.bus import Bus, Event, Patience
+from ricordo.host.bus import Bus, Event, Job, Patience, Schedule
 from ricordo.host.extension import (
     ContextProvider,
     Extension,
@@ -32,7 +32,6 @@ from ricordo.host.extension import (
 )
 from ricordo.host.journal import Journal, journal_path
 from ricordo.host.router import ConversationKey, Route, Router
-from ricordo.host.scheduler import Job, Schedule
 from ricordo.ports import ChatModel, Clock, Ending, Piece, Turn
 from ricordo.settings import Settings, zone_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
@@ -28,11 +28,11 @@ _APPLICATION_ID = 0x52434A31
 """`RCJ1`: tells a journal from a store and from other programs' files."""
 _VERSION = 1
 _PACKAGE = "ricordo.host.journal"
-_HINT = "move it away: what waits in it is lost, no memory is, and the nightly sweep sees to conversations"
+_HINT = "move it away: waiting events are lost, but no memories, and nightly upkeep consolidates the conversations"
 
 
 def journal_path(location: str | Path) -> Path | None:
-    """Where the journal of a store lies: beside it, `me.db.host`. None for a store that goes when it is closed.
+    """Return the path of a store's journal, which is next to it; None for a store in memory.
 
     >>> journal_path("notes/me.db").name, journal_path("memories/").name
     ('me.db.host', 'memories.host')
@@ -44,7 +44,7 @@ def journal_path(location: str | Path) -> Path | None:
 
 
 class Rows:
-    """The journal inside a transaction. Blocking; for the journal's thread alone."""
+    """The journal inside a transaction. Blocking; only for the journal's thread."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -65,13 +65,13 @@ class Journal:
 
     @classmethod
     async def open(cls, path: Path | None, *, durability: Durability = "disk", patience_s: float = 30.0) -> Journal:
-        """The journal at a path, made if there is none; None for one in memory.
+        """Open the journal at a path; create it if there is none. The path None is a journal in memory.
 
         Args:
             patience_s: how long a change waits for other processes, in seconds.
 
         Raises:
-            StoreError: it cannot be opened, or is another program's file, or a newer Ricordo's.
+            StoreError: it cannot be opened, belongs to another program, or is newer than this code.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="ricordo-journal")
         try:
@@ -100,7 +100,7 @@ class Journal:
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, changed))
 
     async def close(self) -> None:
-        """End what was begun and let go of the file. Closing twice is fine."""
+        """Finish what was begun and close the file. Closing twice is fine."""
         if self._is_open:
             self._is_open = False
             await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
@@ -136,9 +136,9 @@ def _prepare(connection: apsw.Connection, name: str) -> None:
         version, application = connection.pragma("user_version"), connection.pragma("application_id")
         is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
         if not is_empty and application != _APPLICATION_ID:
-            raise StoreError(f"{name} is no journal of Ricordo's", hint=_HINT)
+            raise StoreError(f"{name} is not a journal of Ricordo", hint=_HINT)
         if version > _VERSION:
-            raise StoreError(f"{name} is of a newer Ricordo", hint="upgrade with pip install -U ricordo")
+            raise StoreError(f"{name} was written by a newer Ricordo", hint="upgrade with pip install -U ricordo")
         if is_empty:
             connection.execute((files(_PACKAGE) / "schema.sql").read_text(encoding="utf-8"))
             connection.execute(f"PRAGMA user_version = {_VERSION}")
@@ -175,7 +175,7 @@ def put_event(rows: Rows, topic: str, payload: Mapping[str, Any], *, once: str |
     """
     text = _as_json(payload)
     if rows.ask("deliveries_many", {"most": MOST_WAITING - 1}):
-        raise UnavailableError(f"{MOST_WAITING:,} events wait already", hint="start what deals with them")
+        raise UnavailableError(f"{MOST_WAITING:,} events are waiting already", hint="start the host that handles them")
     seen = None if once is None else hashlib.sha256(once.encode()).hexdigest()
     values = {"id": new_id(now), "topic": topic, "payload": text, "once": seen, "at": now}
     made = rows.ask("event_put", values)
@@ -190,16 +190,10 @@ def _as_json(payload: Mapping[str, Any]) -> str:
         text = json.dumps(dict(payload), ensure_ascii=False, allow_nan=False)
         text.encode()
     except (TypeError, ValueError) as error:
-        raise InvalidError("payload: not a JSON object", hint="use text, numbers, lists and objects") from error
+        raise InvalidError("payload is not a JSON object", hint="use text, numbers, lists and objects") from error
     if len(text) > _MOST_CHARS:
-        raise InvalidError("payload: it is longer than 64 kB", hint="send an id, and keep the rest in a store")
+        raise InvalidError("payload is longer than 64 kB", hint="send an id, and keep the rest in a store")
     return text
-
-
-def read_payload(payload: str) -> Mapping[str, Any]:
-    """Return a payload as it was given."""
-    found: Mapping[str, Any] = json.loads(payload)
-    return found
 
 
 def take_delivery(
@@ -228,25 +222,8 @@ def take_delivery(
             rows.ask("delivery_bury", {**place, "holder": None, "reason": _DEADLY})
             continue
         rows.ask("delivery_take", {**place, "holder": holder, "until": until})
-        return Delivery(event=event, id=id_, topic=topic, payload=read_payload(payload), at=at, tries=tries + 1)
+        return Delivery(event=event, id=id_, topic=topic, payload=json.loads(payload), at=at, tries=tries + 1)
     return None
-
-
-def finish_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str) -> bool:
-    """Mark a delivery as done. Return False if another process has taken it over."""
-    gone = rows.ask("delivery_done", {"event": row.event, "handler": handler, "holder": holder})
-    if gone:
-        rows.ask("event_blank", {"event": row.event})
-    return bool(gone)
-
-
-def fail_delivery(rows: Rows, row: Delivery, handler: str, *, holder: str, due_at: int | None, reason: str) -> None:
-    """Mark a delivery as failed: repeat it at `due_at`, or, with None, make it a dead letter."""
-    place = {"event": row.event, "handler": handler}
-    if due_at is None:
-        rows.ask("delivery_bury", {**place, "holder": holder, "reason": reason})
-    else:
-        rows.ask("delivery_again", {**place, "holder": holder, "due_at": due_at, "reason": reason})
 
 
 def remove_old(rows: Rows, *, now: int) -> None:
@@ -256,9 +233,3 @@ def remove_old(rows: Rows, *, now: int) -> None:
     rows.ask("dead_letters_old", {"before": now - DEAD_MS, "most": DEAD_LETTERS})
     rows.ask("events_old", {"before": now - KEPT_MS, "most": KEPT_EVENTS})
     rows.ask("conversations_old", {"before": now - DEAD_MS})
-
-
-def open_deliveries(rows: Rows, handlers: Sequence[str], *, now: int) -> tuple[int, int]:
-    """Return how many deliveries to some handlers wait, and how many of them are due."""
-    waiting, due = rows.ask("deliveries_open", {"handlers": json.dumps(list(handlers)), "now": now})[0]
-    return int(waiting), int(due)
