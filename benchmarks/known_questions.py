@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.models.embedding import hashing
+from ricordo.models.embedding import local
 from ricordo.ports import Kind
 
 Floats = NDArray[np.float32]
@@ -17,14 +17,14 @@ class KnownQuestions:
     """An embedder."""
 
     def __init__(self, known: dict[str, Floats]) -> None:
-        self._embedder = hashing.embedder()
+        self._embedder = local.hashing_embedder()
         self.name, self.dimension = self._embedder.name, self._embedder.dimension
         self._known = known
 
     @classmethod
     async def of(cls, questions: Sequence[str]) -> KnownQuestions:
         """Embed the questions now."""
-        embedder = hashing.embedder()
+        embedder = local.hashing_embedder()
         return cls({text: await embedder.embed(text, kind="query") for text in questions})
 
     async def embed(self, text: str, *, kind: Kind = "query") -> Floats:

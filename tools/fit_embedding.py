@@ -26,8 +26,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from ricordo.models.embedding.default import SentenceEncoder
 from ricordo.models.embedding.minilm import WORD_DIMENSION, MiniLM, unit
-from ricordo.models.embedding.sentence_encoder import SentenceEncoder
 
 Floats = NDArray[np.float32]
 

@@ -21,8 +21,7 @@ from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.model import Run, Scope
-from ricordo.models.embedding import resolve
-from ricordo.models.embedding.vectors import Embedded, embed_question
+from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
 from ricordo.retrieval.hits import ContextLog, UsageLog

@@ -18,7 +18,7 @@ FORKED.set_forkserver_preload(
     [
         "tests.crash.workload",
         "pydantic_core",
-        "ricordo.models.embedding.hashing",
+        "ricordo.models.embedding.local",
         "ricordo.retrieval.search",
         "ricordo.storage.folder.store",
         "ricordo.storage.conversion",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ricordo.encoding.mentions import Linker, has_unlinked
 from ricordo.errors import RicordoError, UnavailableError
-from ricordo.models.embedding.vectors import embed_with_words
+from ricordo.models.embedding import embed_with_words
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import RicordoError
 from ricordo.model import Scope
-from ricordo.models.embedding.vectors import Embedded, checked_batch, embed_with_words
+from ricordo.models.embedding import Embedded, checked_batch, embed_with_words
 from ricordo.retrieval.query import DEFAULT_SHELVES, INTENTS, Intent, Query, make_plan
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Floor

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Category, Entity, Fusion, Json, NodeType, Scope
-from ricordo.models.embedding.vectors import Embedded
+from ricordo.models.embedding import Embedded
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter, Floor
 from ricordo.text import index_terms, question_terms

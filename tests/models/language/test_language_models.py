@@ -218,7 +218,7 @@ def test_what_is_no_model_is_refused(spec):
 
 
 def test_a_file_that_is_not_there_is_refused():
-    with pytest.raises(InvalidError, match="no file"):
+    with pytest.raises(InvalidError, match="does not exist"):
         resolve("file:/nowhere/tiny.gguf")
 
 

@@ -1,24 +1,32 @@
 """Embedders: text to vectors. Importing this package imports no model and no numpy.
 
-Local weights come inside installed packages, and nothing is loaded before the first text.
+Local weights come inside installed packages, and nothing is loaded before the first text. Answers of embedders are
+checked: only sound vectors pass.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import InvalidError
-from ricordo.models.embedding.vectors import checked_batch
+from ricordo.errors import DeniedError, InvalidError, UnavailableError
+from ricordo.text import function_words
 
 if TYPE_CHECKING:
-    from ricordo.models.embedding.openai import OpenAIEmbedder
-    from ricordo.ports import Embedder
+    from ricordo.ports import Embedder, Kind, Vector
 
-__all__ = ["LOCAL", "checked_batch", "is_remote", "resolve"]
+_log = logging.getLogger(__name__)
 
-LOCAL = ("default", "minilm", "multilingual", "hashing")
-"""Names of the embedders that run in this process; each is a module of this package."""
+LOCAL = {
+    "default": "default:embedder",
+    "minilm": "minilm:embedder",
+    "multilingual": "multilingual:embedder",
+    "hashing": "local:hashing_embedder",
+}
+"""The embedders that run in this process, by name: the module of this package and the function that makes one."""
 
 _BASE_URLS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
 _DIMENSIONS = {
@@ -65,11 +73,11 @@ def resolve(
     if not isinstance(spec, str):
         return _checked_object(spec)
     if spec in LOCAL:
-        return cast("Embedder", import_module(f"ricordo.models.embedding.{spec}").embedder())
+        local: Embedder = resolve_name(f"{__name__}.{LOCAL[spec]}")()
+        return local
     if is_remote(spec):
-        return _remote(
-            spec, api_key=api_key, base_url=base_url, timeout_s=timeout_s, attempts=attempts, first_wait_s=first_wait_s
-        )
+        patience: dict[str, Any] = {"timeout_s": timeout_s, "attempts": attempts, "first_wait_s": first_wait_s}
+        return _remote(spec, base_url, api_key, patience)
     known = ", ".join([*LOCAL, "openai:MODEL", "ollama:MODEL", "http://HOST/v1#MODEL"])
     raise InvalidError(f"there is no embedder {spec!r}", hint=f"choose one of {known}")
 
@@ -86,10 +94,11 @@ def _checked_object(candidate: Embedder) -> Embedder:
     return candidate
 
 
-def _remote(
-    spec: str, *, api_key: str | None, base_url: str | None, timeout_s: float, attempts: int, first_wait_s: float
-) -> OpenAIEmbedder:
-    provider, url, rest = _split(spec)
+def _remote(spec: str, base_url: str | None, api_key: str | None, patience: dict[str, Any]) -> Embedder:
+    provider, _, rest = spec.partition(":")
+    url = _BASE_URLS.get(provider)
+    if url is None:
+        provider, (url, _, rest) = "http", spec.partition("#")
     model, _, given = rest.partition("@")
     if not model:
         raise InvalidError(f"the embedder {spec!r} names no model", hint="as in 'http://localhost:8000/v1#model'")
@@ -97,25 +106,9 @@ def _remote(
     from ricordo.models.embedding.openai import OpenAIEmbedder, ServedModel
     from ricordo.models.http import Endpoint, bearer
 
-    endpoint = Endpoint(
-        base_url=base_url or url,
-        what="embedding server",
-        headers=bearer(api_key),
-        timeout_s=timeout_s,
-        attempts=attempts,
-        first_wait_s=first_wait_s,
-    )
+    endpoint = Endpoint(base_url=base_url or url, what="embedding server", headers=bearer(api_key), **patience)
     served = ServedModel(endpoint=endpoint, model=model, dimension=dimension, shortens=model.startswith(_SHORTENED))
     return OpenAIEmbedder(f"{provider}:{model}@{dimension}", served)
-
-
-def _split(spec: str) -> tuple[str, str, str]:
-    """Split a name into provider, base URL, and model with its dimension."""
-    provider, _, rest = spec.partition(":")
-    if provider in _BASE_URLS:
-        return provider, _BASE_URLS[provider], rest
-    url, _, model = spec.partition("#")
-    return "http", url, model
 
 
 def _dimension(model: str, given: str) -> int:
@@ -130,3 +123,116 @@ def _dimension(model: str, given: str) -> int:
             f"the dimension of the embedding model {model!r} is unknown", hint=f"give it, as in '{model}@768'"
         )
     return known
+
+
+# vectors of texts and of their words
+
+_GIVE_UP_AFTER = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """A text's vector (None where it failed), its content words as the model cuts them, and float32[words, k]."""
+
+    vector: Vector | None
+    pieces: tuple[str, ...] = ()
+    words: Vector | None = None
+
+
+async def embed_with_words(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[Embedded]:
+    """Embed texts in order, with their words where the embedder supports it. A bad text raises nothing."""
+    together = getattr(embedder, "embed_with_words", None)
+    if together is not None:
+        return [_content(*found) for found in await together(texts, kind=kind)]
+    vectors = await checked_batch(embedder, texts, kind)
+    embed_words = getattr(embedder, "embed_words", None)
+    if embed_words is None:
+        return [Embedded(vector=vector) for vector in vectors]
+    try:
+        worded = await embed_words(texts)
+        return [_content(vector, *found) for vector, found in zip(vectors, worded, strict=True)]
+    except Exception as error:  # noqa: BLE001 - an embedder may be third-party code, and words are optional
+        _log.warning("%s returned no words: %s", embedder.name, type(error).__name__)
+        return [Embedded(vector=vector) for vector in vectors]
+
+
+async def embed_question(embedder: Embedder, text: str) -> Embedded:
+    """Embed a question with its words. Its vector is None where the embedder returned nothing sound.
+
+    Raises:
+        Exception: anything the embedder raises; the caller searches without it and reports that.
+    """
+    together = getattr(embedder, "embed_with_words", None)
+    if together is not None:
+        return _content(*(await together([text], kind="query"))[0])
+    vector = sound(await embedder.embed(text, kind="query"), embedder.dimension)
+    embed_words = getattr(embedder, "embed_words", None)
+    return Embedded(vector=vector) if embed_words is None else _content(vector, *(await embed_words([text]))[0])
+
+
+def _content(vector: Vector | None, pieces: Sequence[str], words: Vector) -> Embedded:
+    """Keep only pieces that begin a word, without function words: the others match everything a little."""
+    ignored = function_words("en")
+    kept = [n for n, piece in enumerate(pieces) if piece[:1].isalnum() and piece not in ignored]
+    return Embedded(vector=vector, pieces=tuple(pieces[n] for n in kept), words=words[kept] if kept else None)
+
+
+async def checked_batch(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[Vector | None]:
+    """Return one vector per text, finite float32[dimension], or None where there is none. Raises nothing.
+
+    If the batch fails, each text is tried separately; if the provider is down or refuses the key three times in
+    a row, the remaining texts are skipped. NaN, infinite or wrongly shaped vectors are refused. Both are logged,
+    without the texts.
+    """
+    if not texts:
+        return []
+    try:
+        answers: Sequence[object] = await embedder.embed_batch(texts, kind=kind)
+        if len(answers) != len(texts):
+            raise ValueError(f"{len(answers)} vectors for {len(texts)} texts")
+    except Exception as error:  # noqa: BLE001 - an embedder may be third-party code
+        # Only the beginning of the message: it may quote the text, which does not belong in a log.
+        _log.warning("%s failed on a batch of %d: %s: %.200s", embedder.name, len(texts), type(error).__name__, error)
+        answers = await _one_by_one(embedder, texts, kind)
+    found = [sound(answer, embedder.dimension) for answer in answers]
+    refused = sum(vector is None and answer is not None for vector, answer in zip(found, answers, strict=True))
+    if refused:
+        _log.warning("%s: %d of %d vectors refused as unsound", embedder.name, refused, len(texts))
+    return found
+
+
+async def _one_by_one(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[object]:
+    found: list[object] = []
+    failed = down = 0
+    for text in texts:
+        answer: object = None
+        if down < _GIVE_UP_AFTER:
+            try:
+                answer = await embedder.embed(text, kind=kind)
+                down = 0
+            except (UnavailableError, DeniedError):
+                down += 1
+            except Exception:  # noqa: BLE001 - as above; one bad text must not cost the others
+                down = 0
+        failed += answer is None
+        found.append(answer)
+    if failed:
+        _log.warning("%s returned no vector for %d of %d texts", embedder.name, failed, len(texts))
+    return found
+
+
+def sound(answer: object, dimension: int) -> Vector | None:
+    """Return an embedder's answer as float32[dimension], or None if it is not a finite vector of that shape."""
+    import numpy as np
+
+    if answer is None:
+        return None
+    if isinstance(answer, np.ndarray) and answer.dtype == np.float32:
+        vector = answer
+    else:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # values beyond float32 are caught below
+                vector = np.asarray(answer, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError):
+            return None
+    return vector if vector.shape == (dimension,) and bool(np.isfinite(vector).all()) else None

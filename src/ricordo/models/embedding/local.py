@@ -9,12 +9,15 @@ weights.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,3 +175,49 @@ def one_thread() -> AbstractContextManager[object]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+_HASHING_DIMENSION = 256
+
+_WORD = re.compile(r"\w+")
+_GRAM = 4
+_MOST_WORDS = 20_000
+_CACHED_WORDS = 65_536
+
+
+class Hashing:
+    """Maps each word and its 4-grams to one of 256 dimensions and a sign."""
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Floats:
+        """Return unit vectors float32[n, 256]; zeros for a text without words. Both kinds are embedded alike."""
+        features = [[f for w in _WORD.findall(text.lower())[:_MOST_WORDS] for f in _features(w)] for text in texts]
+        buckets = np.fromiter(chain.from_iterable(features), np.int64)
+        rows = np.repeat(np.arange(len(texts)), [len(of_text) for of_text in features])
+        flat = np.bincount(
+            rows * _HASHING_DIMENSION + (buckets >> 1), _SIGNS[buckets & 1], len(texts) * _HASHING_DIMENSION
+        )
+        vectors = flat.reshape(len(texts), _HASHING_DIMENSION)
+        lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        result: Floats = (vectors / lengths).astype(np.float32)
+        return result
+
+
+_SIGNS = np.array([1.0, -1.0])
+
+
+def hashing_embedder() -> LocalEmbedder[Hashing]:
+    """Return the hashing embedder: unit vectors of 256 dimensions."""
+    return LocalEmbedder("hashing-256-v1", dimension=_HASHING_DIMENSION, load=Hashing)
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def _features(word: str) -> tuple[int, ...]:
+    """Return twice the dimension of each feature, plus 1 where its sign is negative."""
+    edged = f"^{word[:64]}$"
+    grams = [edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1))]
+    return tuple(_bucket(part) for part in [word, *grams])
+
+
+def _bucket(part: str) -> int:
+    # Lone surrogates cannot be encoded strictly; crc32 because Python's own hash differs between processes.
+    return crc32(part.encode("utf-8", "surrogatepass")) % (2 * _HASHING_DIMENSION)

@@ -11,9 +11,10 @@ Source: Devlin et al. 2018, "BERT"; Reimers and Gurevych 2019, "Sentence-BERT" (
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.local import Floats, LocalWordEmbedder, Worded, one_thread
-from ricordo.models.embedding.tokenizers import CLS, SEP, WordPiece
 from ricordo.models.embedding.weights import Archive, read_tensors
 from ricordo.ports import Kind
 
@@ -310,3 +310,89 @@ def _runs(lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         count = sum(1 for _ in group)
         yield start, count, length
         start += count * length
+
+
+CLS, SEP = 101, 102
+
+
+_UNKNOWN_WORD = 100
+
+
+_CACHED_WORDS = 32_768
+_LONGEST_WORD = 100  # as in the original: a longer word is unknown as a whole
+
+
+class WordPiece:
+    """BERT's uncased tokenizer: the word pieces that MiniLM was trained on, and their ids.
+
+    It agrees with the `tokenizers` library except that a text that spells out a special token ("[SEP]") is read as
+    text, so that a text cannot steer the model. Safe to call from several threads.
+
+    Source: Devlin et al. 2018; Wu et al. 2016, "Google's Neural Machine Translation System" (WordPiece).
+    """
+
+    def __init__(self) -> None:
+        vocabulary = Path(__file__).parent / "data/bert_uncased_vocab.txt"
+        self.pieces = vocabulary.read_text(encoding="utf-8").splitlines()
+        self._ids = {piece: index for index, piece in enumerate(self.pieces)}
+        self._table = _Characters()
+        # Chats repeat words; most of the work is done once per word.
+        self._word = lru_cache(maxsize=_CACHED_WORDS)(self._split)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the word pieces of any text, without special tokens; empty for blank text."""
+        return [piece for word in self._words(text) for piece in self._word(word)]
+
+    def _words(self, text: str) -> list[str]:
+        if not text.isascii():
+            text = unicodedata.normalize("NFD", text)
+        return text.translate(self._table).split()
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        """Match greedily from the left, longest first; a word with an unknown part is unknown as a whole."""
+        if len(word) > _LONGEST_WORD:
+            return (_UNKNOWN_WORD,)
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            end = len(word)
+            mark = "##" if start else ""
+            while end > start and mark + word[start:end] not in self._ids:
+                end -= 1
+            if end == start:
+                return (_UNKNOWN_WORD,)
+            found.append(self._ids[mark + word[start:end]])
+            start = end
+        return tuple(found)
+
+
+class _Characters(dict[int, str]):
+    """The replacement of each character, filled on first use; at most one entry per Unicode character."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = result = _replacement(chr(code))
+        return result
+
+
+def _replacement(char: str) -> str:
+    """Return the character in lower case, a space, nothing, or the character as a word of its own."""
+    category = unicodedata.category(char)
+    if char in "\t\n\r" or category[0] == "Z":
+        return " "
+    if char == "\ufffd" or category == "Mn" or (category[0] == "C" and category != "Cn"):
+        return ""
+    if category[0] == "P" or (char.isascii() and not char.isalnum()) or _is_ideograph(ord(char)):
+        return f" {char} "
+    return char.lower()
+
+
+def _is_ideograph(code: int) -> bool:
+    """Return whether a character is Chinese (also in Japanese text); kana and Hangul form words."""
+    return (
+        0x4E00 <= code <= 0x9FFF
+        or 0x3400 <= code <= 0x4DBF
+        or 0x20000 <= code <= 0x2A6DF
+        or 0x2A700 <= code <= 0x2CEAF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x2F800 <= code <= 0x2FA1F
+    )

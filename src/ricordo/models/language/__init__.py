@@ -16,17 +16,6 @@ from ricordo.settings import Settings, api_key
 if TYPE_CHECKING:
     from ricordo.ports import LanguageModel
 
-__all__ = [
-    "Answer",
-    "AnswerError",
-    "ask",
-    "chat_model_from_settings",
-    "key_provider",
-    "model_from_settings",
-    "resolve",
-    "schema_of",
-]
-
 Shape = TypeVar("Shape", bound=BaseModel)
 
 _BASE_URLS = {
@@ -85,23 +74,23 @@ def resolve(
         url, _, model = spec.partition("#")
     if not url or not model:
         raise InvalidError(f"there is no language model {spec!r}", hint=_KNOWN)
-    tokens = context_tokens or _CONTEXT_TOKENS.get(provider, _DEFAULT_CONTEXT_TOKENS)
-    patience: dict[str, Any] = {"timeout_s": timeout_s, "attempts": attempts, "first_wait_s": first_wait_s}
-    return _served(provider, model, base_url or url, api_key, tokens, patience)
-
-
-def _served(
-    provider: str, model: str, url: str, key: str | None, context_tokens: int, patience: dict[str, Any]
-) -> LanguageModel:
     from ricordo.models.http import Endpoint
     from ricordo.models.language.servers import AnthropicModel, OpenAIModel, headers
 
-    endpoint = Endpoint(base_url=url, what="model's server", headers=headers(provider, key), **patience)
+    tokens = context_tokens or _CONTEXT_TOKENS.get(provider, _DEFAULT_CONTEXT_TOKENS)
+    endpoint = Endpoint(
+        base_url=base_url or url,
+        what="model's server",
+        headers=headers(provider, api_key),
+        timeout_s=timeout_s,
+        attempts=attempts,
+        first_wait_s=first_wait_s,
+    )
     if provider == "anthropic":
-        return AnthropicModel(f"anthropic:{model}", endpoint, model=model, context_tokens=context_tokens)
+        return AnthropicModel(f"anthropic:{model}", endpoint, model=model, context_tokens=tokens)
     name = f"{'http' if provider == 'https' else provider}:{model}"
     is_openai = provider == "openai"
-    return OpenAIModel(name, endpoint, model=model, context_tokens=context_tokens, is_openai=is_openai)
+    return OpenAIModel(name, endpoint, model=model, context_tokens=tokens, is_openai=is_openai)
 
 
 def _checked_object(candidate: LanguageModel) -> LanguageModel:

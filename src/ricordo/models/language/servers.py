@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.models.http import Endpoint, bearer, post_async, stream_events
 from ricordo.ports import Completion, Ending, Piece, Turn
+
+T = TypeVar("T")
 
 _ANTHROPIC_VERSION = "2023-06-01"
 _ANTHROPIC_ENDINGS: Mapping[str, Ending] = {"max_tokens": "cut", "refusal": "refused"}
@@ -22,6 +25,23 @@ def headers(provider: str, api_key: str | None) -> Mapping[str, str]:
         return bearer(api_key)
     key = {"x-api-key": api_key} if api_key else {}
     return {"anthropic-version": _ANTHROPIC_VERSION, **key}
+
+
+def _checked(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Raise UnavailableError where a function cannot read a server's answer."""
+
+    @wraps(read)
+    def checked(answer: Any) -> T:
+        try:
+            return read(answer)
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise UnavailableError("the model's server sent an unreadable answer") from error
+
+    return checked
+
+
+def _messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    return [{"role": turn.role, "content": turn.text} for turn in turns]
 
 
 class OpenAIModel:
@@ -61,10 +81,9 @@ class OpenAIModel:
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
         """Stream an answer. Raises as `complete` does, and UnavailableError if the answer breaks off."""
-        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         body = {
             "model": self._model,
-            "messages": messages,
+            "messages": _messages(turns),
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_completion_tokens" if self._is_openai else "max_tokens": max_tokens,
@@ -85,7 +104,7 @@ class OpenAIModel:
 
     def _body(self, turns: Sequence[Turn], schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
         form = self._ways[0](schema)
-        messages: list[dict[str, str]] = [{"role": turn.role, "content": turn.text} for turn in turns]
+        messages = _messages(turns)
         if "tools" not in form and form["response_format"]["type"] == "json_object":
             messages[0]["content"] += f"\n\n{_SCHEMA_IN_WORDS}\n{as_text(schema)}"
         # OpenAI's newer models take neither a temperature nor the older name of the limit.
@@ -115,50 +134,43 @@ def _by_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_ABOUT_FORM = ("response_format", "json_schema", "json_object", "schema", "structured", "grammar")
+
+
 def _is_about_form(message: str) -> bool:
     """Return whether a refusal may be about the requested form, and not about the key, model or length."""
-    text = message.lower()
-    return any(
-        word in text for word in ("response_format", "json_schema", "json_object", "schema", "structured", "grammar")
+    return any(word in message.lower() for word in _ABOUT_FORM)
+
+
+@_checked
+def _openai_completion(answer: Any) -> Completion:
+    choice, used = answer["choices"][0], answer.get("usage") or {}
+    message = choice["message"]
+    called = message.get("tool_calls") or []
+    text = called[0]["function"]["arguments"] if called else message.get("content") or ""
+    refused = bool(message.get("refusal"))
+    return Completion(
+        text=text if isinstance(text, str) else json.dumps(text),
+        tokens_in=_count(used, "prompt_tokens"),
+        tokens_out=_count(used, "completion_tokens"),
+        ending="refused" if refused else _OPENAI_ENDINGS.get(choice.get("finish_reason") or "", "done"),
     )
 
 
-def _openai_completion(answer: Any) -> Completion:
-    try:
-        choice = answer["choices"][0]
-        message = choice["message"]
-        called = message.get("tool_calls") or []
-        text = called[0]["function"]["arguments"] if called else message.get("content") or ""
-        used = answer.get("usage") or {}
-        refused = bool(message.get("refusal"))
-        ending: Ending = "refused" if refused else _OPENAI_ENDINGS.get(choice.get("finish_reason") or "", "done")
-        return Completion(
-            text=text if isinstance(text, str) else json.dumps(text),
-            tokens_in=_count(used, "prompt_tokens"),
-            tokens_out=_count(used, "completion_tokens"),
-            ending=ending,
-        )
-    except (LookupError, TypeError, AttributeError) as error:
-        raise UnavailableError("the model's server sent an unreadable answer") from error
-
-
+@_checked
 def _openai_piece(event: Any) -> Piece:
     """Read one event of a stream. The event with the token counts contains no choice."""
-    try:
-        if event.get("error"):
-            raise UnavailableError("the model's server ended the answer with an error")
-        choice = (event.get("choices") or [{}])[0]
-        delta, why, used = choice.get("delta") or {}, choice.get("finish_reason"), event.get("usage") or {}
-        ended = None if not why else _OPENAI_ENDINGS.get(why, "done")
-        text = delta.get("content") or delta.get("refusal") or ""
-        return Piece(
-            text=text if isinstance(text, str) else "",
-            ended=ended,
-            tokens_in=_count(used, "prompt_tokens"),
-            tokens_out=_count(used, "completion_tokens"),
-        )
-    except (LookupError, TypeError, AttributeError) as error:
-        raise UnavailableError("the model's server sent an unreadable answer") from error
+    if event.get("error"):
+        raise UnavailableError("the model's server ended the answer with an error")
+    choice, used = (event.get("choices") or [{}])[0], event.get("usage") or {}
+    delta, why = choice.get("delta") or {}, choice.get("finish_reason")
+    text = delta.get("content") or delta.get("refusal") or ""
+    return Piece(
+        text=text if isinstance(text, str) else "",
+        ended=_OPENAI_ENDINGS.get(why, "done") if why else None,
+        tokens_in=_count(used, "prompt_tokens"),
+        tokens_out=_count(used, "completion_tokens"),
+    )
 
 
 def _count(used: Mapping[str, Any], name: str) -> int:
@@ -177,12 +189,7 @@ class AnthropicModel:
 
     async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
         """Return one answer. Raises as `OpenAIModel.complete` does."""
-        system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
-        body = {
-            "model": self._model,
-            "system": system,
-            "max_tokens": max_tokens,
-            "messages": [{"role": turn.role, "content": turn.text} for turn in turns if turn.role != "system"],
+        body = self._body(turns, max_tokens) | {
             "tools": [{"name": schema["title"], "description": "The answer.", "input_schema": schema}],
             "tool_choice": {"type": "tool", "name": schema["title"]},
         }
@@ -190,15 +197,8 @@ class AnthropicModel:
 
     async def stream(self, turns: Sequence[Turn], *, max_tokens: int) -> AsyncIterator[Piece]:
         """Stream an answer. Raises as `complete` does, and UnavailableError if the answer breaks off."""
-        system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
-        body = {
-            "model": self._model,
-            "system": system,
-            "max_tokens": max_tokens,
-            "stream": True,
-            "messages": [{"role": turn.role, "content": turn.text} for turn in turns if turn.role != "system"],
-        }
         tokens_in, last = 0, Piece()
+        body = self._body(turns, max_tokens) | {"stream": True}
         async for event in stream_events(self._endpoint, "messages", body):
             piece = _anthropic_piece(event)
             tokens_in = piece.tokens_in or tokens_in
@@ -210,35 +210,36 @@ class AnthropicModel:
             raise UnavailableError("the model's answer broke off")
         yield Piece(ended=last.ended, tokens_in=tokens_in, tokens_out=last.tokens_out)
 
+    def _body(self, turns: Sequence[Turn], max_tokens: int) -> dict[str, Any]:
+        system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
+        messages = _messages([turn for turn in turns if turn.role != "system"])
+        return {"model": self._model, "system": system, "max_tokens": max_tokens, "messages": messages}
 
+
+@_checked
 def _anthropic_piece(event: Any) -> Piece:
     """Read one event of a stream: the count of input tokens, a piece of text, or the ending."""
-    try:
-        match event.get("type"):
-            case "message_start":
-                return Piece(tokens_in=int(event["message"]["usage"].get("input_tokens") or 0))
-            case "content_block_delta":
-                return Piece(text=str(event["delta"].get("text") or ""))
-            case "message_delta" if event["delta"].get("stop_reason"):
-                spent = int((event.get("usage") or {}).get("output_tokens") or 0)
-                return Piece(ended=_ANTHROPIC_ENDINGS.get(event["delta"]["stop_reason"], "done"), tokens_out=spent)
-            case "error":
-                raise UnavailableError("the model's server ended the answer with an error")
-        return Piece()
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise UnavailableError("the model's server sent an unreadable answer") from error
+    match event.get("type"):
+        case "message_start":
+            return Piece(tokens_in=int(event["message"]["usage"].get("input_tokens") or 0))
+        case "content_block_delta":
+            return Piece(text=str(event["delta"].get("text") or ""))
+        case "message_delta" if event["delta"].get("stop_reason"):
+            spent = int((event.get("usage") or {}).get("output_tokens") or 0)
+            return Piece(ended=_ANTHROPIC_ENDINGS.get(event["delta"]["stop_reason"], "done"), tokens_out=spent)
+        case "error":
+            raise UnavailableError("the model's server ended the answer with an error")
+    return Piece()
 
 
+@_checked
 def _anthropic_completion(answer: Any) -> Completion:
-    try:
-        called = [part["input"] for part in answer["content"] if part.get("type") == "tool_use"]
-        text = "".join(part.get("text", "") for part in answer["content"] if part.get("type") == "text")
-        used = answer.get("usage") or {}
-        return Completion(
-            text=json.dumps(called[0], ensure_ascii=False) if called else text,
-            tokens_in=int(used.get("input_tokens") or 0),
-            tokens_out=int(used.get("output_tokens") or 0),
-            ending=_ANTHROPIC_ENDINGS.get(answer.get("stop_reason") or "", "done"),
-        )
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise UnavailableError("the model's server sent an unreadable answer") from error
+    called = [part["input"] for part in answer["content"] if part.get("type") == "tool_use"]
+    text = "".join(part.get("text", "") for part in answer["content"] if part.get("type") == "text")
+    used = answer.get("usage") or {}
+    return Completion(
+        text=json.dumps(called[0], ensure_ascii=False) if called else text,
+        tokens_in=int(used.get("input_tokens") or 0),
+        tokens_out=int(used.get("output_tokens") or 0),
+        ending=_ANTHROPIC_ENDINGS.get(answer.get("stop_reason") or "", "done"),
+    )
