@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ricordo import InvalidError, Memory
 from ricordo.portability import EXPORTED
-from ricordo.portability.markdown_text import Item, bullet, entry_of, outline
+from ricordo.portability.markdown import Item, bullet, entry_of, outline
 from tests.portability.conftest import opened
 
 ODD = [

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Category, Entity, ExportReport, Node, Scope
 from ricordo.portability import EXPORTED
-from ricordo.portability.markdown_text import bullet, comment, escaped
+from ricordo.portability.markdown import bullet, comment, escaped
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot
 from ricordo.storage.complete import ARCHIVE, COMMITS, ENTITIES, EPISODES, MEMORIES, lines_of, schema_version
@@ -175,8 +175,7 @@ def _document(pages: Sequence[_Page], zone: ZoneInfo) -> str:
 
 def _write_folder(folder: Path, pages: Sequence[_Page], zone: ZoneInfo) -> int:
     """Write `MEMORY.md` for facts about no entity, and `people/` and `things/` for the others."""
-    first = "\n".join(["# Memory", "", _NOTE, "", *_facts(pages[0], zone, level=2)])
-    _put(folder / "MEMORY.md", first)
+    _put(folder / "MEMORY.md", "\n".join(["# Memory", "", _NOTE, "", *_facts(pages[0], zone, level=2)]))
     taken: dict[str, set[str]] = {}
     for page in pages[1:]:
         assert page.entity is not None
@@ -226,26 +225,19 @@ def _bullets(nodes: Iterable[Node], page: _Page, zone: ZoneInfo) -> list[str]:
 
 def _comment_of(node: Node, page: _Page) -> dict[str, Any]:
     """Return what headings and date do not say about a fact."""
-    fields: dict[str, Any] = {"id": node.id, "at": node.event_time.isoformat()}
-    if node.valid_from != node.event_time:
-        fields["since"] = node.valid_from.isoformat()
-    if node.about != ((page.entity.name,) if page.entity else ()):
-        fields["about"] = list(node.about)
-    if node.tags:
-        fields["tags"] = list(node.tags)
-    if node.type != "semantic":
-        fields["type"] = node.type
-    if node.confidence != 1.0:
-        fields["confidence"] = node.confidence
-    if node.decay_rate == 0.0:
-        fields["confirmed"] = True
-    if node.score:
-        fields["score"] = node.score
-    if node.expires_at is not None:
-        fields["expires"] = node.expires_at.isoformat()
-    if node.attributes:
-        fields["attributes"] = dict(node.attributes)
-    return fields
+    day, about = node.event_time, (page.entity.name,) if page.entity else ()
+    fields: Mapping[str, Any] = {
+        "since": node.valid_from.isoformat() if node.valid_from != day else None,
+        "about": list(node.about) if node.about != about else None,
+        "tags": list(node.tags) or None,
+        "type": node.type if node.type != "semantic" else None,
+        "confidence": node.confidence if node.confidence != 1.0 else None,
+        "confirmed": True if node.decay_rate == 0.0 else None,
+        "score": node.score or None,
+        "expires": node.expires_at.isoformat() if node.expires_at else None,
+        "attributes": dict(node.attributes) if node.attributes else None,
+    }
+    return {"id": node.id, "at": day.isoformat(), **{name: each for name, each in fields.items() if each is not None}}
 
 
 # MCP

@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
@@ -15,8 +15,7 @@ from typing import Any, get_args
 
 from ricordo.errors import InvalidError
 from ricordo.model import Category, ClosedReason, EdgeType, EntityType, Fact, Json, Message
-
-Row = Mapping[str, Any]
+from ricordo.portability.sources import Placed, Row, Source
 
 _MILLISECONDS_FROM = 1e11
 """A Unix time above this is in milliseconds: as seconds it would lie beyond the year 5138."""
@@ -109,13 +108,45 @@ class Destination:
         return f"import-{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 
-def read_each(rows: Iterable[tuple[str, Row]], read: Callable[[str, Row], None], refused: list[str]) -> None:
-    """Read each row; rows that cannot be used are added to `refused`, with their place and the reason."""
-    for place, row in rows:
-        try:
-            read(place, row)
-        except (InvalidError, ValueError, TypeError, KeyError, AttributeError) as error:
-            refused.append(f"{place}: {error}")
+@dataclass(slots=True, kw_only=True)
+class RecordBuilder:
+    """Collects the records of a file. Messages and facts are kept by id, so that each is imported once."""
+
+    format: str
+    destination: Destination
+    refused: list[str] = field(default_factory=list)
+    people: list[ImportedPerson] = field(default_factory=list)
+    messages: dict[str, ImportedMessage] = field(default_factory=dict)
+    facts: dict[str, ImportedFact] = field(default_factory=dict)
+    relations: dict[ImportedRelation, None] = field(default_factory=dict)
+    links: list[ImportedLink] = field(default_factory=list)
+
+    def read(self, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> None:
+        """Read each row; rows that cannot be used are refused, with their place and the reason."""
+        for place, row in rows:
+            try:
+                read(place, row)
+            except (InvalidError, ValueError, TypeError, KeyError, AttributeError) as error:
+                self.refused.append(f"{place}: {error}")
+
+    def read_source(self, source: Source, rows: Iterable[Placed], read: Callable[[str, Row], None]) -> Records:
+        """Read some rows, or without any the lines of a source, and return the records."""
+        rows = list(rows)
+        if not rows:
+            rows, self.refused = list(source.lines.rows), list(source.lines.refused)
+        self.read(rows, read)
+        return self.records()
+
+    def records(self) -> Records:
+        return Records(
+            format=self.format,
+            people=tuple(self.people),
+            messages=tuple(self.messages.values()),
+            facts=tuple(self.facts.values()),
+            relations=tuple(self.relations),
+            links=tuple(self.links),
+            refused=tuple(self.refused),
+        )
 
 
 def wanted_owner(destination: Destination, owners: Collection[str]) -> str | None:
@@ -170,6 +201,14 @@ def text_of(row: Row, *names: str) -> str | None:
     return next((row[name] for name in names if isinstance(row.get(name), str) and row[name].strip()), None)
 
 
+def required_text(row: Row, *names: str) -> str:
+    """Return the first of some fields that is text and not blank. Raises InvalidError if none is."""
+    found = text_of(row, *names)
+    if found is None:
+        raise InvalidError(f"no {names[-1]}")
+    return found
+
+
 def label(given: object) -> str | None:
     """Return an id or a name as text; None where it is missing."""
     return None if given is None or given == "" else str(given)
@@ -214,12 +253,8 @@ def vocabulary() -> Mapping[str, Mapping[str, Any]]:
 
 def entity_type(given: object) -> EntityType:
     """Return the type of entity that another memory's word means; "concept" if it is unknown."""
-    word = str(given or "person").strip().lower()
-    for type_ in get_args(EntityType):
-        if word in vocabulary()["entity_types"].get(type_, ()):
-            found: EntityType = type_
-            return found
-    return "concept"
+    word, known = str(given or "person").strip().lower(), vocabulary()["entity_types"]
+    return next((type_ for type_ in get_args(EntityType) if word in known.get(type_, ())), "concept")
 
 
 def category_of(given: object) -> Category | None:

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +21,8 @@ from ricordo.errors import InvalidError
 from ricordo.storage import foreign
 
 Row = Mapping[str, Any]
+Placed = tuple[str, Row]
+"""A row and its place, as users know it: "line 3"."""
 
 MAX_FILE_BYTES = 2_000_000_000
 MAX_LINE_BYTES = 50_000_000
@@ -62,9 +65,11 @@ class Source:
         """The tables of a database with their columns; empty if it is not a database."""
         return foreign.tables(self.path) if self.is_database else {}
 
-    def table(self, name: str) -> list[tuple[int, Row]]:
-        """Return the rows of a table, numbered."""
-        return list(foreign.rows(self.path, name)) if name in self.tables else []
+    def table(self, name: str) -> list[Placed]:
+        """Return the rows of a table with their places; none if there is no such table."""
+        if name not in self.tables:
+            return []
+        return [(f"{name} row {number}", row) for number, row in foreign.rows(self.path, name)]
 
     @cached_property
     def is_archive(self) -> bool:
@@ -123,12 +128,13 @@ class Source:
         if self._has_lines:
             return json_lines(self.own_text)
         if isinstance(self.document, dict):
-            return JsonLines(rows=((1, self.document),), refused=())
+            return JsonLines(rows=(("line 1", self.document),), refused=())
         return JsonLines(rows=(), refused=())
 
-    def first_row(self) -> Row:
-        """Return the first JSON object, by which a format is recognized."""
-        return self.lines.rows[0][1] if self.lines.rows else {}
+    @cached_property
+    def first_rows(self) -> Sequence[Row]:
+        """The first twenty JSON objects, by which a format is recognized."""
+        return [row for _, row in self.lines.rows[:_LOOKED_AT_LINES]]
 
     def json_file(self, *wanted: Callable[[str], bool]) -> list[tuple[str, Any]]:
         """Return (name, value) of the JSON files whose names fit, or of the single file."""
@@ -144,9 +150,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLines:
-    """JSON objects with their line numbers, and why other lines are refused."""
+    """JSON objects with their places, and why other lines are refused."""
 
-    rows: Sequence[tuple[int, dict[str, Any]]]
+    rows: Sequence[Placed]
     refused: tuple[str, ...]
 
 
@@ -257,17 +263,19 @@ def decoded(content: bytes, *, name: str) -> str:
         ) from error
 
 
-def one_document(text: str, *, name: str) -> Any:
+def one_document(text: str, *, name: str, is_checked: bool = True) -> Any:
     """Return the JSON value of a text, or None if it is not JSON.
 
     Raises:
-        InvalidError: it is JSON that is nested too deeply.
+        InvalidError: it is JSON that is nested too deeply, and `is_checked`.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         return json.loads(text)
     except RecursionError as error:
+        if not is_checked:
+            return None
         raise InvalidError(f"{name}: nested too deeply", hint="no export is nested like that") from error
     except ValueError:
         return None
@@ -275,35 +283,25 @@ def one_document(text: str, *, name: str) -> Any:
 
 def has_json_lines(text: str) -> bool:
     """Return whether one of the first lines is a JSON object, and not the whole text."""
-    looked = 0
-    for line in _split(text):
-        if not line.strip():
-            continue
-        looked += 1
-        if looked > _LOOKED_AT_LINES:
-            return False
-        if line.lstrip().startswith("{") and _is_object(line):
+    lines = (line for line in text.split("\n") if line.strip())  # JSON may contain other separators of `splitlines`
+    for line in islice(lines, _LOOKED_AT_LINES):
+        if line.lstrip().startswith("{") and isinstance(one_document(line, name="", is_checked=False), dict):
             return len(text.strip()) > len(line.strip())
     return False
 
 
-def _split(text: str) -> list[str]:
-    """Split at line feeds only: JSON text may contain the other separators of `splitlines`."""
-    return text.split("\n")
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+def objects_in(document: object, *keys: str) -> list[Row]:
+    """Return the JSON objects of a list, or of the list that an object holds under the first of some keys it has."""
+    if isinstance(document, dict):
+        document = next((document[key] for key in keys if key in document), None)
+    return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
 
 
 def json_lines(text: str) -> JsonLines:
     """Return the JSON objects of a text, one per line."""
-    rows: list[tuple[int, dict[str, Any]]] = []
+    rows: list[Placed] = []
     refused: list[str] = []
-    for number, line in enumerate(_split(text), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         if len(line) > MAX_LINE_BYTES:
@@ -317,7 +315,7 @@ def json_lines(text: str) -> JsonLines:
             refused.append(f"line {number}: not JSON: {error}")
         else:
             if isinstance(row, dict):
-                rows.append((number, row))
+                rows.append((f"line {number}", row))
             else:
                 refused.append(f"line {number}: not a JSON object")
     return JsonLines(rows=tuple(rows), refused=tuple(refused))

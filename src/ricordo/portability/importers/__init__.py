@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ricordo.errors import InvalidError
-from ricordo.portability import IMPORTED
-from ricordo.portability.importers import complete, conversations, langgraph_store, markdown, mcp_graph, mem0, memories
+from ricordo.portability import IMPORTED, markdown
+from ricordo.portability.importers import complete, conversations, libraries, memories
 from ricordo.portability.records import Destination, Records
 from ricordo.portability.sources import Source
 
@@ -30,9 +30,9 @@ FORMATS = tuple(
         ("claude", "Claude's export", conversations.is_claude, conversations.read_claude),
         (memories.JSONL, "memories.jsonl, archive.jsonl and people.jsonl", memories.is_jsonl, memories.read_jsonl),
         (memories.SQLITE, "a SQLite table of memories", memories.is_sqlite, memories.read_sqlite),
-        (mcp_graph.NAME, "the MCP reference server's knowledge graph", mcp_graph.fits, mcp_graph.read),
-        (mem0.NAME, "mem0's memories and history", mem0.fits, mem0.read),
-        (langgraph_store.NAME, "a LangGraph store", langgraph_store.fits, langgraph_store.read),
+        (libraries.MCP, "the MCP reference server's knowledge graph", libraries.is_mcp, libraries.read_mcp),
+        (libraries.MEM0, "mem0's memories and history", libraries.is_mem0, libraries.read_mem0),
+        (libraries.LANGGRAPH, "a LangGraph store", libraries.is_langgraph, libraries.read_langgraph),
         ("locomo", "the LoCoMo set", conversations.is_locomo, conversations.read_locomo),
         (
             "chat",

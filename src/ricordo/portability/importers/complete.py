@@ -10,9 +10,9 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from ricordo.encoding.validation import TextRules, storable
 from ricordo.errors import InvalidError
@@ -42,6 +42,8 @@ from ricordo.storage.complete import (
 )
 from ricordo.storage.values import Everything
 from ricordo.trust import capped
+
+R = TypeVar("R", Message, Fact)
 
 NAME = exporters.COMPLETE
 
@@ -234,17 +236,17 @@ def _relations(held: Everything, names: Mapping[str, str]) -> tuple[ImportedRela
 
 
 def _said(node: Node, place: str) -> ImportedMessage:
-    message = Message(
-        text=node.content,
-        role=node.role or "user",
-        speaker=node.speaker,
-        session=node.session,
-        at=node.event_time,
-        id=node.id,
-        origin=_origin(node),
-        attributes=node.attributes,
-    )
-    return ImportedMessage(message=message, tags=node.tags, place=place)
+    message = Message(text=node.content, role=node.role or "user", at=node.event_time, origin=_origin(node))
+    return ImportedMessage(message=_copied(node, message), tags=node.tags, place=place)
+
+
+_SAME = ("type", "category", "about", "tags", "confidence", "valid_from", "speaker", "session", "id", "attributes")
+
+
+def _copied(node: Node, record: R) -> R:
+    """Return a message or fact with the fields that a node has by the same name."""
+    known = {each.name for each in fields(record)}
+    return replace(record, **{name: getattr(node, name) for name in _SAME if name in known})
 
 
 def _origin(node: Node) -> Origin:
@@ -253,22 +255,9 @@ def _origin(node: Node) -> Origin:
 
 
 def _known(node: Node, place: str) -> ImportedFact:
-    fact = Fact(
-        content=node.content,
-        type=node.type,
-        category=node.category,
-        about=node.about,
-        tags=node.tags,
-        attributes=node.attributes,
-        expires=node.expires_at,
-        confidence=node.confidence,
-        valid_from=node.valid_from,
-        session=node.session,
-        origin=_origin(node),
-        id=node.id,
-    )
+    fact = Fact(content=node.content, expires=node.expires_at, origin=_origin(node))
     return ImportedFact(
-        fact=fact,
+        fact=_copied(node, fact),
         at=node.event_time,
         closed=node.closed_reason,
         ended=node.valid_until,

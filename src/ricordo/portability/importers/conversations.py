@@ -27,15 +27,14 @@ from ricordo.model import Message, Role
 from ricordo.portability.records import (
     Destination,
     ImportedMessage,
+    RecordBuilder,
     Records,
-    Row,
     clamped,
     label,
     object_of,
     parse_time,
-    read_each,
 )
-from ricordo.portability.sources import Source
+from ricordo.portability.sources import Row, Source
 
 _ROLES: Mapping[str, Role] = {
     "user": "user",
@@ -56,14 +55,13 @@ _TIMES = ("time", "at", "timestamp", "date", "created_at")
 
 def is_locomo(source: Source) -> bool:
     """Return whether the first line is a turn or a question of the LoCoMo set."""
-    row = source.first_row()
+    row = next(iter(source.first_rows), {})
     return row.get("kind") in ("turn", "query") and "conv" in row
 
 
 def is_chat(source: Source) -> bool:
     """Return whether the first lines contain a text; the least specific format, tried late."""
-    rows = [row for _, row in source.lines.rows[:20]]
-    return any(isinstance(row.get(name), str) for row in rows for name in _TEXTS)
+    return any(isinstance(row.get(name), str) for row in source.first_rows for name in _TEXTS)
 
 
 def read_chat(source: Source, destination: Destination) -> Records:
@@ -82,17 +80,15 @@ def read_locomo(source: Source, destination: Destination) -> Records:
 def _read_lines(
     source: Source, destination: Destination, turns: Callable[[Row], Iterator[Message]], *, format: str
 ) -> Records:
-    refused = list(source.lines.refused)
-    messages: dict[str, ImportedMessage] = {}
+    builder = RecordBuilder(format=format, destination=destination)
     counts: Counter[str] = Counter()
 
     def read(place: str, row: Row) -> None:
         for message in turns(row):
             identified = _identified(message, destination, counts)
-            messages[identified.id or ""] = ImportedMessage(message=identified, place=place)
+            builder.messages[identified.id or ""] = ImportedMessage(message=identified, place=place)
 
-    read_each(((f"line {number}", row) for number, row in source.lines.rows), read, refused)
-    return Records(format=format, messages=tuple(messages.values()), refused=tuple(refused))
+    return builder.read_source(source, (), read)
 
 
 def _chat(row: Row) -> Iterator[Message]:
@@ -166,8 +162,7 @@ def is_chatgpt(source: Source) -> bool:
 
 def read_chatgpt(source: Source, destination: Destination) -> Records:
     """Read the visible branch of every conversation, without the messages of the system and of tools."""
-    messages: dict[str, ImportedMessage] = {}
-    refused: list[str] = []
+    builder = RecordBuilder(format="chatgpt", destination=destination)
     for place, row in _conversations(source):
         session = label(row.get("conversation_id") or row.get("id")) or place
         last = row.get("create_time")
@@ -176,11 +171,11 @@ def read_chatgpt(source: Source, destination: Destination) -> Records:
             nonlocal last
             message = _chatgpt_message(node, row, session, last, destination)
             if message is not None:
-                messages[message.id or ""] = ImportedMessage(message=message, place=where)
+                builder.messages[message.id or ""] = ImportedMessage(message=message, place=where)
                 last = object_of(node.get("message")).get("create_time") or last
 
-        read_each(((f"{place}, message {node.get('id')}", node) for node in _branch(row)), read, refused)
-    return Records(format="chatgpt", messages=tuple(messages.values()), refused=tuple(refused))
+        builder.read(((f"{place}, message {node.get('id')}", node) for node in _branch(row)), read)
+    return builder.records()
 
 
 def _branch(row: Row) -> list[Row]:
@@ -232,15 +227,14 @@ def _chatgpt_text(content: Row) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "").strip()
-    said = []
-    for part in parts:
-        if isinstance(part, str):
-            said.append(part)
-        elif isinstance(part, dict) and isinstance(part.get("text"), str):
-            said.append(part["text"])
-        elif isinstance(part, dict) and "image" in str(part.get("content_type")):
-            said.append("[a picture]")
+    said = (part if isinstance(part, str) else _part_text(object_of(part)) for part in parts)
     return "\n".join(each for each in said if each.strip()).strip()
+
+
+def _part_text(part: Row) -> str:
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    return "[a picture]" if "image" in str(part.get("content_type")) else ""
 
 
 def is_claude(source: Source) -> bool:
@@ -250,19 +244,18 @@ def is_claude(source: Source) -> bool:
 
 def read_claude(source: Source, destination: Destination) -> Records:
     """Read every conversation, without thinking and tool calls."""
-    messages: dict[str, ImportedMessage] = {}
-    refused: list[str] = []
+    builder = RecordBuilder(format="claude", destination=destination)
     for place, row in _conversations(source):
         turns = row.get("chat_messages")
 
         def read(where: str, turn: Row, row: Row = row, place: str = place) -> None:
             message = _claude_message(turn, row, place, destination)
             if message is not None:
-                messages[message.id or ""] = ImportedMessage(message=message, place=where)
+                builder.messages[message.id or ""] = ImportedMessage(message=message, place=where)
 
         numbered = enumerate(turns if isinstance(turns, list) else (), start=1)
-        read_each(((f"{place}, message {number}", turn) for number, turn in numbered), read, refused)
-    return Records(format="claude", messages=tuple(messages.values()), refused=tuple(refused))
+        builder.read(((f"{place}, message {number}", turn) for number, turn in numbered), read)
+    return builder.records()
 
 
 def _claude_message(turn: Row, row: Row, place: str, destination: Destination) -> Message | None:

@@ -12,9 +12,8 @@ seeds 002 and 003 of this project.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -26,20 +25,20 @@ from ricordo.portability.records import (
     ImportedLink,
     ImportedMessage,
     ImportedPerson,
+    RecordBuilder,
     Records,
-    Row,
     category_of,
     clamped,
     entity_type,
     label,
     object_of,
     parse_time,
-    read_each,
+    required_text,
     text_of,
     texts_of,
     wanted_owner,
 )
-from ricordo.portability.sources import JsonLines, Source, json_lines
+from ricordo.portability.sources import JsonLines, Placed, Row, Source, json_lines
 
 JSONL = "memories-jsonl"
 SQLITE = "memories-sqlite"
@@ -59,7 +58,7 @@ def is_jsonl(source: Source) -> bool:
     """Return whether it is such a file, or a folder with one."""
     if source.is_folder:
         return any(PurePosixPath(name).name == "memories.jsonl" for name in source.names)
-    row = source.first_row()
+    row = next(iter(source.first_rows), {})
     return ("memory_type" in row and "content" in row) or {"name", "relation", "aliases", "owner_user_id"} <= row.keys()
 
 
@@ -68,20 +67,21 @@ def read_jsonl(source: Source, destination: Destination) -> Records:
     rows, refused = _rows(source)
     owners = {row["owner_user_id"] for _, row in rows if isinstance(row.get("owner_user_id"), str)}
     owner = wanted_owner(destination, owners)
-    reading = _JsonlReading(destination=destination, owner=owner, refused=refused)
-    reading.read((each for each in rows if _is_person(each[1])), reading.person)
-    reading.read((each for each in rows if not _is_person(each[1])), reading.memory)
-    return reading.records()
+    builder = _JsonlBuilder(format=JSONL, destination=destination, refused=refused, owner=owner)
+    builder.read([each for each in rows if _is_person(each[1])], builder.person)
+    builder.read([each for each in rows if not _is_person(each[1])], builder.memory)
+    builder.link()
+    return builder.records()
 
 
 def _is_person(row: Row) -> bool:
     return "content" not in row and "name" in row
 
 
-def _rows(source: Source) -> tuple[list[tuple[str, Row]], list[str]]:
+def _rows(source: Source) -> tuple[list[Placed], list[str]]:
     """Return each line with its place. If an id is in both files, the line of the archive is the later one."""
     files = [("", source.lines)] if not source.is_folder else list(_files(source))
-    rows: list[tuple[str, Row]] = [(f"{name}line {number}", row) for name, lines in files for number, row in lines.rows]
+    rows = [(f"{name}{place}", row) for name, lines in files for place, row in lines.rows]
     refused = [f"{name}{each}" for name, lines in files for each in lines.refused]
     newest = {(str(row.get("id")), "content" in row): place for place, row in rows if row.get("id") is not None}
     kept = [
@@ -100,33 +100,30 @@ def _files(source: Source) -> Iterator[tuple[str, JsonLines]]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _JsonlReading:
-    """Gathers people, then memories."""
+class _JsonlBuilder(RecordBuilder):
+    """Collects people, then memories.
 
-    destination: Destination
+    Attributes:
+        names, ids: names of people and ids of facts, by their ids in the files.
+        successors: (id of the successor in the files, id of the older fact, place).
+    """
+
     owner: str | None
-    refused: list[str]
-    people: list[ImportedPerson] = field(default_factory=list)
-    facts: list[ImportedFact] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     successors: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def read(self, rows: Iterable[tuple[str, Row]], one: Callable[[str, Row], None]) -> None:
-        def checked(place: str, row: Row) -> None:
-            if row.get("version", 1) != 1:
-                raise InvalidError(f"version {row['version']!r} is unknown", hint="version 1 is supported")
-            owner = row.get("owner_user_id")
-            if self.owner is not None and owner is not None and owner != self.owner:
-                raise InvalidError(f"it is {owner}'s")
-            one(place, row)
-
-        read_each(rows, checked, self.refused)
+    def check(self, row: Row) -> None:
+        """Raise InvalidError for a row of another version or another owner."""
+        if row.get("version", 1) != 1:
+            raise InvalidError(f"version {row['version']!r} is unknown", hint="version 1 is supported")
+        owner = row.get("owner_user_id")
+        if self.owner is not None and owner is not None and owner != self.owner:
+            raise InvalidError(f"it is {owner}'s")
 
     def person(self, place: str, row: Row) -> None:
-        name = text_of(row, "name")
-        if name is None:
-            raise InvalidError("no name")
+        self.check(row)
+        name = required_text(row, "name")
         if row.get("id") is not None:
             self.names[str(row["id"])] = name
         relation = text_of(row, "relation")
@@ -135,9 +132,8 @@ class _JsonlReading:
         )
 
     def memory(self, place: str, row: Row) -> None:
-        content = text_of(row, "content")
-        if content is None:
-            raise InvalidError("no content")
+        self.check(row)
+        content = required_text(row, "content")
         in_chat = self._is_chats(row)
         known = ImportedFact(
             fact=self._fact(row, content),
@@ -147,7 +143,7 @@ class _JsonlReading:
             in_chat=in_chat,
             place=place,
         )
-        self.facts.append(known)
+        self.facts.setdefault(known.fact.id or "", known)
         if row.get("id") is not None:
             self.ids[str(row["id"])] = known.fact.id or ""
         if row.get("superseded_by_id"):
@@ -185,19 +181,11 @@ class _JsonlReading:
             id=self.destination.id_of(JSONL, row.get("id"), content),
         )
 
-    def records(self) -> Records:
-        links = [
-            ImportedLink(source=self.ids[by], target=old, type="supersedes", place=place)
-            for by, old, place in self.successors
-            if by in self.ids
-        ]
-        return Records(
-            format=JSONL,
-            people=tuple(self.people),
-            facts=tuple(self.facts),
-            links=tuple(links),
-            refused=tuple(self.refused),
-        )
+    def link(self) -> None:
+        """Link superseded facts with their successors."""
+        for by, old, place in self.successors:
+            if by in self.ids:
+                self.links.append(ImportedLink(source=self.ids[by], target=old, type="supersedes", place=place))
 
 
 def _jsonl_closed(row: Row) -> ClosedReason | None:
@@ -234,50 +222,52 @@ def read_sqlite(source: Source, destination: Destination) -> Records:
     """
     if not is_sqlite(source):
         raise InvalidError(f"{source.path} has no table `memories` with a kind or a score")
-    reading = _SqliteReading(destination=destination)
-    by_kind = "kind" in source.tables["memories"]
-    memory = reading.by_kind if by_kind else reading.by_score
+    builder = _SqliteBuilder(format=SQLITE, destination=destination)
+    memory = builder.by_kind if "kind" in source.tables["memories"] else builder.by_score
     for table, read in (
-        ("entities", reading.entity),
+        ("entities", builder.entity),
         ("memories", memory),
         ("memories_archive", memory),
-        ("memory_entities", reading.mention),
+        ("memory_entities", builder.mention),
     ):
         is_archived = table == "memories_archive"
-        rows = [(f"{table} row {number}", {**row, "archived": is_archived}) for number, row in source.table(table)]
-        read_each(rows, read, reading.refused)
-    return reading.records()
+        builder.read([(place, {**row, "archived": is_archived}) for place, row in source.table(table)], read)
+    builder.link()
+    return builder.records()
 
 
 @dataclass(slots=True, kw_only=True)
-class _SqliteReading:
-    """Gathers entities, then memories, then their links."""
+class _SqliteBuilder(RecordBuilder):
+    """Collects entities, then memories, then their links: `pairs` of an id here and an id in the file."""
 
-    destination: Destination
-    refused: list[str] = field(default_factory=list)
-    people: list[ImportedPerson] = field(default_factory=list)
-    messages: dict[str, ImportedMessage] = field(default_factory=dict)
-    facts: dict[str, ImportedFact] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     pairs: list[tuple[str, str, EdgeType, str]] = field(default_factory=list)
 
     def entity(self, place: str, row: Row) -> None:
-        name = text_of(row, "canonical_name", "name")
-        if name is None:
-            raise InvalidError("no name")
+        name = required_text(row, "canonical_name", "name")
         self.names[str(row.get("id"))] = name
         aliases = texts_of(row.get("aliases"))
         self.people.append(ImportedPerson(name=name, type=entity_type(row.get("type")), aliases=aliases, place=place))
 
     def by_kind(self, place: str, row: Row) -> None:
-        content, kind = _content(row), str(row.get("kind") or "fact")
+        content, kind = required_text(row, "content"), str(row.get("kind") or "fact")
         identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
         at = parse_time(row.get("event_time") or row.get("created_at"), name="event_time")
         attributes = {**object_of(row.get("attributes")), "source_id": label(row.get("id"))}
         self._rests_on(row, attributes, identity, place)
         if kind == "episode":
-            self._said(place, row, content, identity, at, attributes)
+            role = str(attributes.get("role") or "user")
+            message = Message(
+                text=content,
+                role="assistant" if role in ("assistant", "agent") else "user",
+                at=at,
+                id=identity,
+                session=label(attributes.get("session_id")),
+                origin="import",
+                attributes=attributes,
+            )
+            self.messages[identity] = ImportedMessage(message=message, place=place)
             return
         if kind not in _KINDS:
             raise InvalidError(f"kind {kind!r} is unknown")
@@ -307,29 +297,6 @@ class _SqliteReading:
         if label(attributes.get("supersedes")) is not None:
             self.pairs.append((identity, str(attributes["supersedes"]), "supersedes", place))
 
-    def _said(
-        self,
-        place: str,
-        row: Row,
-        content: str,
-        identity: str,
-        at: datetime | str | None,
-        attributes: Mapping[str, Any],
-    ) -> None:
-        role = str(attributes.get("role") or "user")
-        self.messages[identity] = ImportedMessage(
-            message=Message(
-                text=content,
-                role="assistant" if role in ("assistant", "agent") else "user",
-                at=at,
-                id=identity,
-                session=label(attributes.get("session_id")),
-                origin="import",
-                attributes=attributes,
-            ),
-            place=place,
-        )
-
     def _about(self, row: Row) -> tuple[str, ...]:
         wanted = texts_of(row.get("entity_ids"))
         return tuple(dict.fromkeys(self.names[each] for each in wanted if each in self.names))
@@ -344,7 +311,7 @@ class _SqliteReading:
         self.facts[known.fact.id or ""] = replace(known, fact=fact)
 
     def by_score(self, place: str, row: Row) -> None:
-        content = _content(row)
+        content = required_text(row, "content")
         identity = self.ids[str(row.get("id"))] = self.destination.id_of(SQLITE, row.get("id"), content)
         kept = {key: row[key] for key in ("narrative_id", "task_id", "source") if row.get(key) is not None}
         fact = Fact(
@@ -363,32 +330,14 @@ class _SqliteReading:
             score=clamped(row.get("score"), -_MOST_SCORE, _MOST_SCORE, otherwise=0.0),
         )
 
-    def records(self) -> Records:
-        """Return everything. A superseded memory, which had only lost confidence, is closed."""
-        for _, target, kind, _ in self.pairs:
+    def link(self) -> None:
+        """Link memories, and close superseded ones, which the other program had only made less confident."""
+        for source, target, kind, place in self.pairs:
             old = self.facts.get(self.ids.get(target, "")) if kind == "supersedes" else None
             if old is not None and old.closed is None:
                 self.facts[old.fact.id or ""] = replace(old, closed="superseded")
-        links = [
-            ImportedLink(source=source, target=self.ids[target], type=kind, place=place)
-            for source, target, kind, place in self.pairs
-            if target in self.ids
-        ]
-        return Records(
-            format=SQLITE,
-            people=tuple(self.people),
-            messages=tuple(self.messages.values()),
-            facts=tuple(self.facts.values()),
-            links=tuple(links),
-            refused=tuple(self.refused),
-        )
-
-
-def _content(row: Row) -> str:
-    content = text_of(row, "content")
-    if content is None:
-        raise InvalidError("no content")
-    return content
+            if target in self.ids:
+                self.links.append(ImportedLink(source=source, target=self.ids[target], type=kind, place=place))
 
 
 def _sqlite_closed(row: Row, *, is_over: bool = False) -> ClosedReason | None:

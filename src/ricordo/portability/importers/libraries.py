@@ -1,0 +1,314 @@
+"""Memories of other libraries: mem0, a LangGraph store, and the MCP reference server's knowledge graph.
+
+Source for mem0: docs.mem0.ai, "Get memories" and "Memory history": a memory has `id`, `memory`, `hash`, `metadata`,
+`created_at`, `updated_at` and `user_id`, `agent_id`, `run_id`; and mem0ai 2.2, mem0/memory/storage.py: `history`
+has `memory_id`, `old_memory`, `new_memory`, `event` (ADD, UPDATE, DELETE), `created_at`, `updated_at`, `is_deleted`.
+
+Source for LangGraph: github.com/langchain-ai/langgraph, libs/checkpoint-sqlite (`langgraph/store/sqlite/base.py`) and
+libs/checkpoint (`langgraph/store/base`, `Item`): a row has `prefix` (the namespace, joined by dots) or `namespace` (a
+list), `key`, `value` (JSON), `created_at`, `updated_at` and `expires_at`. The value has any form: LangMem keeps a
+memory as `{"kind", "content"}`, where content is a text or an object with one.
+
+Source for MCP: github.com/modelcontextprotocol/servers, src/memory: `memory.json` (or `memory.jsonl`) holds one object
+a line, `{"type": "entity", "name", "entityType", "observations"}` or `{"type": "relation", "from", "to",
+"relationType"}`; its tool `read_graph` answers with both lists in one object, which is also supported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from ricordo.errors import InvalidError
+from ricordo.model import Fact
+from ricordo.portability.records import (
+    Destination,
+    ImportedFact,
+    ImportedLink,
+    ImportedPerson,
+    ImportedRelation,
+    RecordBuilder,
+    Records,
+    category_of,
+    entity_type,
+    label,
+    object_of,
+    parse_time,
+    required_text,
+    text_of,
+    texts_of,
+    wanted_owner,
+)
+from ricordo.portability.sources import Placed, Row, Source, objects_in, one_document
+
+# mem0
+
+MEM0 = "mem0"
+
+_HISTORY = frozenset(("memory_id", "old_memory", "new_memory", "event"))
+
+
+def is_mem0(source: Source) -> bool:
+    """Return whether it is an answer of `get_all`, the table `history`, or a folder with an answer."""
+    if source.is_database:
+        return source.tables.get("history", frozenset()) >= _HISTORY
+    if source.is_folder:
+        return any(_are_mem0(_memories(document)) for _, document in _documents(source))
+    return _are_mem0(_memories(source.document)) or _are_mem0(source.first_rows)
+
+
+def _are_mem0(rows: Sequence[Row]) -> bool:
+    return any(
+        (isinstance(row.get("memory"), str) and "id" in row) or {"memory_id", "new_memory", "event"} <= row.keys()
+        for row in rows[:20]
+    )
+
+
+def _memories(document: object) -> list[Row]:
+    return objects_in(document, "results", "memories")
+
+
+def _documents(source: Source) -> Iterator[tuple[str, Any]]:
+    for name in source.names:
+        if name.endswith(".json"):
+            yield name, one_document(source.text(name).text, name=name)
+
+
+def read_mem0(source: Source, destination: Destination) -> Records:
+    """Read the memories, and their earlier versions from the history, which are closed."""
+    rows, refused = _mem0_rows(source)
+    memories = [(place, row) for place, row in rows if "memory" in row]
+    history = [(place, row) for place, row in rows if "memory" not in row]
+    owner = wanted_owner(destination, {str(row["user_id"]) for _, row in memories if row.get("user_id")})
+    builder = _Mem0Builder(format=MEM0, destination=destination, refused=refused, owner=owner)
+    history.sort(key=lambda each: str(each[1].get("updated_at") or each[1].get("created_at")))
+    builder.read(memories, builder.memory)
+    builder.read(history, builder.event)
+    builder.close_deleted()
+    return builder.records()
+
+
+def _mem0_rows(source: Source) -> tuple[list[Placed], list[str]]:
+    if source.is_database:
+        return source.table("history"), []
+    documents = _documents(source) if source.is_folder else iter([("", source.document)])
+    rows = [
+        (f"{name} memory {number}".strip(), row)
+        for name, document in documents
+        for number, row in enumerate(_memories(document), start=1)
+    ]
+    if rows or source.is_folder:
+        return rows, []
+    return list(source.lines.rows), list(source.lines.refused)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Mem0Builder(RecordBuilder):
+    """Collects memories, then their earlier versions from the history.
+
+    Attributes:
+        newest: by a memory's id in mem0, the latest version of it in the history.
+        present: by the same, the memory itself.
+    """
+
+    owner: str | None
+    newest: dict[str, str] = field(default_factory=dict)
+    present: dict[str, str] = field(default_factory=dict)
+
+    def memory(self, place: str, row: Row) -> None:
+        user = label(row.get("user_id"))
+        if self.owner is not None and user is not None and user != self.owner:
+            raise InvalidError(f"it is {user}'s")
+        content = required_text(row, "memory")
+        metadata = dict(object_of(row.get("metadata")))
+        kept = {key: row[key] for key in ("agent_id", "run_id", "app_id", "actor_id") if row.get(key) is not None}
+        identity = self.destination.id_of(MEM0, row.get("id"), content)
+        fact = Fact(
+            content=content,
+            category=category_of(metadata.get("category")),
+            tags=tuple(dict.fromkeys((*texts_of(row.get("categories")), *texts_of(metadata.get("tags"))))),
+            attributes={**metadata, **kept, "source_id": label(row.get("id"))},
+            expires=parse_time(row.get("expiration_date"), name="expiration_date"),
+            origin="import",
+            id=identity,
+        )
+        self.facts[identity] = ImportedFact(fact=fact, at=_latest_time(row), place=place)
+        self.present[str(row.get("id"))] = identity
+
+    def event(self, place: str, row: Row) -> None:
+        """Read one change of a memory: it closes the previous version and adds the next."""
+        memory, event, at = str(row.get("memory_id")), str(row.get("event") or "").upper(), _latest_time(row)
+        before = self.newest.get(memory)
+        is_past = before is not None and before != self.present.get(memory)
+        if event == "DELETE":
+            if before is not None and is_past:
+                self.facts[before] = replace(self.facts[before], closed="forgotten", ended=at)
+            return
+        if event not in ("ADD", "UPDATE"):
+            raise InvalidError(f"event {row.get('event')!r} is unknown", hint="ADD, UPDATE or DELETE is expected")
+        content = required_text(row, "new_memory")
+        identity = self.destination.id_of(MEM0, row.get("memory_id"), content)
+        if identity not in self.facts:
+            fact = Fact(content=content, attributes={"source_id": memory}, origin="import", id=identity)
+            self.facts[identity] = ImportedFact(fact=fact, at=at, place=place)
+        self.newest[memory] = identity
+        if before is not None and is_past and before != identity:
+            self.facts[before] = replace(self.facts[before], closed="superseded", ended=at)
+            self.links.append(ImportedLink(source=identity, target=before, type="supersedes", place=place))
+
+    def close_deleted(self) -> None:
+        """Close the memories that are only in the history, if the file has both: they were deleted."""
+        for memory, identity in self.newest.items():
+            known = self.facts[identity]
+            if self.present and memory not in self.present and known.closed is None:
+                self.facts[identity] = replace(known, closed="forgotten")
+
+
+def _latest_time(row: Row) -> datetime | str | None:
+    return parse_time(row.get("updated_at") or row.get("created_at"), name="created_at")
+
+
+# LangGraph
+
+LANGGRAPH = "langgraph"
+
+_TEXTS = ("content", "memory", "text", "fact", "data", "value", "summary", "description")
+
+
+def is_langgraph(source: Source) -> bool:
+    """Return whether it is a store's SQLite database, or JSON rows of one."""
+    if source.is_database:
+        return {"prefix", "key", "value"} <= source.tables.get("store", frozenset())
+    rows = objects_in(source.document, "items")[:20] or source.first_rows
+    return any("value" in row and "key" in row and ("namespace" in row or "prefix" in row) for row in rows)
+
+
+def read_langgraph(source: Source, destination: Destination) -> Records:
+    """Read each item as a fact, tagged with its namespace."""
+    builder = RecordBuilder(format=LANGGRAPH, destination=destination)
+    listed = enumerate(objects_in(source.document, "items"), start=1) if not source.is_database else ()
+    rows = [*source.table("store"), *((f"item {number}", row) for number, row in listed)]
+
+    def read(place: str, row: Row) -> None:
+        item = _item(row, place, destination)
+        builder.facts[item.fact.id or ""] = item
+
+    return builder.read_source(source, rows, read)
+
+
+def _item(row: Row, place: str, destination: Destination) -> ImportedFact:
+    given = row.get("namespace", row.get("prefix"))
+    namespace = ".".join(map(str, given)) if isinstance(given, list | tuple) else str(given or "")
+    value = _json_value(row.get("value"))
+    content = value if isinstance(value, str) else _item_text(object_of(value))
+    if content is None or not content.strip():
+        raise InvalidError("its value holds no text", hint=f"looked for {', '.join(_TEXTS)}")
+    fields = object_of(value)
+    rest = {key: each for key, each in fields.items() if each != content and key not in ("category", "type")}
+    fact = Fact(
+        content=content,
+        category=category_of(fields.get("category") or fields.get("type")),
+        tags=(namespace,) if namespace else (),
+        attributes={**rest, "source_id": str(row.get("key")), "namespace": namespace},
+        expires=parse_time(row.get("expires_at"), name="expires_at"),
+        origin="import",
+        id=destination.id_of(LANGGRAPH, namespace, row.get("key"), content),
+    )
+    return ImportedFact(fact=fact, at=_latest_time(row), place=place)
+
+
+def _item_text(value: Row) -> str | None:
+    """Return a value's text: a text field, that of an inner object, all of it if it is flat, or its JSON."""
+    found = text_of(value, *_TEXTS)
+    if found is not None:
+        return found
+    for name in _TEXTS:
+        if isinstance(value.get(name), dict):
+            return _item_text(value[name])
+    if value and all(isinstance(each, str | int | float | bool) for each in value.values()):
+        return "; ".join(f"{key}: {each}" for key, each in value.items())
+    return json.dumps(value, ensure_ascii=False) if _holds_words(value) else None
+
+
+def _holds_words(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, Mapping):
+        return any(_holds_words(each) for each in value.values())
+    return isinstance(value, list) and any(_holds_words(each) for each in value)
+
+
+def _json_value(value: object) -> object:
+    """Decode a value: databases keep it as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+# MCP
+
+MCP = "mcp"
+
+
+def is_mcp(source: Source) -> bool:
+    """Return whether it is a knowledge graph, as lines or as one object."""
+    return _is_graph(source.document) or any(
+        row.get("type") in ("entity", "relation") and ({"name", "observations"} <= row.keys() or "from" in row)
+        for row in source.first_rows
+    )
+
+
+def _is_graph(document: object) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("entities"), list) and "relations" in document
+
+
+def read_mcp(source: Source, destination: Destination) -> Records:
+    """Read entities, their observations as facts about them, and relations."""
+    builder = RecordBuilder(format=MCP, destination=destination)
+
+    def read(place: str, row: Row) -> None:
+        if row.get("type") == "entity":
+            _read_entity(row, place, builder)
+        elif row.get("type") == "relation":
+            _read_relation(row, place, builder)
+        else:
+            raise InvalidError(f"type {row.get('type')!r} is unknown", hint="entity or relation is expected")
+
+    if not _is_graph(source.document):
+        return builder.read_source(source, (), read)
+    for kind, name in (("entity", "entities"), ("relation", "relations")):
+        rows = enumerate(source.document[name] or (), start=1)
+        builder.read([(f"{name} {at}", {**row, "type": kind}) for at, row in rows if isinstance(row, dict)], read)
+    return builder.records()
+
+
+def _read_entity(row: Row, place: str, builder: RecordBuilder) -> None:
+    """Read an entity and its observations. Some forks of the server add `createdAt`."""
+    name, given = required_text(row, "name"), row.get("observations") or []
+    if not isinstance(given, list):
+        raise InvalidError("`observations` is not a list")
+    at = parse_time(row.get("createdAt"), name="createdAt")
+    person = ImportedPerson(name=name, type=entity_type(row.get("entityType")), place=place)
+    is_owner = name == builder.destination.owner
+    for text in dict.fromkeys(each for each in given if isinstance(each, str) and each.strip()):
+        identity = builder.destination.id_of(MCP, name, text)
+        fact = Fact(content=text, about=() if is_owner else (name,), origin="import", id=identity)
+        builder.facts.setdefault(identity, ImportedFact(fact=fact, at=at, place=place))
+    if not is_owner:
+        builder.people.append(person)
+
+
+def _read_relation(row: Row, place: str, builder: RecordBuilder) -> None:
+    source, target, predicate = text_of(row, "from"), text_of(row, "to"), text_of(row, "relationType")
+    if source is None or target is None or predicate is None:
+        raise InvalidError("a relation needs from, to and relationType")
+    if source == builder.destination.owner:  # Ricordo exports a relation to the owner in this form
+        builder.people.append(ImportedPerson(name=target, relation=predicate.replace("_", " "), place=place))
+    else:
+        builder.relations[ImportedRelation(source=source, predicate=predicate, target=target, place=place)] = None
