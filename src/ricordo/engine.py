@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import SystemClock
+from ricordo.clock import SystemClock, from_ms
 from ricordo.consolidation.debounce import Conversation, Debouncer
 from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules
@@ -142,6 +142,10 @@ class Engine:
     def now(self) -> int:
         """Unix milliseconds, UTC."""
         return self.clock.now()
+
+    def today(self) -> str:
+        """Return the date in the user's time zone, ISO 8601."""
+        return from_ms(self.now()).astimezone(self.zone).date().isoformat()
 
     def instant(self, value: datetime | str, name: str) -> int:
         """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""

@@ -976,7 +976,8 @@ class Memory:
         return await self._learn(lambda context: conclusions.infer_causes(context, dry_run=dry_run))
 
     async def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Return runs, latest first, without the texts of their items; `run` returns those.
+        """Return runs, latest first, without the texts of their items; `run` returns those. Runs that failed, were
+        interrupted or were undone are listed with what they cost.
 
         Raises:
             InvalidError: `limit` is not from 1 to 1,000.
@@ -985,10 +986,11 @@ class Memory:
         return await self._read(lambda tx: tx.runs.listed(self._scope, most=most))
 
     async def run(self, id: str) -> Run:
-        """Return one run, with the present text of the memories it made and touched.
+        """Return one run, with the present text of the memories it made and touched. One that failed or was undone has
+        none.
 
         Raises:
-            NotFoundError: there is no run of that id, or it was undone.
+            NotFoundError: there is no run of that id.
         """
         return await self._read(lambda tx: reviews.find_run(tx, self._scope, id))
 
@@ -1067,7 +1069,11 @@ class Memory:
         """
 
         def decide(tx: Snapshot) -> tuple[Change, int]:
-            return undo.undo(tx, self._scope, commit_or_run, with_later=with_later), tx.history.next_commit()
+            change = undo.undo(tx, self._scope, commit_or_run, with_later=with_later)
+            for run in undo.undone_runs(tx, self._scope, change):
+                for session in run.sessions or (None,):
+                    tx.runs.note_outcome(run, session, day=self._opened.today(), at=self._opened.now())
+            return change, tx.history.next_commit()
 
         also = " and what builds on it" if with_later else ""
         number = await self._noted("undo", decide, said=f"undo of {str(commit_or_run)[:100]}{also}")

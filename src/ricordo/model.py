@@ -35,8 +35,8 @@ ClosedReason = Literal[
 ReviewKind = Literal["replaced", "conflict", "several", "same", "quarantine", "session"]
 Decision = Literal["replace", "keep both", "keep old", "approve", "refuse"]
 Trust = Literal["user", "agent", "import", "tool", "web"]
-RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes"]
-RunState = Literal["done", "failed", "proposed", "dry"]
+RunKind = Literal["consolidation", "replay", "extraction", "reflection", "enrichment", "causes", "summary"]
+RunState = Literal["done", "failed", "proposed", "dry", "undone"]
 RunItemKind = Literal[
     "added",
     "repeated",
@@ -391,7 +391,7 @@ class Run:
     Attributes:
         sessions: the conversations it consolidated.
         cost: in the currency of the configured prices; None without prices.
-        state: "dry" and "failed" runs changed nothing.
+        state: "dry" and "failed" runs changed nothing; what an "undone" one did was taken back.
     """
 
     id: str
@@ -410,6 +410,29 @@ class Run:
     owner: str = ""
     chat: str = ""
     key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUse:
+    """What a language model used on one day for one owner or chat, also for runs that failed or were undone.
+
+    Attributes:
+        day: of the user's time zone, ISO 8601.
+        owner: "" with a chat; both are "" for days before calls were recorded by owner.
+        tokens_in, tokens_out: of prompts and answers. A call that was interrupted counts with its prompt, estimated.
+        cost: in the currency of the configured prices; None without prices.
+        runs: how many runs asked the model.
+    """
+
+    day: str
+    owner: str
+    chat: str
+    model: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None = None
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

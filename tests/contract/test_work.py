@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from ricordo.clock import from_ms
 from ricordo.model import Change, Edge, Entity, Relation, Run, RunItem, Scope
 from ricordo.storage.values import Usage
 from tests.contract.backends import open_backend
@@ -161,16 +162,60 @@ async def test_failures_use_and_proposals_are_remembered(store):
     assert sorted((each.session or "", each.tries) for each in failures) == [("", 1), ("s", 2)]
     await store.derive(lambda tx: tx.runs.forget_failures(place, "s"))
     assert [each.session for each in await store.read(lambda tx: tx.runs.failures(ME))] == [None]
-    for day in ("2026-01-01", "2026-01-01", "2026-01-02"):
-        await store.derive(
-            lambda tx, day=day: tx.runs.note_use(day=day, model="m", calls=1, tokens_in=10, tokens_out=1)
-        )
-    assert await store.read(lambda tx: tx.runs.tokens_used(day="2026-01-01")) == 22
     space = await store.read(lambda tx: tx.space("me", ""))
     await store.derive(lambda tx: tx.proposals.put("run-12345678", space=space, at=0, body="{}"))
     asked = [(ME, "run-12345678"), (ME, "12345678"), (ME, "2345678"), (Scope(owner="eve"), "run-12345678")]
     found = [await store.read(lambda tx, each=each: tx.proposals.body(*each)) for each in asked]
     assert found == ["{}", "{}", None, None]
+    await store.derive(lambda tx: tx.proposals.drop(["run-12345678", "unknown"]))
+    assert await store.read(lambda tx: tx.proposals.body(ME, "run-12345678")) is None
+
+
+async def test_calls_of_models_are_counted_by_day_and_owner_and_tell_how_a_run_ended(store):
+    await commit(store, add=(said("hello", session="s"), replace(said("hi", session="t"), owner="eve")))
+    day, cost = "2026-01-02", {"tokens_in": 90, "tokens_out": 11}
+
+    async def call(run, session, *, most=0, used=cost, day=day):
+        begin = {"day": day, "at": 5, "tokens": 40, "most": most}
+        number = await store.derive(lambda tx: tx.runs.begin_call(run, session, **begin))
+        if number is not None and used:
+            await store.derive(lambda tx: tx.runs.end_call(number, **used, cost=0.5))
+        return number
+
+    run = Run(
+        id="r1",
+        kind="consolidation",
+        state="failed",
+        model="m",
+        prompt="p",
+        started_at=from_ms(5),
+        ended_at=from_ms(5),
+        owner="me",
+        reason="no answer",
+    )
+    await call(run, "s", day="2026-01-01")
+    await call(run, "s")
+    assert await call(run, "s", most=101) is None, "today's tokens are used up"
+    eve = replace(run, id="r2", owner="eve", state="undone")
+    assert await call(eve, "t", most=101, used=None) is not None, "another owner has tokens of their own"
+    uses = await store.read(lambda tx: tx.runs.model_use(None, since="2026-01-01"))
+    assert [(use.day, use.owner, use.calls, use.tokens_in, use.tokens_out, use.cost, use.runs) for use in uses] == [
+        ("2026-01-02", "eve", 1, 40, 0, None, 1),
+        ("2026-01-02", "me", 1, 90, 11, 0.5, 1),
+        ("2026-01-01", "me", 1, 90, 11, 0.5, 1),
+    ]
+    assert await store.read(lambda tx: tx.runs.model_use(ME, since=day)) == [uses[1]]
+    (left,) = await store.read(lambda tx: tx.runs.listed(ME, most=5))
+    assert (left.id, left.state, left.tokens_in, left.sessions) == ("r1", "failed", 180, ("s",))
+    assert left.reason.startswith("interrupted")
+    await store.derive(lambda tx: tx.runs.note_outcome(run, "s", day=day, at=6))
+    await store.derive(lambda tx: tx.runs.note_outcome(run, None, day=day, at=6))
+    (ended,) = await store.read(lambda tx: tx.runs.listed(ME, most=5))
+    assert (ended.reason, ended.cost) == ("no answer", 1.0)
+    assert [(item.text, item.reason) for item in ended.items] == [("s", "no answer")]
+    await store.derive(lambda tx: tx.runs.note_outcome(eve, "t", day=day, at=6))
+    assert (await store.read(lambda tx: tx.runs.get(Scope(owner="eve"), "r2"))).state == "undone"
+    assert await store.read(lambda tx: tx.runs.get(ME, "r2")) is None
 
 
 async def test_how_often_a_memory_was_shown_adds_up_and_goes_with_it(store):

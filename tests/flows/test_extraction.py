@@ -241,7 +241,8 @@ async def test_closing_does_not_wait_for_extraction(tmp_path):
     assert time.monotonic() - began < 10, "closing does not wait for a model"
     another = ScriptedModel(lambda turns, _: ROME if "Rome" in turns[1].text else NOTHING)
     async with background(tmp_path / "me.db", another, wait_s=3_600) as memory:
-        assert not await contents(memory) and not await memory.runs()
+        assert not await contents(memory)
+        assert [(run.state, run.sessions) for run in await memory.runs()] == [("failed", ("s1",))]
         await memory.settle()
         assert await contents(memory) == {"Anna lives in Rome"}, "nothing of it is lost"
         assert len(another.prompts) == 2, "both conversations, once"
@@ -276,4 +277,4 @@ async def test_a_failing_model_is_not_called_forever(tmp_path):
             await memory.add(f"Anna lives in Rome, {number}.", session="s1")
             await memory.settle()
         assert len(asked) == 3 * 2, "three tries, each with one repair"
-        assert not await memory.runs() and (await memory.stats()).sessions_waiting == 1
+        assert {run.state for run in await memory.runs()} == {"failed"} and (await memory.stats()).sessions_waiting == 1

@@ -82,6 +82,8 @@ class Draft:
     Attributes:
         waits_on: whether a model has yet to read the conversation as a whole.
         is_verbatim: whether the facts are the speakers' own words.
+        failed: messages for which there is no usable answer, by id, with the reason; they are not in `said`.
+        answers: keys of the answers that are kept until this is learnt.
     """
 
     said: Transcript
@@ -89,6 +91,8 @@ class Draft:
     compared: tuple[Compared, ...] = ()
     waits_on: bool = False
     is_verbatim: bool = False
+    failed: Mapping[str, str] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +142,24 @@ def learn(snapshot: Snapshot, draft: Draft, rules: LearningRules, *, run: Run, n
     if not sound:
         return Change(), run
     learning = _Learning(snapshot=snapshot, draft=draft, rules=rules, now=now, at=from_ms(now))
+    learning.items += _failed_pages(draft)
     change = _change(learning, frozenset(sound))
     is_whole = len(sound) == len(waiting)
-    if draft.waits_on and all(item.what == "refused" for item in learning.items):
+    if draft.waits_on and all(item.what in ("refused", "failed") for item in learning.items):
         return Change(), replace(run, items=(*run.items, *learning.items))
     if not draft.waits_on:
         change = replace(change, consolidated=tuple(sound), sessions=_session(learning, is_whole=is_whole))
     done = add_items(run, learning.items, at=learning.at, session=draft.said.session)
     return replace(change, runs=(done,)), done
+
+
+def _failed_pages(draft: Draft) -> list[RunItem]:
+    """Return an item for each reason why messages were left out."""
+    ids: dict[str, tuple[str, ...]] = {}
+    for node_id, reason in draft.failed.items():
+        ids[reason] = (*ids.get(reason, ()), node_id)
+    text = draft.said.session or ""
+    return [RunItem(what="failed", text=text, reason=reason, evidence=each) for reason, each in ids.items()]
 
 
 def add_items(run: Run, items: Iterable[RunItem], *, at: datetime, session: str | None = None) -> Run:

@@ -22,10 +22,10 @@ from ricordo.consolidation.context import (
     ask_model,
     failure_reason,
     new_run,
+    note_outcome,
     prompt_room,
     require_model,
     with_cost,
-    within_budget,
 )
 from ricordo.consolidation.judge import (
     CONCLUDED,
@@ -65,27 +65,29 @@ _VERBS = {"reflection": "reflect", "enrichment": "enrich", "causes": "infer caus
 async def run_alone(context: ConsolidationContext, run: Run, work: Work) -> Run:
     """Do work of a kind in one process at a time, and keep its result as one commit under the id of its run.
 
-    A failure and a dry run leave nothing behind.
+    A failure and a dry run leave nothing behind but what they cost.
     """
+    spent = Spent(run=run)
     try:
         if run.state == "dry":
-            async with within_budget(context) as spent:
-                decide = await work(spent)
+            decide = await work(spent)
             found = await context.store.read(lambda tx: decide(tx)[1])
         else:
             space = await context.store.read(lambda tx: tx.space(*context.place))
             async with context.lease(f"{run.kind} {space}") as is_ours:
                 busy = RunItem(what="left", reason="another process is already doing this")
-                found = await _run_and_keep(context, run, work) if is_ours else replace(run, items=(busy,))
+                found = await _run_and_keep(context, run, work, spent) if is_ours else replace(run, items=(busy,))
     except RicordoError as error:
         reason = failure_reason(error)
-        found = replace(run, state="failed", reason=reason, items=(RunItem(what="failed", reason=reason),))
+        failed = replace(run, state="failed", reason=reason, items=(RunItem(what="failed", reason=reason),))
+        found = with_cost(failed, spent, context.limits)
+    if spent.calls or found.state == "failed":
+        await note_outcome(context, found)
     return replace(found, ended_at=from_ms(context.now()))
 
 
-async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work) -> Run:
-    async with within_budget(context) as spent:
-        decide = await work(spent)
+async def _run_and_keep(context: ConsolidationContext, run: Run, work: Work, spent: Spent) -> Run:
+    decide = await work(spent)
     reason = context.reason(_VERBS[run.kind], run.id)
     return await context.store.write(decide, scope=context.scope, reason=reason, at=from_ms(context.now()))
 
@@ -213,7 +215,7 @@ async def reflect(context: ConsolidationContext, *, after: int, before: int, dry
         out = {f"m{number}": node for number, node in enumerate(shown, start=1)}
         lines = [(handle, node.event_time.date().isoformat(), _memory_line(node)) for handle, node in out.items()]
         span = f"from {from_ms(after).date()} to {from_ms(before - 1).date()}"
-        answer = await ask_model(model, reflection(lines, span=span), Reflections, spent)
+        answer = await ask_model(context, reflection(lines, span=span), Reflections, spent)
         judged = [_judge_reflection(context, each, out) for each in answer.reflections[:_MAX_REFLECTIONS]]
         paid = with_cost(run, spent, context.limits)
         return lambda tx: _reflection_change(tx, context, paid, shown, judged)
@@ -408,7 +410,7 @@ async def _ask_causes(context: ConsolidationContext, pairs: Sequence[_Pair], spe
     for part in batches(pairs, lambda pair: "\n".join(pair.lines), room=room, most=_PAIRS_IN_PROMPT, tokens=tokens):
         handles = {f"p{number}": pair for number, pair in enumerate(part, start=1)}
         shown = [(handle, *pair.lines) for handle, pair in handles.items()]
-        answer = await ask_model(model, causation(shown), Causes, spent)
+        answer = await ask_model(context, causation(shown), Causes, spent)
         for each in answer.causes:
             pair = handles.get(clean_handle(each.pair))
             if pair is None or not context.rules.min_confidence <= each.confidence <= 1:

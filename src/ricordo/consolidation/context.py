@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -17,7 +17,7 @@ from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.ids import new_id
 from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
 from ricordo.models.language import AnswerError, ask
-from ricordo.ports import LanguageModel, TokenCounter, Turn
+from ricordo.ports import Completion, LanguageModel, TokenCounter, Turn
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
 
@@ -34,11 +34,17 @@ MAX_PROMPT_TOKENS = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a run may spend. Prices are per million tokens; 0 means unknown. `daily_tokens` 0 means no limit."""
+    """How much an owner may spend a day. Prices are per million tokens. 0 means no limit, or an unknown price."""
 
     daily_tokens: int
     price_in: float
     price_out: float
+
+    def price(self, tokens_in: int, tokens_out: int) -> float | None:
+        """Return what tokens cost; None without prices."""
+        if self.price_in <= 0 and self.price_out <= 0:
+            return None
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,17 +99,19 @@ class ConsolidationContext:
             yield is_ours
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Spent:
-    """What work has cost so far, whether or not it succeeds."""
+    """What a run has cost so far, whether or not it succeeds; `session` is the one it reads."""
 
+    run: Run
+    session: str | None = None
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
 
 
 class BudgetError(UnavailableError):
-    """Today's tokens are used up. The conversation itself is fine."""
+    """Today's tokens of the owner are used up. The conversation itself is fine."""
 
 
 def new_run(context: ConsolidationContext, kind: RunKind, *, prompt: str, dry_run: bool = False) -> Run:
@@ -163,73 +171,71 @@ def _answer_tokens(model: LanguageModel) -> int:
     return min(_ANSWER_TOKENS, model.context_tokens // 3)
 
 
-async def ask_model(model: LanguageModel, turns: Sequence[Turn], shape: type[Shape], spent: Spent) -> Shape:
-    """Return one answer of a shape, and add its cost to `spent`, even if the answer is unusable.
+async def ask_model(context: ConsolidationContext, turns: Sequence[Turn], shape: type[Shape], spent: Spent) -> Shape:
+    """Return one answer of a shape. Each call is checked against the budget and recorded, whatever comes of it.
 
     Raises:
+        BudgetError: the owner's tokens of the day are used up.
         RicordoError: there is no usable answer.
     """
-    spent.calls += 1
-    try:
-        found = await ask(model, turns, shape, max_tokens=_answer_tokens(model))
-    except AnswerError as error:
-        spent.tokens_in += error.tokens_in
-        spent.tokens_out += error.tokens_out
-        raise
-    except RicordoError:
-        raise
-    except Exception as error:  # a model may be the caller's own code
-        raise UnavailableError(f"the model failed with {type(error).__name__}") from error
-    spent.tokens_in += found.tokens_in
-    spent.tokens_out += found.tokens_out
-    return found.value
+    model = _RecordedModel(require_model(context), context, spent)
+    return (await ask(model, turns, shape, max_tokens=_answer_tokens(model))).value
 
 
-@asynccontextmanager
-async def within_budget(context: ConsolidationContext) -> AsyncIterator[Spent]:
-    """Check today's budget, run a block that asks a model, and record what it spent however it ends.
+class _RecordedModel:
+    """A language model whose calls are recorded one by one: before, with an estimate, and after, as they were."""
 
-    Raises:
-        BudgetError: today's tokens are used up.
-    """
-    await check_budget(context)
-    spent = Spent()
-    try:
-        yield spent
-    finally:
-        await note_use(context, spent)
+    def __init__(self, model: LanguageModel, context: ConsolidationContext, spent: Spent) -> None:
+        self._model = model
+        self._context = context
+        self._spent = spent
+        self.name = model.name
+        self.context_tokens = model.context_tokens
+
+    async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        number = await self._begin(sum(self._context.tokens.count(turn.text) for turn in turns))
+        self._spent.calls += 1
+        try:
+            found = await self._model.complete(turns, schema=schema, max_tokens=max_tokens)
+        except RicordoError:
+            await self._end(number, 0, 0)
+            raise
+        except Exception as error:  # a model may be the caller's own code
+            await self._end(number, 0, 0)
+            raise UnavailableError(f"the model failed with {type(error).__name__}") from error
+        await self._end(number, found.tokens_in, found.tokens_out)
+        return found
+
+    async def _begin(self, tokens: int) -> int:
+        context, spent, at = self._context, self._spent, self._context.now()
+        most, day = context.limits.daily_tokens, context.day()
+        number = await context.store.derive(
+            lambda tx: tx.runs.begin_call(spent.run, spent.session, day=day, at=at, tokens=tokens, most=most)
+        )
+        if number is None:
+            raise BudgetError(f"today's {most:,} tokens are spent")
+        return number
+
+    async def _end(self, number: int, tokens_in: int, tokens_out: int) -> None:
+        self._spent.tokens_in += tokens_in
+        self._spent.tokens_out += tokens_out
+        cost = self._context.limits.price(tokens_in, tokens_out)
+        await self._context.store.derive(
+            lambda tx: tx.runs.end_call(number, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)
+        )
 
 
 def with_cost(run: Run, spent: Spent, limits: Limits) -> Run:
     """Return the run with what was spent added, and the price of all its tokens."""
     tokens_in, tokens_out = run.tokens_in + spent.tokens_in, run.tokens_out + spent.tokens_out
-    is_priced = limits.price_in > 0 or limits.price_out > 0
-    cost = (tokens_in * limits.price_in + tokens_out * limits.price_out) / 1_000_000 if is_priced else None
-    return replace(run, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)
+    return replace(run, tokens_in=tokens_in, tokens_out=tokens_out, cost=limits.price(tokens_in, tokens_out))
 
 
-async def check_budget(context: ConsolidationContext) -> None:
-    """Raise BudgetError if today's tokens are used up."""
-    if not context.limits.daily_tokens:
-        return
-    used = await context.store.read(lambda tx: tx.runs.tokens_used(day=context.day()))
-    if used >= context.limits.daily_tokens:
-        raise BudgetError(f"today's {context.limits.daily_tokens:,} tokens are spent")
-
-
-async def note_use(context: ConsolidationContext, spent: Spent) -> None:
-    """Record what was spent, for budgets."""
-    model = context.model
-    if model is not None and spent.calls:
-        await context.store.derive(
-            lambda tx: tx.runs.note_use(
-                day=context.day(),
-                model=model.name,
-                calls=spent.calls,
-                tokens_in=spent.tokens_in,
-                tokens_out=spent.tokens_out,
-            )
-        )
+async def note_outcome(context: ConsolidationContext, run: Run, session: str | None = None) -> None:
+    """Record how a run that may have asked a model ended, or one session of it that failed."""
+    if context.model is not None:
+        day, at = context.day(), context.now()
+        await context.store.derive(lambda tx: tx.runs.note_outcome(run, session, day=day, at=at))
 
 
 def failure_reason(error: RicordoError) -> str:

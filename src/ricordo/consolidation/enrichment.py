@@ -154,7 +154,7 @@ async def _ask_summaries(
             (handle, _label(each.entity), [(line, _line(node)) for line, node in lines[handle].items()])
             for handle, each in entities.items()
         ]
-        answer = await ask_model(model, enrichment(shown), Summaries, spent)
+        answer = await ask_model(context, enrichment(shown), Summaries, spent)
         for each in answer.summaries:
             handle = clean_handle(each.entity)
             if handle in entities:

@@ -8,8 +8,9 @@ crash loses nothing and reads nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 
 from ricordo.clock import from_ms
 from ricordo.consolidation.apply import Compared, Draft, Transcript, add_items, learn
@@ -19,21 +20,19 @@ from ricordo.consolidation.context import (
     Spent,
     as_shown,
     ask_model,
-    check_budget,
     failure_reason,
     model_name,
     new_run,
-    note_use,
+    note_outcome,
     prompt_room,
     with_cost,
 )
 from ricordo.consolidation.judge import Accepted, Judged, Proposal, Refused, Verdicts, clean_handle, combine, judge
 from ricordo.consolidation.plain_rules import propose
-from ricordo.consolidation.prompts import VERSION, Page, extraction, lines_of, pages, verification
+from ricordo.consolidation.prompts import EXTRACT, VERSION, Page, extraction, lines_of, pages, verification
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
-from ricordo.ports import LanguageModel
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
 
@@ -69,33 +68,86 @@ def prompt_pages(
 
 
 async def make_draft(
-    context: ConsolidationContext, said: Transcript, spent: Spent, *, compares: bool = True, before: Sequence[Node] = ()
+    context: ConsolidationContext, said: Transcript, spent: Spent, *, before: Sequence[Node] = (), replays: str = ""
 ) -> Draft:
     """Return what a model, or the rules, learn from messages: judged, and compared with similar memories.
 
+    A page without a usable answer is left out with its messages, which are then not part of the draft.
+
+    Args:
+        replays: the id of a run that is replayed: every page is needed then, and nothing is compared.
+
     Raises:
-        AnswerError: nothing in the answer rests on the messages.
-        RicordoError: the model gave no usable answer.
+        AnswerError: there is no usable answer for any page; or for one, if a run is replayed.
+        RicordoError: the model cannot be reached.
     """
-    model = context.model
-    judged = []
-    for page in prompt_pages(context, said.shown, prompt="extract.1", before=before):
-        turns = extraction(page.lines, before=page.before, day=page.day)
-        proposal = propose(page) if model is None else await ask_model(model, turns, Proposal, spent)
-        judged.append(judge(proposal, page, context.rules))
-    found = combine(judged)
-    if found.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
-        raise AnswerError("nothing in the model's answer rests on the conversation")
-    by_rule = model is None
-    draft = Draft(said=said, judged=found, waits_on=by_rule, is_verbatim=by_rule)
-    if model is None or not compares:
+    judged, failed, answers = list[Judged](), dict[str, str](), list[str]()
+    found = prompt_pages(context, said.shown, prompt=EXTRACT, before=before)
+    for number, page in enumerate(found, start=1):
+        try:
+            answer, key = await _judged_page(context, said, page, spent, replays=replays)
+            judged.append(answer)
+            answers += [key] if key else []
+        except AnswerError as error:
+            if replays or (not judged and number == len(found)):
+                raise
+            where = f"page {number} of {len(found)}: " if len(found) > 1 else ""
+            failed |= {node.id: f"{where}{error.message}" for node in page.episodes.values()}
+    by_rule = context.model is None
+    draft = Draft(
+        said=_without(said, failed),
+        judged=combine(judged),
+        waits_on=by_rule,
+        is_verbatim=by_rule,
+        failed=failed,
+        answers=tuple(answers),
+    )
+    if by_rule or replays:
         return draft
-    return replace(draft, compared=await _compare(context, model, draft, spent))
+    return replace(draft, compared=await _compare(context, draft, spent))
 
 
-async def _compare(
-    context: ConsolidationContext, model: LanguageModel, draft: Draft, spent: Spent
-) -> tuple[Compared, ...]:
+def _without(said: Transcript, failed: Mapping[str, str]) -> Transcript:
+    if not failed:
+        return said
+    left = tuple(node for node in said.episodes if node.id not in failed)
+    return replace(said, episodes=left, shown=tuple(node for node in said.shown if node.id not in failed))
+
+
+async def _judged_page(
+    context: ConsolidationContext, said: Transcript, page: Page, spent: Spent, *, replays: str
+) -> tuple[Judged, str]:
+    """Return what is accepted of the answer for a page, and the key under which the answer is kept, or "".
+
+    An answer is kept until its conversation is learnt, so that a page is paid for once even if a later one fails.
+
+    Raises:
+        AnswerError: there is no usable answer, or nothing in it rests on the messages.
+        RicordoError: the model cannot be reached.
+    """
+    if context.model is None:
+        return judge(propose(page), page, context.rules), ""
+    turns = extraction(page.lines, before=page.before, day=page.day)
+    parts = (context.model.name, VERSION, replays, *(turn.text for turn in turns))
+    key = "page:" + blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
+    kept = await context.store.read(lambda tx: tx.proposals.body(said.scope, key))
+    proposal = await ask_model(context, turns, Proposal, spent) if kept is None else Proposal.model_validate_json(kept)
+    judged = judge(proposal, page, context.rules)
+    if judged.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
+        raise AnswerError("nothing in the model's answer rests on the conversation")
+    if kept is None and spent.run.state != "dry":
+        body, at = proposal.model_dump_json(), context.now()
+        await context.store.derive(lambda tx: _keep_answer(tx, said, key, body, at=at))
+    return judged, key
+
+
+def _keep_answer(snapshot: Snapshot, said: Transcript, key: str, body: str, *, at: int) -> None:
+    space = snapshot.space(*said.place)
+    if space is not None:
+        snapshot.proposals.put(key, space=space, at=at, body=body)
+
+
+async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) -> tuple[Compared, ...]:
     """Ask the model how each fact relates to similar memories; without similar memories, ask nothing."""
     pairs: dict[str, tuple[int, Node]] = {}
     for index, fact in enumerate(draft.judged.facts):
@@ -108,7 +160,7 @@ async def _compare(
             (handle, draft.judged.facts[index].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
             for handle, (index, old) in part.items()
         ]
-        answer = await ask_model(model, verification(shown), Verdicts, spent)
+        answer = await ask_model(context, verification(shown), Verdicts, spent)
         for verdict in answer.verdicts:
             pair = part.get(clean_handle(verdict.pair))
             if pair and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
@@ -184,19 +236,23 @@ async def extract_one(
 ) -> Run:
     """Read what is new in one conversation, unless another process does. A failure leaves it as it was."""
     run = new_run(context, "extraction", prompt=VERSION, dry_run=dry_run)
-    spent = Spent()
+    if not dry_run:
+        growing = await context.store.read(lambda tx: tx.runs.extraction_of(place, session, model=run.model))
+        run = replace(run, id=growing or run.id)
+    spent = Spent(run=run, session=session)
     try:
         async with context.conversation(place, session, dry_run=dry_run) as is_ours:
-            if is_ours:
-                return await _read(context, place, session, run, spent, dry_run=dry_run)
-        return replace(run, items=(RunItem(what="left", text=session or "", reason=BUSY),))
+            if not is_ours:
+                return replace(run, items=(RunItem(what="left", text=session or "", reason=BUSY),))
+            done = await _read(context, place, session, run, spent, dry_run=dry_run)
     except RicordoError as error:
         reason = failure_reason(error)
         known = (session,) if session and isinstance(error, AnswerError) else ()
         failed = RunItem(what="failed", text=session or "", reason=reason)
-        return replace(run, state="failed", reason=reason, sessions=known, items=(failed,))
-    finally:
-        await note_use(context, spent)
+        done = replace(run, state="failed", reason=reason, sessions=known, items=(failed,))
+    if spent.calls or done.state == "failed":
+        await note_outcome(context, done, session)
+    return done
 
 
 async def _read(
@@ -206,20 +262,18 @@ async def _read(
     if found is None:
         return run
     said, before = found
-    await check_budget(context)
     draft = await make_draft(context, said, spent, before=before)
     draft = replace(draft, judged=_lasting(draft.judged, lists=context.model is not None), waits_on=True)
     if dry_run:
         return await context.store.read(lambda tx: _learn(tx, context, draft, run, spent)[1])
-    model = model_name(context.model)
-    run_id = await context.store.read(lambda tx: tx.runs.extraction_of(place, session, model=model)) or run.id
-    growing = replace(run, id=run_id)
-    return await context.store.write(
-        lambda tx: _learn(tx, context, draft, growing, spent),
+    done = await context.store.write(
+        lambda tx: _learn(tx, context, draft, run, spent),
         scope=said.scope,
-        reason=context.reason("extract", run_id),
+        reason=context.reason("extract", run.id),
         at=from_ms(context.now()),
     )
+    await context.store.derive(lambda tx: tx.proposals.drop(draft.answers))
+    return done
 
 
 def _unread(

@@ -77,7 +77,7 @@ def find_run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
     """
     run = snapshot.runs.get(scope, run_id)
     if run is None:
-        raise NotFoundError(f"there is no run {run_id}", hint="`runs` lists them; what was undone is not kept")
+        raise NotFoundError(f"there is no run {run_id}", hint="`runs` lists them")
     return run
 
 

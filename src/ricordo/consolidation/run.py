@@ -22,29 +22,26 @@ from ricordo.consolidation.context import (
     ConsolidationContext,
     Spent,
     ask_model,
-    check_budget,
     failure_reason,
-    model_name,
     new_run,
-    note_use,
+    note_outcome,
     require_model,
     with_cost,
-    within_budget,
 )
 from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript, waiting_conversations
 from ricordo.consolidation.judge import Accepted, Judged, Summary
 from ricordo.consolidation.prompts import VERSION, extraction
-from ricordo.consolidation.resolve import is_much_the_same
+from ricordo.consolidation.resolve import MUCH, likeness
 from ricordo.consolidation.reviews import MAX_TRIES
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
-from ricordo.ids import new_id
-from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, RunItemKind, Scope
+from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
 from ricordo.text import name_key
 
 _MAX_SUMMARY_CHARS = 2_000
+_SUMMARISE = "summarise.1"
 
 Offer = tuple[RunItem, Accepted | None]
 """An item of a replay, and the fact it would add."""
@@ -64,11 +61,11 @@ async def consolidate(
     """
     run = new_run(context, "consolidation", prompt=VERSION, dry_run=dry_run)
     failed: list[RunItem] = []
+    has_asked = False
     waiting = await context.store.read(lambda tx: _waiting(tx, context.scope, session, finished_before=finished_before))
     for each in waiting:
-        spent = Spent()
+        spent = Spent(run=run, session=each.session)
         try:
-            await check_budget(context)
             async with context.conversation((each.owner, each.chat), each.session, dry_run=dry_run) as is_ours:
                 if is_ours:
                     run = await _consolidate_one(context, each, run, spent, dry_run=dry_run)
@@ -77,16 +74,18 @@ async def consolidate(
                     run = replace(run, items=(*run.items, left))
         except RicordoError as error:
             run = with_cost(run, spent, context.limits)
-            failed.append(await _record_failure(context, each, error, counts=not dry_run))
+            failed.append(await _record_failure(context, run, each, error, counts=not dry_run))
             if not isinstance(error, AnswerError):
                 break  # a provider that is down fails for every conversation
         finally:
-            await note_use(context, spent)
+            has_asked |= spent.calls > 0
     if failed:
         has_done = any(item.what != "left" for item in run.items)
         reason = failed[0].reason if not has_done else ""
         state = run.state if has_done else "failed"
         run = replace(run, state=state, reason=reason, items=(*run.items, *failed))
+    if has_asked or failed:
+        await note_outcome(context, run)
     return replace(run, ended_at=from_ms(context.now()))
 
 
@@ -126,15 +125,26 @@ async def _consolidate_one(
         return await context.store.read(lambda tx: decide(tx)[1])
     reason = context.reason("consolidate", run.id)
     done = await context.store.write(decide, scope=draft.said.scope, reason=reason, at=from_ms(context.now()))
-    await context.store.derive(lambda tx: tx.runs.forget_failures(place, session))
+    await context.store.derive(lambda tx: _settle(tx, draft, at=context.now()))
     return done
 
 
+def _settle(snapshot: Snapshot, draft: Draft, *, at: int) -> None:
+    """Forget the failures and kept answers of a conversation that was learnt; a page that failed is a failure."""
+    place, session = draft.said.place, draft.said.session
+    snapshot.proposals.drop(draft.answers)
+    if draft.failed:
+        snapshot.runs.note_failure(place, session, at=at, reason=next(iter(draft.failed.values())))
+    else:
+        snapshot.runs.forget_failures(place, session)
+
+
 async def _record_failure(
-    context: ConsolidationContext, waiting: Waiting, error: RicordoError, *, counts: bool
+    context: ConsolidationContext, run: Run, waiting: Waiting, error: RicordoError, *, counts: bool
 ) -> RunItem:
     """Record that a conversation failed; after three times it becomes a review."""
     reason = failure_reason(error)
+    await note_outcome(context, replace(run, state="failed", reason=reason), waiting.session)
     if counts and not isinstance(error, BudgetError | DeniedError):
         place, at = (waiting.owner, waiting.chat), context.now()
         await context.store.derive(lambda tx: tx.runs.note_failure(place, waiting.session, at=at, reason=reason))
@@ -148,15 +158,21 @@ async def summarise(context: ConsolidationContext, session: str) -> str:
         NotFoundError: there is no such session.
         UnavailableError: no language model is chosen, or it gave no summary that may be kept.
     """
-    model, parts = require_model(context), list[str]()
+    require_model(context)
+    run, parts = new_run(context, "summary", prompt=_SUMMARISE), list[str]()
     place = context.scope.owner, context.scope.chat or ""
     found = await context.store.read(lambda tx: _whole(tx, context.scope, place, session))
     if not found.episodes:
         raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
-    async with within_budget(context) as spent:
-        for page in prompt_pages(context, found.shown, prompt="summarise.1"):
-            turns = extraction(page.lines, before=page.before, day=page.day, name="summarise.1")
-            parts.append((await ask_model(model, turns, Summary, spent)).summary)
+    spent = Spent(run=run, session=session)
+    try:
+        for page in prompt_pages(context, found.shown, prompt=_SUMMARISE):
+            turns = extraction(page.lines, before=page.before, day=page.day, name=_SUMMARISE)
+            parts.append((await ask_model(context, turns, Summary, spent)).summary)
+    except RicordoError as error:
+        await note_outcome(context, replace(run, state="failed", reason=failure_reason(error)), session)
+        raise
+    await note_outcome(context, run)
     text = " ".join(" ".join(parts).split())[:_MAX_SUMMARY_CHARS]
     if not text or context.rules.has_credential(text) or context.rules.is_instruction(text):
         raise UnavailableError("the model gave no summary that may be kept")
@@ -182,67 +198,96 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
     An item is "added" if no known memory says it, "repeated" if one does, and "missing" if the run made it, it is
     still known, and the model did not find it again.
     """
-    if run.kind not in ("consolidation", "replay"):
+    if run.kind not in ("consolidation", "extraction", "replay"):
         raise InvalidError(
             f"run: {run.id} is of another kind: {run.kind}", hint="what took conversations in can be replayed"
         )
-    spent, drafts, offers = Spent(), list[Draft](), list[Offer]()
-    made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
-    again: set[str] = set()
-    place = run.owner, run.chat
+    drafts, offers, place = list[Draft](), list[Offer](), (run.owner, run.chat)
+    fresh = replace(
+        new_run(context, "replay", prompt=VERSION),
+        state="proposed",
+        sessions=run.sessions,
+        owner=run.owner,
+        chat=run.chat,
+    )
+    spent = Spent(run=fresh)
     try:
         for session in run.sessions:
-            await check_budget(context)
+            spent.session = session
             found = await context.store.read(lambda tx, at=session: _whole(tx, context.scope, place, at))  # type: ignore[misc]
-            draft = await make_draft(context, found, spent, compares=False)
-            drafts.append(draft)
-            for fact in draft.judged.facts:
-                same = next((id for id, item in made.items() if is_much_the_same(item.text, fact.content)), None)
-                again |= {same} if same else set()
-                evidence = tuple(node.id for node in fact.evidence)
-                what: RunItemKind = "repeated" if same else "added"
-                offers.append((RunItem(what=what, id=same, text=fact.content, evidence=evidence), fact))
-            offers += [
-                (RunItem(what="refused", text=each.text, reason=each.reason), None) for each in draft.judged.refused
-            ]
-    finally:
-        await note_use(context, spent)
+            drafts.append(await make_draft(context, found, spent, replays=run.id))
+    except RicordoError as error:
+        await note_outcome(context, replace(fresh, state="failed", reason=failure_reason(error)))
+        raise
+    made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
+    again: set[str] = set()
+    for draft in drafts:
+        found_again = _matched(draft.judged.facts, made)
+        again |= set(found_again.values())
+        others = await context.store.read(lambda tx, of=draft: _outcomes(tx, context, of, fresh))  # type: ignore[misc]
+        for number, fact in enumerate(draft.judged.facts):
+            evidence = tuple(node.id for node in fact.evidence)
+            item = RunItem(what="added", text=fact.content, evidence=evidence)
+            if number in found_again:
+                item = replace(item, what="repeated", id=found_again[number])
+            elif (other := others.get(fact.content)) is not None:
+                item = replace(item, what=other.what, id=other.id, reason=other.reason)
+            offers.append((item, fact))
+        offers += [(RunItem(what="refused", text=each.text, reason=each.reason), None) for each in draft.judged.refused]
+    again |= {item.id for item, _ in offers if item.what == "repeated" and item.id}
     offers += [(replace(item, what="missing", reason=""), None) for id, item in made.items() if id not in again]
-    now = from_ms(context.now())
-    fresh = replace(
-        run,
-        id=new_id(context.now()),
-        kind="replay",
-        state="proposed",
-        model=model_name(context.model),
-        prompt="" if context.model is None else VERSION,
-        started_at=now,
-        ended_at=now,
-        tokens_in=0,
-        tokens_out=0,
-        key=0,
-        items=tuple(item for item, _ in offers),
-    )
-    paid = with_cost(fresh, spent, context.limits)
-    at = context.now()
-    await context.store.derive(lambda tx: _keep_replay(tx, context.scope, paid, run.id, drafts, offers, now=at))
+    fresh = replace(fresh, items=tuple(item for item, _ in offers), ended_at=from_ms(context.now()))
+    paid, at = with_cost(fresh, spent, context.limits), context.now()
+    await context.store.derive(lambda tx: _keep_replay(tx, context.scope, paid, run, drafts, offers, now=at))
+    await note_outcome(context, paid)
     return paid
 
 
-def _keep_replay(
-    snapshot: Snapshot, scope: Scope, run: Run, base: str, drafts: Sequence[Draft], offers: Sequence[Offer], *, now: int
-) -> None:
-    """Store a replay until it is accepted, unless a message was removed while the model read.
+def _matched(facts: Sequence[Accepted], made: Mapping[str, RunItem]) -> dict[int, str]:
+    """Return which facts (by index) say what a run made (by id): the best matches first, each item at most once.
 
-    Args:
-        base: id of the run that was replayed.
+    An item that stands for an older memory may have other words: then the same evidence will do.
     """
+    scores: list[tuple[float, int, str]] = []
+    for number, fact in enumerate(facts):
+        evidence = {node.id for node in fact.evidence}
+        for id, item in made.items():
+            score = likeness(item.text, fact.content)
+            if score < MUCH and item.what == "repeated" and set(item.evidence) == evidence:
+                score = MUCH / 2
+            if score:
+                scores.append((score, number, id))
+    found: dict[int, str] = {}
+    for score, number, id in sorted(scores, key=lambda each: -each[0]):
+        is_taken = id in found.values() and score < 1
+        if number not in found and not is_taken and (score >= MUCH or made[id].what == "repeated"):
+            found[number] = id
+    return found
+
+
+def _outcomes(snapshot: Snapshot, context: ConsolidationContext, draft: Draft, run: Run) -> dict[str, RunItem]:
+    """Return what would become of facts that would not be added if they were accepted now, by their texts."""
+    _, done = learn_again(snapshot, replace(draft, waits_on=False), context.learning, run=run, now=context.now())
+    refused = {each.text for each in draft.judged.refused}
+    return {
+        item.text: item
+        for item in done.items
+        if item.text not in refused and (item.what == "refused" or (item.what == "repeated" and item.id))
+    }
+
+
+def _keep_replay(
+    snapshot: Snapshot, scope: Scope, run: Run, base: Run, drafts: Sequence[Draft], offers: Sequence[Offer], *, now: int
+) -> None:
+    """Store a replay of the run `base` until it is accepted, unless a message was removed while the model read."""
+    snapshot.proposals.drop([key for draft in drafts for key in draft.answers])
     shown = {node.id: _digest(node) for draft in drafts for node in draft.said.episodes}
     space = snapshot.space(run.owner, run.chat)
     if space is None or len(_unchanged(snapshot, scope, run, shown)) < len(shown):
         return
     body = {
-        "base": base,
+        "base": base.id,
+        "is_undone": base.state in ("undone", "failed"),
         "shown": shown,
         "items": [_offer_json(item, fact) for item, fact in offers],
         "run": {**asdict(replace(run, items=())), "started_at": to_ms(run.started_at), "ended_at": to_ms(run.ended_at)},
@@ -277,10 +322,13 @@ def _unchanged(snapshot: Snapshot, scope: Scope, run: Run, shown: Mapping[str, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Replay:
-    """A stored replay. `base` is the id of the run it replays, `shown` digests of messages by id."""
+    """A stored replay. `base` is the id of the run it replays, which may have been undone or failed before; `shown` are
+    digests of messages by id.
+    """
 
     run: Run
     base: str
+    is_undone: bool = False
     shown: Mapping[str, str]
     items: Sequence[Mapping[str, Any]]
     entities: Sequence[Mapping[str, Any]]
@@ -314,7 +362,7 @@ def _accept(
     found = _stored_replay(snapshot, scope, run_id)
     chosen = _chosen(found.items, numbers)
     base = snapshot.runs.get(scope, found.base)
-    if base is None:
+    if base is None or (base.state == "undone" and not found.is_undone):
         raise ConflictError(f"the run that {run_id} replays was undone", hint="consolidate again")
     there = _unchanged(snapshot, scope, found.run, found.shown)
     if len(there) < len(found.shown):
@@ -322,7 +370,7 @@ def _accept(
             "a message that was read has changed or gone since", hint="replay the run once more and accept that"
         )
     before = snapshot.runs.get(scope, found.run.id)
-    run = replace(found.run, items=() if before is None else before.items)
+    run = replace(found.run, items=() if before is None or before.state != "done" else before.items)
     draft = _accepted_draft(found, chosen, there, is_whole=numbers is None)
     change, done = learn_again(snapshot, draft, rules, run=run, now=now)
     closings, items = _closings(snapshot, scope, chosen, base, done, now=now)
@@ -334,9 +382,9 @@ def _accept(
 
 def _stored_replay(snapshot: Snapshot, scope: Scope, run_id: str) -> _Replay:
     body = snapshot.proposals.body(scope, run_id)
-    if body is None:
+    found = {} if body is None else json.loads(body)
+    if "base" not in found:
         raise NotFoundError(f"there is no replay {run_id} to accept", hint="replay a run; the replay's id accepts it")
-    found = json.loads(body)
     stored = found.pop("run")
     times = {name: from_ms(stored[name]) for name in ("started_at", "ended_at")}
     run = Run(**{**stored, **times, "state": "done", "items": (), "sessions": tuple(stored["sessions"])})

@@ -6,9 +6,10 @@ Knows no table: rows, their versions and their references come from the store's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import Change, RowId, RowState, Scope
+from ricordo.model import Change, RowId, RowState, Run, Scope
 from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content
@@ -43,6 +44,14 @@ def undo(snapshot: Snapshot, scope: Scope, commit_or_run: int | str, *, with_lat
     if not states:
         raise ConflictError(f"nothing is left of {commit_or_run} to undo", hint="what was erased stays erased")
     return Change(rows=states)
+
+
+def undone_runs(snapshot: Snapshot, scope: Scope, change: Change) -> list[Run]:
+    """Return the runs that an undo takes out of the store, as undone ones."""
+    ledger = snapshot.history.ledger()
+    images = (ledger.current(each.row) for each in change.rows if each.row.table == "runs" and each.values is None)
+    found = (snapshot.runs.get(scope, image["id"]) for image in images if image is not None)
+    return [replace(run, state="undone", reason="") for run in found if run is not None]
 
 
 def _check_no_erasure(snapshot: Snapshot, commits: Iterable[int]) -> None:

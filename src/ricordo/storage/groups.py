@@ -18,6 +18,7 @@ from ricordo.model import (
     Edge,
     EdgeType,
     Entity,
+    ModelUse,
     Node,
     Related,
     Relation,
@@ -341,7 +342,9 @@ class Runs(Protocol):
         """Return all live messages of one conversation, in order."""
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
-        """Return runs, latest first, without the texts of their items."""
+        """Return runs, latest first, without the texts of their items: those that kept something, and those that asked
+        a model and failed, were interrupted or were undone.
+        """
 
     def get(self, scope: Scope, run_id: str) -> Run | None:
         """Return one run with the present texts of its items; None if this caller sees none of that id."""
@@ -358,11 +361,27 @@ class Runs(Protocol):
     def lease_of(self, place: tuple[str, str], session: str | None) -> str:
         """Return the name of the lease on a conversation. It consists of keys, so it reveals nothing."""
 
-    def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
-        """Record the tokens a model used on a day. Only inside `derive`."""
+    def begin_call(self, run: Run, session: str | None, *, day: str, at: int, tokens: int, most: int) -> int | None:
+        """Record a call of a language model that is about to be made. Only inside `derive`.
 
-    def tokens_used(self, *, day: str) -> int:
-        """Return the tokens all models used on a day, prompts and answers."""
+        Args:
+            run: the run it belongs to, for its id, kind, model, prompt, owner and chat.
+            at: Unix milliseconds.
+            tokens: of the prompt, estimated; they count until `end_call` says what was used.
+            most: the tokens of a day that the owner may use; 0 means no limit.
+
+        Returns:
+            The number of the call; None, and nothing is recorded, if the tokens of the day are used up.
+        """
+
+    def end_call(self, number: int, *, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+        """Record what a call used. Only inside `derive`."""
+
+    def note_outcome(self, run: Run, session: str | None, *, day: str, at: int) -> None:
+        """Record how a run ended (its state and reason), or one session of it. Only inside `derive` or a write."""
+
+    def model_use(self, scope: Scope | None, *, since: str) -> list[ModelUse]:
+        """Return what models used by day, owner and model, latest day first; of all owners if the scope is None."""
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
@@ -746,6 +765,9 @@ class Proposals(Protocol):
 
     def body(self, scope: Scope, run_id: str) -> str | None:
         """Return the body of a proposal by its id, or the last 8 characters of it; None if this caller sees none."""
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Delete proposals by their ids. Only inside `derive`."""
 
 
 class Erasure(Protocol):

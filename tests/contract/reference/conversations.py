@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import Node, Review, Run, RunItem, Scope, Session
+from ricordo.model import ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
+from ricordo.storage.database.runs import INTERRUPTED
 from ricordo.storage.values import Failure, MessagePairs, Waiting
 from tests.contract.reference.memories import Nodes
 from tests.contract.reference.rows import Group, at_of, has_expired, is_live, node_of
 from tests.contract.reference.tables import Row
 
 LATEST_WAITING = 200
+
+
+def _cost(rows: list[Row]) -> float | None:
+    costs = [row["cost"] for row in rows if row["cost"] is not None]
+    return sum(costs) if costs else None
 
 
 # rows become values
@@ -166,13 +174,58 @@ class Runs(Group):
         return [node_of(self._state, row) for row in rows]
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
-        return [self._run(row) for row in self._state.all("runs", self._sees(scope))[::-1][:most]]
+        kept = [self._run(row) for row in self._state.all("runs", self._sees(scope))[::-1]]
+        runs = kept + self._unlisted(scope, {run.id for run in kept})
+        return (
+            sorted(runs, key=lambda run: (run.started_at, run.id), reverse=True)[:most]
+            if len(runs) > len(kept)
+            else kept[:most]
+        )
 
     def get(self, scope: Scope, run_id: str) -> Run | None:
         sees, nodes = self._sees(scope), Nodes(self._state)
         for row in self._state.all("runs", lambda row: row["id"] == run_id and sees(row)):
-            return self._run(row, text=lambda node_id: getattr(nodes.get(scope, node_id), "content", ""))
-        return None
+            run = self._run(row, text=lambda node_id: getattr(nodes.get(scope, node_id), "content", ""))
+            return replace(run, items=(*run.items, *self._failed_in(run_id)))
+        return next((run for run in self._unlisted(scope, set()) if run.id == run_id), None)
+
+    def _calls(self, run_id: str) -> list[Row]:
+        return self._state.all("model_calls", lambda row: row["run"] == run_id)
+
+    def _failed_in(self, run_id: str) -> tuple[RunItem, ...]:
+        rows = [
+            row for row in self._calls(run_id) if (row["calls"], row["outcome"]) == (0, "failed") and row["session"]
+        ]
+        return tuple(
+            RunItem(what="failed", text=self._session_id(row["session"]), reason=row["reason"]) for row in rows
+        )
+
+    def _unlisted(self, scope: Scope, kept: set[str]) -> list[Run]:
+        """Return the runs that asked a model and left nothing, latest first."""
+        ids = dict.fromkeys(row["run"] for row in self._state.all("model_calls", self._sees(scope)))
+        return [self._unlisted_run(each, self._calls(each)) for each in list(ids)[::-1] if each not in kept]
+
+    def _unlisted_run(self, run_id: str, rows: list[Row]) -> Run:
+        last, place = rows[-1], self._place(rows[0]["space"])
+        is_over = last["outcome"] in get_args(RunState)
+        sessions = dict.fromkeys(self._session_id(row["session"]) for row in rows if row["session"])
+        return Run(
+            id=run_id,
+            kind=last["kind"],
+            state=last["outcome"] if is_over else "failed",
+            reason=last["reason"] if is_over else INTERRUPTED,
+            model=last["model"],
+            prompt=max(row["prompt"] for row in rows),
+            sessions=tuple(each for each in sessions if each is not None),
+            started_at=from_ms(min(row["at"] for row in rows)),
+            ended_at=from_ms(max(row["at"] for row in rows)),
+            tokens_in=sum(row["tokens_in"] for row in rows),
+            tokens_out=sum(row["tokens_out"] for row in rows),
+            cost=_cost(rows),
+            owner=place[0],
+            chat=place[1],
+            items=self._failed_in(run_id),
+        )
 
     def _run(self, row: Row, *, text: Callable[[str], str] = lambda node_id: "") -> Run:
         ids = {each["key"]: each["id"] for each in self._state.all("nodes")}
@@ -188,8 +241,8 @@ class Runs(Group):
             sessions=tuple(each for each in sessions if each is not None),
             started_at=from_ms(row["started_at"]),
             ended_at=from_ms(row["ended_at"]),
-            tokens_in=row["tokens_in"],
-            tokens_out=row["tokens_out"],
+            tokens_in=max(row["tokens_in"], sum(each["tokens_in"] for each in self._calls(row["id"]))),
+            tokens_out=max(row["tokens_out"], sum(each["tokens_out"] for each in self._calls(row["id"]))),
             cost=row["cost"],
             owner=owner,
             chat=chat,
@@ -237,14 +290,50 @@ class Runs(Group):
         space, key = self._key(place, session)
         return f"conversation {space}/{key or 0}"
 
-    def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
-        old = self._state.get("model_use", day, model) or {"calls": 0, "tokens_in": 0, "tokens_out": 0}
-        new = {"calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
-        self._state.put("model_use", {"day": day, "model": model} | {name: old[name] + new[name] for name in new})
+    def begin_call(self, run: Run, session: str | None, *, day: str, at: int, tokens: int, most: int) -> int | None:
+        space = self._state.space(run.owner, run.chat)
+        rows = self._state.all("model_calls", lambda row: (row["space"], row["day"]) == (space, day))
+        if most and sum(row["tokens_in"] + row["tokens_out"] for row in rows) >= most:
+            return None
+        return self._put_call(run, session, day=day, at=at, calls=1, tokens_in=tokens, outcome="open", reason="")
 
-    def tokens_used(self, *, day: str) -> int:
-        rows = self._state.all("model_use", lambda row: row["day"] == day)
-        return sum(row["tokens_in"] + row["tokens_out"] for row in rows)
+    def end_call(self, number: int, *, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+        row = self._state.get("model_calls", number)
+        used = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost, "outcome": ""}
+        self._state.put("model_calls", row | used)
+
+    def note_outcome(self, run: Run, session: str | None, *, day: str, at: int) -> None:
+        self._put_call(run, session, day=day, at=at, calls=0, tokens_in=0, outcome=run.state, reason=run.reason)
+
+    def _put_call(self, run: Run, session: str | None, **fields: Any) -> int:
+        space, key = self._key((run.owner, run.chat), session)
+        number = len(self._state.all("model_calls")) + 1
+        told = {"run": run.id, "kind": run.kind, "model": run.model, "prompt": run.prompt}
+        row = {"key": number, "space": space, "session": key, "tokens_out": 0, "cost": None, **told, **fields}
+        self._state.put("model_calls", row)
+        return number
+
+    def model_use(self, scope: Scope | None, *, since: str) -> list[ModelUse]:
+        sees = (lambda row: True) if scope is None else self._sees(scope)
+        rows = self._state.all("model_calls", lambda row: sees(row) and row["calls"] and row["day"] >= since)
+        places: dict[tuple[str, str, str, str], list[Row]] = {}
+        for row in rows:
+            places.setdefault((row["day"], *self._place(row["space"]), row["model"]), []).append(row)
+        found = [
+            ModelUse(
+                day=day,
+                owner=owner,
+                chat=chat,
+                model=model,
+                calls=sum(row["calls"] for row in rows),
+                tokens_in=sum(row["tokens_in"] for row in rows),
+                tokens_out=sum(row["tokens_out"] for row in rows),
+                cost=_cost(rows),
+                runs=len({row["run"] for row in rows}),
+            )
+            for (day, owner, chat, model), rows in sorted(places.items())
+        ]
+        return sorted(found, key=lambda use: use.day, reverse=True)
 
     def items_of_last(self, owner: str, chat: str, kind: str) -> list[tuple[str, int | None, tuple[int, ...]]]:
         space = self._state.space(owner, chat)

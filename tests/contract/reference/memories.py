@@ -273,6 +273,10 @@ class Evidence(Group):
         edges = self._state.all("edges", lambda row: row["source"] == key and row["relation_type"] == "derived_from")
         return {self._id(edge["target"]) for edge in edges if closed or edge["closed_at"] is None}
 
+    def _is_unlearnt(self, row: Row) -> bool:
+        """Return whether accepting a replay closed it: it may be learnt again."""
+        return row["closed_reason"] == "retracted" and self._state.commits[row["commit_seq"]]["origin"] == "accept"
+
     def learnt_from(
         self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int
     ) -> LearntFact | None:
@@ -280,7 +284,11 @@ class Evidence(Group):
         mine = {row["id"] for row in self._state.all("nodes") if row["space"] == space} & set(evidence)
         rows = self._state.all(
             "nodes",
-            lambda row: _says(row, content) and len(self._sources(row["key"], closed=True) & mine) >= max(1, least),
+            lambda row: (
+                _says(row, content)
+                and not self._is_unlearnt(row)
+                and len(self._sources(row["key"], closed=True) & mine) >= max(1, least)
+            ),
         )
         rows.sort(key=lambda row: (row["closed_at"] is not None, row["key"]))
         return LearntFact(rows[0]["id"], rows[0]["closed_at"] is None) if rows else None
@@ -305,7 +313,9 @@ class Evidence(Group):
         rows = self._state.all(
             "nodes",
             lambda row: (
-                (row["space"], row["type"]) == (space, type_) and row["closed_reason"] in ("forgotten", "retracted")
+                (row["space"], row["type"]) == (space, type_)
+                and row["closed_reason"] in ("forgotten", "retracted")
+                and not self._is_unlearnt(row)
             ),
         )
         return [

@@ -305,6 +305,10 @@ class Proposals(Group):
         self._state.drop("proposals", lambda row: row["at"] < at - PROPOSAL_MS)
         self._state.put("proposals", {"id": run_id, "space": space, "at": at, "body": body})
 
+    def drop(self, ids: Iterable[str]) -> None:
+        wanted = set(ids)
+        self._state.drop("proposals", lambda row: row["id"] in wanted)
+
     def body(self, scope: Scope, run_id: str) -> str | None:
         sees = self._sees(scope)
         rows = self._state.all(

@@ -49,7 +49,7 @@ DERIVED = {
     "relations_to_link": Shape(),
     "linked": Shape(key=("space",)),
     "models": Shape(),
-    "model_use": Shape(key=("day", "model")),
+    "model_calls": Shape(references=(("session", "sessions"),)),
     "failures": Shape(key=("space", "session"), references=(("session", "sessions"),)),
     "leases": Shape(key=("name",)),
     "proposals": Shape(key=("id",)),

@@ -16,7 +16,8 @@ from ricordo.model import Node
 from ricordo.ports import TokenCounter, Turn
 from ricordo.text.recalled import PLACE, without_recalled
 
-VERSION = "extract.1+verify.2"
+EXTRACT = "extract.1"
+VERSION = f"{EXTRACT}+verify.2"
 """The version that a run records. A changed prompt gets a new file and a new number."""
 
 PAGE = 30

@@ -60,6 +60,7 @@ WITHOUT_CONTENT = frozenset(
         "runs",
         "failures",
         "model_use",
+        "model_calls",
         "sums",
     )
 )

@@ -31,6 +31,7 @@ UNSEALED: Final = (
     "erasing",
     "to_erase",
     "model_use",
+    "model_calls",
     "failures",
     "withheld",
     "withheld_prints",
@@ -55,7 +56,7 @@ def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
     for table, column, _ in connection.execute(sql("schema_columns")):
         if table in found:
             found[table].append(column)
-    return {name: tuple(columns) for name, columns in found.items()}
+    return {name: tuple(columns) for name, columns in found.items() if columns}
 
 
 def hashes_of(connection: apsw.Connection, commit: int) -> list[bytes]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import Node, Review, ReviewKind, Run, RunKind, Scope, Session
+from ricordo.model import ModelUse, Node, Review, ReviewKind, Run, RunItem, RunKind, RunState, Scope, Session
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.rows import keys_in_run, review_of, run_of, session_of
 from ricordo.storage.database.statements import Statements
@@ -16,6 +16,26 @@ from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs
 from ricordo.text import statement_line
 
 _LATEST = 200
+
+
+INTERRUPTED = "interrupted, or still running"
+"""The reason of a run that asked a model and has no end."""
+
+
+def _ended(run: Run, outcome: str, reason: str, failed: tuple[RunItem, ...]) -> Run:
+    """Return a run in the state that its last record says."""
+    if outcome not in get_args(RunState):
+        return replace(run, state="failed", reason=INTERRUPTED, items=failed)
+    return replace(run, state=outcome, reason=reason, items=failed)  # type: ignore[arg-type]  # just checked
+
+
+def _with_costs(run: Run, tokens_in: int, tokens_out: int, cost: float | None) -> Run:
+    """Return a run with all that was spent on it, also on sessions of it that failed."""
+    if tokens_in + tokens_out <= run.tokens_in + run.tokens_out:
+        return run
+    return replace(
+        run, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost if run.cost is None else max(run.cost, cost or 0)
+    )
 
 
 class Runs:
@@ -57,18 +77,37 @@ class Runs:
         return [found[key] for key in keys if key in found]
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
-        return self._runs(self._sql.rows("runs_listed", {**self._seen(scope), "most": most}))
+        kept = self._runs(self._sql.rows("runs_listed", {**self._seen(scope), "most": most}))
+        others = self._unlisted(scope, None, most=most)
+        return (
+            sorted((*kept, *others), key=lambda run: (run.started_at, run.id), reverse=True)[:most] if others else kept
+        )
 
     def get(self, scope: Scope, run_id: str) -> Run | None:
         if not isinstance(run_id, str) or not run_id.isprintable():
             return None
         found = self._runs(self._sql.rows("run_by_id", {**self._seen(scope), "id": run_id}))
-        return self._with_texts(scope, found[0]) if found else None
+        if not found:
+            return next(iter(self._unlisted(scope, run_id, most=1)), None)
+        return self._with_texts(scope, replace(found[0], items=(*found[0].items, *self._failed_in(run_id))))
+
+    def _unlisted(self, scope: Scope, run_id: str | None, *, most: int) -> list[Run]:
+        """Return runs that asked a model and left nothing: failed, interrupted, dry, proposed or undone ones."""
+        rows = self._sql.rows("runs_unlisted", {**self._seen(scope), "id": run_id, "most": most})
+        return [_ended(run_of(row[:14], {}), row[14], row[15], self._failed_in(row[1])) for row in rows]
+
+    def _failed_in(self, run_id: str) -> tuple[RunItem, ...]:
+        rows = self._sql.rows("run_failures", {"run": run_id})
+        return tuple(RunItem(what="failed", text=session or "", reason=reason) for session, reason in rows)
 
     def _runs(self, rows: Sequence[tuple[Any, ...]]) -> list[Run]:
         keys = {key for row in rows for key in keys_in_run(row)}
         ids: dict[int, str] = dict(self._sql.rows("node_ids_of", {"keys": json.dumps(list(keys))}))
-        return [run_of(row, ids) for row in rows]
+        runs = [run_of(row, ids) for row in rows]
+        costs = {
+            run: rest for run, *rest in self._sql.rows("run_costs", {"runs": json.dumps([run.id for run in runs])})
+        }
+        return [_with_costs(run, *costs[run.id]) if run.id in costs else run for run in runs]
 
     def _with_texts(self, scope: Scope, found: Run) -> Run:
         """Fill in what the memories of a run's items say; erased ones say nothing."""
@@ -102,12 +141,53 @@ class Runs:
         key = None if session is None else self._sql.value("session_by_id", {"space": space, "session": session})
         return {"space": space, "session": key}
 
-    def note_use(self, *, day: str, model: str, calls: int, tokens_in: int, tokens_out: int) -> None:
-        values = {"day": day, "model": model, "calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
-        self._sql.rows("model_use_add", values)
+    def begin_call(self, run: Run, session: str | None, *, day: str, at: int, tokens: int, most: int) -> int | None:
+        values = {**self._call(run, session, day=day, at=at), "tokens_in": tokens, "most": most}
+        rows = self._sql.rows("model_call_begin", values)
+        return rows[0][0] if rows else None
 
-    def tokens_used(self, *, day: str) -> int:
-        return int(self._sql.value("model_use_of", {"day": day}))
+    def end_call(self, number: int, *, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+        values = {"key": number, "tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost}
+        self._sql.rows("model_call_end", values)
+
+    def note_outcome(self, run: Run, session: str | None, *, day: str, at: int) -> None:
+        values = {**self._call(run, session, day=day, at=at), "outcome": run.state, "reason": run.reason}
+        self._sql.rows("run_outcome_add", values)
+
+    def _call(self, run: Run, session: str | None, *, day: str, at: int) -> dict[str, Any]:
+        place = self._place((run.owner, run.chat), session)
+        return {
+            **place,
+            "run": run.id,
+            "kind": run.kind,
+            "model": run.model,
+            "prompt": run.prompt,
+            "day": day,
+            "at": at,
+        }
+
+    def model_use(self, scope: Scope | None, *, since: str) -> list[ModelUse]:
+        spaces = {"spaces": "[]"} if scope is None else self._seen(scope)
+        rows = self._sql.rows("model_calls_of", {**spaces, "all": scope is None, "since": since})
+        found = [
+            ModelUse(
+                day=day,
+                owner=owner,
+                chat=chat,
+                model=model,
+                calls=calls,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                cost=cost,
+                runs=runs,
+            )
+            for day, owner, chat, model, calls, tokens_in, tokens_out, cost, runs in rows
+        ]
+        before = self._sql.rows("model_use_before", {"since": since}) if scope is None else []
+        return found + [
+            ModelUse(day=day, owner="", chat="", model=model, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out)
+            for day, model, calls, tokens_in, tokens_out in before
+        ]
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}
@@ -220,6 +300,9 @@ class Proposals:
     def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
         self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
         self._sql.rows("proposal_put", {"id": run_id, "space": space, "at": at, "body": body})
+
+    def drop(self, ids: Iterable[str]) -> None:
+        self._sql.rows("proposals_remove", {"ids": json.dumps(list(ids))})
 
     def body(self, scope: Scope, run_id: str) -> str | None:
         if not isinstance(run_id, str) or not run_id.isprintable():

@@ -99,6 +99,7 @@ KEPT: Final[Mapping[str, Form]] = {
     "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
     "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
     "model_use": Form(file=STORE, kind="model_use"),
+    "model_calls": Form(file=STORE, kind="model_call", names={"kind": "what"}),
     "failures": Form(file=STORE, kind="failure"),
     "withheld": Form(file=STORE, kind="withheld"),
     "withheld_prints": Form(file=STORE, kind="withheld_print"),
@@ -115,7 +116,9 @@ SEQUENCE: Final = "sequence"
 runs refer to them.
 """
 
-AFTER_ROWS: Final = frozenset(("associates", "failures", "to_erase", "withheld_prints", "withheld_spans"))
+AFTER_ROWS: Final = frozenset(
+    ("associates", "failures", "model_calls", "to_erase", "withheld_prints", "withheld_spans")
+)
 """Kept tables that refer to rows of the truth."""
 
 SETTLED: Final = frozenset(("withheld",))

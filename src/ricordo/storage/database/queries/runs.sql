@@ -48,13 +48,54 @@ WHERE n.space = :space AND n.shelf = 'e' AND ss.session_id IS :session ORDER BY 
 SELECT n.key FROM live_nodes n JOIN sessions ss ON ss.key = n.session
 WHERE n.space = :space AND n.type = 'episodic' AND ss.session_id = :session ORDER BY n.event_time, n.key
 
--- name: model_use_add
-INSERT INTO model_use VALUES (:day, :model, :calls, :tokens_in, :tokens_out)
-ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tokens_in = tokens_in + excluded.tokens_in,
-  tokens_out = tokens_out + excluded.tokens_out
+-- name: model_use_before
+-- What models used on days before calls were recorded one by one; of all owners together.
+SELECT day, model, calls, tokens_in, tokens_out FROM model_use WHERE day >= :since ORDER BY day DESC, model
 
--- name: model_use_of
-SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM model_use WHERE day = :day
+-- name: model_call_begin
+-- Nothing is recorded if the tokens of the day are used up; 0 means no limit.
+INSERT INTO model_calls (space, session, run, kind, model, prompt, day, at, calls, tokens_in, tokens_out, outcome, reason)
+SELECT :space, :session, :run, :kind, :model, :prompt, :day, :at, 1, :tokens_in, 0, 'open', ''
+WHERE :most = 0 OR :most > (SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM model_calls
+  WHERE space = :space AND day = :day)
+RETURNING key
+
+-- name: model_call_end
+UPDATE model_calls SET tokens_in = :tokens_in, tokens_out = :tokens_out, cost = :cost, outcome = '' WHERE key = :key
+
+-- name: run_outcome_add
+INSERT INTO model_calls (space, session, run, kind, model, prompt, day, at, calls, tokens_in, tokens_out, outcome, reason)
+VALUES (:space, :session, :run, :kind, :model, :prompt, :day, :at, 0, 0, 0, :outcome, :reason)
+
+-- name: model_calls_of
+-- What models used by day, owner and model, latest first.
+SELECT m.day, s.owner, s.chat, m.model, sum(m.calls), sum(m.tokens_in), sum(m.tokens_out), sum(m.cost), count(DISTINCT m.run)
+FROM model_calls m JOIN spaces s ON s.key = m.space
+WHERE m.day >= :since AND (:all OR m.space IN (SELECT value FROM json_each(:spaces))) AND m.calls > 0
+GROUP BY m.day, m.space, m.model ORDER BY m.day DESC, s.owner, s.chat, m.model
+
+-- name: runs_unlisted
+-- Runs that asked a model and kept nothing that is still there: failed, interrupted, dry, proposed or undone ones.
+SELECT 0, m.run, m.kind, m.model, max(m.prompt),
+  (SELECT json_group_array(session_id) FROM (SELECT ss.session_id FROM model_calls c JOIN sessions ss ON ss.key = c.session
+    WHERE c.run = m.run GROUP BY c.session ORDER BY min(c.key))),
+  min(m.at), max(m.at), sum(m.tokens_in), sum(m.tokens_out), sum(m.cost), '[]', s.owner, s.chat,
+  (SELECT outcome FROM model_calls l WHERE l.run = m.run ORDER BY l.key DESC LIMIT 1),
+  (SELECT reason FROM model_calls l WHERE l.run = m.run ORDER BY l.key DESC LIMIT 1)
+FROM model_calls m JOIN spaces s ON s.key = m.space
+WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND (:id IS NULL OR m.run = :id)
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = m.run)
+GROUP BY m.run ORDER BY min(m.key) DESC LIMIT :most
+
+-- name: run_costs
+-- All that was spent on runs, also on sessions of them that failed.
+SELECT run, sum(tokens_in), sum(tokens_out), sum(cost) FROM model_calls
+WHERE run IN (SELECT value FROM json_each(:runs)) GROUP BY run
+
+-- name: run_failures
+-- The sessions of a run that failed, and why.
+SELECT ss.session_id, m.reason FROM model_calls m LEFT JOIN sessions ss ON ss.key = m.session
+WHERE m.run = :run AND m.calls = 0 AND m.outcome = 'failed' AND m.session IS NOT NULL ORDER BY m.key
 
 -- name: failure_add
 INSERT INTO failures (space, session, tries, at, reason) VALUES (:space, :session, 1, :at, :reason)
@@ -75,13 +116,18 @@ INSERT INTO proposals VALUES (:id, :space, :at, :body)
 SELECT body FROM proposals
 WHERE (id = :id OR (length(:id) = 8 AND substr(id, -8) = :id)) AND space IN (SELECT value FROM json_each(:spaces))
 
+-- name: proposals_remove
+DELETE FROM proposals WHERE id IN (SELECT value FROM json_each(:ids))
+
 -- name: proposals_drop
 DELETE FROM proposals WHERE at < :before
 
 -- name: forgotten_like
--- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages.
+-- Facts of a type that were forgotten or refused, and that say the same or rest on the same messages. What accepting a
+-- replay closed may be learnt again.
 SELECT n.content, n.closed_at, n.content IS :content OR statement_line(n.content) = :line FROM nodes n
 WHERE n.space = :space AND n.type = :type AND n.closed_reason IN ('forgotten', 'retracted')
+  AND NOT EXISTS (SELECT 1 FROM commits c WHERE c.seq = n.commit_seq AND c.origin = 'accept')
   AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line) OR EXISTS (SELECT 1 FROM edges e
     JOIN nodes m ON m.key = e.target WHERE e.source = n.key AND e.relation_type = 'derived_from'
     AND m.id IN (SELECT value FROM json_each(:evidence))))
@@ -99,10 +145,13 @@ ORDER BY e.source, n.event_time, n.key
 
 -- name: learnt_already
 -- The memory, possibly closed, with the same statement and a given number of these messages as evidence; live ones first.
+-- What accepting a replay closed may be learnt again.
 SELECT n.id, n.closed_at IS NULL FROM nodes m JOIN edges e ON e.target = m.key AND e.relation_type = 'derived_from'
   JOIN nodes n ON n.key = e.source
 WHERE m.space = :space AND m.id IN (SELECT value FROM json_each(:evidence))
   AND (n.content IS :content OR (:line != '' AND statement_line(n.content) = :line))
+  AND (n.closed_reason IS NULL OR n.closed_reason != 'retracted'
+    OR NOT EXISTS (SELECT 1 FROM commits c WHERE c.seq = n.commit_seq AND c.origin = 'accept'))
 GROUP BY n.key HAVING count(DISTINCT m.key) >= :least ORDER BY n.closed_at IS NULL DESC, n.key LIMIT 1
 
 -- name: rests_on_count
