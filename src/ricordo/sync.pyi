@@ -353,10 +353,14 @@ class Memory:
         """
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
-        """Return runs, latest first, without the texts of their items; `run` returns those."""
+        """Return runs, latest first, without the texts of their items; `run` returns those. Runs that failed, were
+        interrupted or were undone are listed with what they cost.
+        """
 
     def run(self, id: str) -> Run:
-        """Return one run, with the present text of the memories it made and touched."""
+        """Return one run, with the present text of the memories it made and touched. One that failed or was undone
+        has none.
+        """
 
     def history(self, id: str, *, as_of: datetime | str | int | None = None) -> Sequence[Version]:
         """Return every version of a memory, oldest first, each with the commit that made it, including what it
