@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from ricordo.model import Category, ClosedReason, DecayCloses, EndsBy, Fading
+from ricordo.model import Category, ClosedReason, DecayCloses, Fading
 
 FADED = 0.05
 """Below this a memory counts as faded."""
@@ -17,8 +15,8 @@ STATED = 0.8
 
 DAY_MS = 86_400_000
 
-LIFETIME_DAYS: Mapping[Category, int] = {"context": 7, "event": 30, "task": 14, "observation": 3}
-"""Lifetimes of the ephemeral categories; the others have none."""
+EPHEMERAL: frozenset[Category] = frozenset(("context", "event", "task", "observation"))
+"""Categories whose memories may be closed when they have faded, unless the user said them. None expires by itself."""
 
 _POWER = 0.8
 _RECENCY_A_DAY = 0.01
@@ -73,14 +71,6 @@ class Vital(NamedTuple):
         return self.rate > 0 and not (self.is_protected or self.is_frequent)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """When a memory expires, in Unix milliseconds, and whether a stated expiry or its category says so."""
-
-    at: int
-    why: EndsBy
-
-
 def retention(confidence: float, rate: float, days: float) -> float:
     """Return what is left of a memory after some days without use: `confidence × exp(−rate × days^0.8)`.
 
@@ -119,25 +109,6 @@ def fades_at(vital: Vital) -> int | None:
     return None if days is None else vital.touched_at + int(min(days, _LONGEST_DAYS) * DAY_MS)
 
 
-def ending(vital: Vital) -> Ending | None:
-    """Return when a memory expires: at its stated expiry or, if sooner, after the lifetime of its category.
-
-    Confirmed memories, and those about a protected entity, expire only if it was stated. A lifetime counts from the
-    last reinforcement, or from when the fact begins to hold: an appointment does not expire before its date.
-    """
-    stated = None if vital.expires_at is None else Ending(at=vital.expires_at, why="expiry")
-    days = lifetime_days(vital.category)
-    if days is None or vital.rate <= 0 or vital.is_protected:
-        return stated
-    over = Ending(at=max(vital.proved_at, vital.valid_from) + days * DAY_MS, why="lifetime")
-    return over if stated is None or over.at < stated.at else stated
-
-
-def lifetime_days(category: Category | None) -> int | None:
-    """Return the lifetime of a category in days; None if it has none."""
-    return None if category is None else LIFETIME_DAYS.get(category)
-
-
 def fate(vital: Vital, closes: DecayCloses) -> Fading:
     """Return what happens to a faded memory. With "ephemeral", passing and inferred memories are closed, but not what
     the user said.
@@ -146,14 +117,13 @@ def fate(vital: Vital, closes: DecayCloses) -> Fading:
         return "never"
     if closes == "all":
         return "closes"
-    passes = vital.category in LIFETIME_DAYS or vital.is_inferred
+    passes = vital.category in EPHEMERAL or vital.is_inferred
     return "closes" if passes and not vital.is_said else "sinks"
 
 
 def due(vital: Vital, *, now: int, closes: DecayCloses) -> ClosedReason | None:
     """Return why a live memory must be closed now; None if it stays."""
-    end = ending(vital)
-    if end is not None and end.at <= now:
+    if vital.expires_at is not None and vital.expires_at <= now:
         return "expired"
     is_faded = left(vital, now=now) < FADED
     return "decayed" if is_faded and fate(vital, closes) == "closes" else None

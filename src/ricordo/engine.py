@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
-from ricordo.model import Run, Scope
+from ricordo.model import Node, Origin, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
@@ -31,6 +32,7 @@ from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, values
 from ricordo.storage.prefetch import Prefetch
 from ricordo.storage.registry import open_store
+from ricordo.text import lifetimes
 from ricordo.text.dates import parse_expiry, parse_instant, stated_expiry
 from ricordo.text.languages import register
 
@@ -43,6 +45,8 @@ T = TypeVar("T")
 STORED = "stored"
 """Stands for the embedder the store was last opened with."""
 
+# Origins whose text may say how long it is to be kept.
+_MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
 # A conversation is over when nobody spoke for so long.
 _QUIET_MS = 3_600_000
 # While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
@@ -151,15 +155,26 @@ class Engine:
         """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
-    def expiry(self, given: datetime | str | None, text: str) -> int | None:
-        """Until when something is to be kept, as Unix milliseconds: as given, else as its own text asks, else None.
+    def expiry(self, given: datetime | str) -> datetime | None:
+        """Return until when the caller wants something kept; None for good ("never").
 
         Raises:
-            InvalidError: what is given cannot be read.
+            InvalidError: what is given cannot be read, or is over.
         """
-        if given is None:
-            return stated_expiry(text, now=self.now(), zone=self.zone)
-        return parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
+        until = parse_expiry(given, now=self.now(), zone=self.zone, field="expires")
+        return None if until is None else from_ms(until)
+
+    def timed(self, node: Node, given: datetime | str | None) -> Node:
+        """Return a new fact with the dates it names and its expiry: as given, as its text asks, or by its lifetime.
+
+        Raises:
+            InvalidError: what is given cannot be read, or is over.
+        """
+        if given is not None:
+            return replace(lifetimes.timed(node, zone=self.zone), expires_at=self.expiry(given))
+        if node.origin in _MAY_SET_EXPIRY and (until := stated_expiry(node.content, now=self.now(), zone=self.zone)):
+            node = replace(node, expires_at=from_ms(until))
+        return lifetimes.timed(node, zone=self.zone)
 
     def asking(self, scope: Scope) -> Asking:
         """All a question needs of the house."""

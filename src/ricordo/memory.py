@@ -333,11 +333,12 @@ class Memory:
         returned closed, and no answer contains it until it is approved (`review`, `resolve`).
 
         Args:
-            category: decides how long the fact is kept; inferred by rule if None.
+            category: inferred by rule if None.
             about: names of the people or things it is about; an unknown name becomes a person.
-            expires: how long to keep it ("for 2 weeks"), or until when ("until Friday", "до пятницы", a date, a time).
-                If None, the text itself may say so ("Remember for 2 weeks: ..."); otherwise it is kept for good. The
-                returned node tells: `expires_at`.
+            expires: how long to keep it ("for 2 weeks"), until when ("until Friday", "до пятницы", a date, a time), or
+                "never". If None, the text decides: it may say so ("Remember for 2 weeks: ..."), what is plainly passing
+                is kept for 30 days, and what names a coming date until at least 30 days after it; everything else is
+                kept for good. The returned node tells: `expires_at`.
             confidence: from 0 to 1.
             shared: store it for the group of this chat instead of for the owner alone.
 
@@ -368,7 +369,7 @@ class Memory:
         now = engine.now()
         nodes = [
             facts.new_fact(
-                fact, scope=self._scope, now=now, instant=engine.instant, expiry=engine.expiry, rules=engine.rules
+                fact, scope=self._scope, now=now, instant=engine.instant, timing=engine.timed, rules=engine.rules
             )
             for fact in facts_
         ]
@@ -411,18 +412,34 @@ class Memory:
             old = self._living(tx, id)
             shown = [evolution.evidence_for(old, tx.nodes.known(self._scope, each)).id for each in evidence]
             return evolution.correct(
-                old, text, subjects=tx.nodes.subjects(old.key), at=at, new_id=fresh, origin=said, evidence=shown
+                old,
+                text,
+                subjects=tx.nodes.subjects(old.key),
+                at=at,
+                new_id=fresh,
+                origin=said,
+                evidence=shown,
+                zone=self._opened.zone,
             )
 
         return await self._noted("correct", decide)
 
     async def update(
-        self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        attributes: Json | None = None,
+        expires: datetime | str | None = None,
     ) -> Node:
         """Change a memory in place. What is given replaces what was there; `history` keeps the old values.
 
+        Args:
+            expires: as in `remember`; "never" removes the expiry.
+
         Raises:
-            InvalidError: nothing is given, or a field is invalid.
+            InvalidError: nothing is given, a field is invalid, or `expires` is in the past.
             NotFoundError: there is no memory of that id.
             ConflictError: it is closed.
         """
@@ -430,17 +447,27 @@ class Memory:
         reviews.check_words(text or "", tier=self._scope.trust)
         labels = None if tags is None else checked_tags(tags)
         values = None if attributes is None else checked_attributes(attributes)
-        return await self._noted(
-            "update",
-            lambda tx: evolution.update(
-                self._living(tx, id), content=text, tags=labels, attributes=values, caller=self._scope.trust
-            ),
-        )
+        engine, at = self._opened, from_ms(self._opened.now())
+        until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
+
+        def decide(tx: Snapshot) -> tuple[Change, Node]:
+            return evolution.update(
+                self._living(tx, id),
+                content=text,
+                tags=labels,
+                attributes=values,
+                expiry=until,
+                caller=self._scope.trust,
+                at=at,
+                zone=engine.zone,
+            )
+
+        return await self._noted("update", decide)
 
     async def confirm(self, id: str) -> Node:
         """Confirm a memory: it is certain from now on and does not fade. Raises the errors of `reinforce`."""
-        at = self._at
-        return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at))
+        at, zone = self._at, self._opened.zone
+        return await self._write("confirm", lambda tx: evolution.confirm(self._living(tx, id), at=at, zone=zone))
 
     async def reinforce(self, id: str) -> Node:
         """Mark a memory as useful: its score rises (by 3, a setting; at most to 10) and its age counts from now.
@@ -456,7 +483,7 @@ class Memory:
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             node = self._living(tx, id)
             together = tx.graph.reinforced_with(node.owner, node.chat, node.id, at=at)
-            return evolution.reinforce(node, amount, at=from_ms(at), together=together)
+            return evolution.reinforce(node, amount, at=from_ms(at), zone=self._opened.zone, together=together)
 
         return await self._write("reinforce", decide)
 
@@ -1046,13 +1073,13 @@ class Memory:
             NotFoundError: there is no memory of that id, or there was none at `as_of`.
             InvalidError: `as_of` is neither a time nor a commit number.
         """
-        now, settings = self._opened.now(), self._opened.settings
+        now, zone, settings = self._opened.now(), self._opened.zone, self._opened.settings
         closes, often = settings.decay_closes, settings.protect_mentions
-        return await service.read(
-            self._asking,
-            lambda tx: inspection.explain(tx, self._scope, id, now=tx.current(now), closes=closes, often=often),
-            as_of,
-        )
+
+        def read(tx: Snapshot) -> Explanation:
+            return inspection.explain(tx, self._scope, id, now=tx.current(now), zone=zone, closes=closes, often=often)
+
+        return await service.read(self._asking, read, as_of)
 
     async def undo(self, commit_or_run: int | str, *, with_later: bool = False) -> Commit:
         """Undo a commit or a run: everything it touched becomes what it was before. Return the commit that does so,
@@ -1112,8 +1139,8 @@ class Memory:
     async def gc(
         self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None
     ) -> ArchiveReport:
-        """Archive what is over: expired, past the lifetime of its category, faded (see `decay_closes`), or beyond
-        `max_entries`. Running it again changes nothing.
+        """Archive what is over: expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again changes
+        nothing.
 
         Args:
             dry_run: report what would be archived, and archive nothing.

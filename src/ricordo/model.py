@@ -135,7 +135,9 @@ class Node:
     """A memory: an episode (a message) or knowledge (a fact, procedure or opinion).
 
     Attributes:
+        attributes: the caller's own; `dates` holds the dates that relative phrases of the text mean, by phrase.
         valid_from, valid_until: when it holds in the world.
+        expires_at: until when it is kept; None for good.
         created_at, closed_at: when it was believed.
         score: the reinforcement score, from -10 to 10.
         reinforced_at: when the score was last raised.
@@ -542,7 +544,7 @@ class Explanation:
         superseded_by: what replaced it, earliest first.
         retention: what is left of it, from 0 to 1.
         fades_at: when little is left; then it ranks lower or is closed, as `fading` says.
-        ends_at: when upkeep closes it, because of a stated expiry or the lifetime of its category (`ends_by`).
+        ends_at: when it expires, because of a stated expiry or the lifetime that its text has (`ends_by`).
     """
 
     node: Node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -25,6 +26,7 @@ from ricordo.settings import Settings
 from ricordo.storage import Store
 from ricordo.text import name_key
 from ricordo.text.injection import reasons
+from ricordo.text.lifetimes import timed
 from ricordo.text.secrets import redact
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def consolidation_context(
             min_conflict=settings.conflict_min_confidence,
             add_entities=add_entities,
             holds_untrusted=settings.untrusted_knowledge == "hold",
+            timed=partial(timed, zone=zone),
         ),
         limits=Limits(
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out

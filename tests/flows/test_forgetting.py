@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from math import exp, log
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings, UnavailableError
 from ricordo.language import ScriptedModel
+from ricordo.model import Category
 from tests.flows.conftest import DAY, HandClock, Place
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -46,7 +48,7 @@ async def test_what_a_user_said_is_never_closed_by_fading(memory: Any, clock: Ha
     said = [
         await memory.remember("I am allergic to peanuts"),
         await memory.remember("The spare key is under the third pot", confidence=0.06),
-        await memory.remember("Kim was tired", category="observation", confidence=0.05),
+        await memory.remember("Kim was tired", category="observation", expires="for 3 days", confidence=0.05),
         await memory.remember("I like tea", origin="cli"),
     ]
     clock.ms += 2 * DAY
@@ -111,12 +113,12 @@ async def test_untouched_memories_rank_below_confirmed_and_reinforced_ones(memor
     assert share.raw == pytest.approx(0.9 + 0.1 / (1 + 300 * 0.01), abs=1e-3)
 
 
-@pytest.mark.parametrize(("category", "days"), [("context", 7), ("event", 30), ("task", 14), ("observation", 3)])
-async def test_short_lived_categories_have_a_lifetime(memory: Any, clock: HandClock, category: Any, days: int) -> None:
-    node = await memory.remember("The plumber has the key", category=category)
+async def test_what_is_plainly_passing_has_a_lifetime(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("I'm waiting for the plumber")
     why = await memory.explain(node.id)
-    assert ((why.ends_at - node.created_at).days, why.ends_by) == (days, "lifetime")
-    clock.ms += days * DAY - 1
+    assert (why.ends_at, why.ends_by) == (node.expires_at, "lifetime")
+    assert node.expires_at.astimezone(BERLIN).strftime("%m-%d %H:%M") == "02-01 00:00"
+    clock.ms += round((node.expires_at - node.created_at).total_seconds() * 1_000) - 1
     assert (await memory.gc()).archived == {}
     clock.ms += 1
     report = await memory.gc(dry_run=True)
@@ -124,13 +126,13 @@ async def test_short_lived_categories_have_a_lifetime(memory: Any, clock: HandCl
     assert (await memory.get(node.id)).is_live
     done = await memory.gc()
     assert (done.archived, done.items[0].why, done.live) == (report.archived, report.items[0].why, 0)
-    assert f"kept for {days} days" in done.items[0].why
+    assert done.items[0].why == "it was to be kept until 2026-02-01"
     assert (await memory.get(node.id)).closed_reason == "expired"
     assert (await memory.gc()).archived == {}
 
 
-@pytest.mark.parametrize("category", ["preference", "identity", "relationship", "knowledge", "reflection", "summary"])
-async def test_long_lived_categories_have_no_lifetime(memory: Any, clock: HandClock, category: Any) -> None:
+@pytest.mark.parametrize("category", get_args(Category))
+async def test_a_category_alone_is_no_lifetime(memory: Any, clock: HandClock, category: Any) -> None:
     node = await memory.remember("The plumber has the key", category=category)
     clock.ms += 5_000 * DAY
     assert (await memory.gc()).archived == {}
@@ -138,14 +140,14 @@ async def test_long_lived_categories_have_no_lifetime(memory: Any, clock: HandCl
 
 
 async def test_reinforcing_restarts_a_lifetime_and_future_ones_have_not_started(memory: Any, clock: HandClock) -> None:
-    task = await memory.remember("Call the plumber", category="task")
-    trip = await memory.remember("The dentist sees Kim", category="event", valid_from="2026-03-01T10:00:00Z")
-    clock.ms += 10 * DAY
-    await memory.reinforce(task.id)
-    clock.ms += 10 * DAY
+    cold = await memory.remember("I have a bad cold")
+    trip = await memory.remember("Kim is staying with us", valid_from="2026-03-01T10:00:00Z")
+    clock.ms += 20 * DAY
+    assert (await memory.reinforce(cold.id)).expires_at - cold.expires_at == timedelta(days=20)
+    clock.ms += 20 * DAY
     assert (await memory.gc()).archived == {}
-    clock.ms += 45 * DAY
-    assert [leaving.node.id for leaving in (await memory.gc()).items] == [task.id]
+    clock.ms += 40 * DAY
+    assert [leaving.node.id for leaving in (await memory.gc()).items] == [cold.id]
     assert (await memory.get(trip.id)).is_live
 
 
@@ -230,18 +232,20 @@ async def test_an_expiry_in_words_is_parsed_and_reported(memory: Any, clock: Han
 
 
 async def test_a_restored_memory_counts_as_new(memory: Any, clock: HandClock) -> None:
-    node = await memory.remember("Call the plumber", category="task")
-    clock.ms += 20 * DAY
+    node = await inferred(memory, "Anna seems to prefer mornings")
+    clock.ms += 72 * DAY
     await memory.gc()
     await memory.restore(node.id)
-    clock.ms += 13 * DAY
+    clock.ms += 70 * DAY
     assert (await memory.gc()).archived == {}
     clock.ms += DAY
-    assert (await memory.gc()).archived == {"expired": 1}
+    assert (await memory.gc()).archived == {"decayed": 1}
 
 
 async def test_upkeep_can_be_undone_as_a_whole(memory: Any, clock: HandClock) -> None:
-    nodes = await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(1_100)])
+    nodes = await memory.remember_many(
+        [Fact(content=f"Errand {number}", expires="for 2 weeks") for number in range(1_100)]
+    )
     clock.ms += 15 * DAY
     told: list[tuple[int, int]] = []
     report = await memory.gc(progress=lambda done, total: told.append((done, total)))
@@ -283,7 +287,7 @@ async def test_a_failing_step_does_not_stop_the_others(place: Place, clock: Hand
     model = ScriptedModel(answer)
     async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I was at the lake", session="s1")
-        await memory.remember("Call the plumber", category="task")
+        await memory.remember("Call the plumber", expires="for 2 weeks")
         clock.ms += 20 * DAY
         report = await memory.maintain()
         assert (report.ok, [step.ok for step in report.steps]) == (False, [False, *[True] * 5])
@@ -294,7 +298,7 @@ async def test_a_failing_step_does_not_stop_the_others(place: Place, clock: Hand
 async def test_concurrent_upkeep_closes_each_memory_once(place: Place, clock: HandClock) -> None:
     options: dict[str, Any] = {"embedder": None, "clock": clock, "settings": Settings(durability="process")}
     async with Memory.open(place.location, **options) as one, Memory.open(place.location, **options) as two:
-        await one.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
+        await one.remember_many([Fact(content=f"Errand {number}", expires="for 2 weeks") for number in range(900)])
         clock.ms += 15 * DAY
         reports = await asyncio.gather(one.maintain(all_owners=True), two.gc(), one.gc())
         done = [reports[0].steps[1].report, *reports[1:]]
@@ -307,7 +311,7 @@ async def test_concurrent_upkeep_closes_each_memory_once(place: Place, clock: Ha
 async def test_interrupted_upkeep_is_finished_by_the_next_run(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process")
     async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:
-        await memory.remember_many([Fact(content=f"Errand {number}", category="task") for number in range(900)])
+        await memory.remember_many([Fact(content=f"Errand {number}", expires="for 2 weeks") for number in range(900)])
         clock.ms += 15 * DAY
 
         def stop(done: int, total: int) -> None:
@@ -371,15 +375,15 @@ async def test_opening_a_store_can_run_gc(place: Place, clock: HandClock) -> Non
             return (await memory.scoped(Scope(owner="ann")).stats()).closed
 
     async with Memory.open(place.location, embedder=None, clock=clock) as memory:
-        await memory.scoped(Scope(owner="ann")).remember("Call the plumber", category="task")
+        await memory.scoped(Scope(owner="ann")).remember("Call the plumber", expires="for 2 weeks")
     clock.ms += 20 * DAY
     assert [await opened(auto_gc=False), await opened(auto_gc=True)] == [0, 1]
 
 
 async def test_upkeep_covers_the_caller_unless_all_owners_is_allowed(memory: Any, clock: HandClock) -> None:
     ann, group = memory.scoped(Scope(owner="ann")), memory.scoped(Scope(owner="ann", chat="ski"))
-    hers = await ann.remember("Call the plumber", category="task")
-    await memory.scoped(Scope(owner="", chat="ski")).remember("Wax the skis", category="task")
+    hers = await ann.remember("Call the plumber", expires="for 2 weeks")
+    await memory.scoped(Scope(owner="", chat="ski")).remember("Wax the skis", expires="for 2 weeks")
     clock.ms += 20 * DAY
     assert ((await memory.gc()).archived, list(await memory.weak())) == ({}, [])
     assert (await memory.gc()).live == 0
@@ -403,17 +407,16 @@ async def test_upkeep_covers_the_caller_unless_all_owners_is_allowed(memory: Any
 async def test_weak_lists_what_ends_first_and_why(memory: Any, clock: HandClock) -> None:
     unsure = await memory.remember("Kim may move to Riga", confidence=0.3)
     await memory.remember("I like tea")
-    task = await memory.remember("Call the plumber", category="task")
+    cold = await memory.remember("I have a bad cold", expires="2026-01-15")
     code = await memory.remember("The door code is 4711", expires="2026-01-14")
     clock.ms += 10 * DAY
     found = await memory.weak()
-    assert [weak.node.id for weak in found] == [code.id, task.id, unsure.id]
+    assert [weak.node.id for weak in found] == [code.id, cold.id, unsure.id]
     assert [weak.fading for weak in found] == ["sinks"] * 3
     assert "only 30% sure" in found[2].why
-    assert "expires on 2026-01-14 (as you said)" in found[0].why
-    assert "task: 14 days" in found[1].why
+    assert ("expires on 2026-01-14" in found[0].why, found[0].ends_by) == (True, "expiry")
     assert (found[2].leaves_at, found[2].retention) == (None, pytest.approx(0.3 * exp(-0.1 * 10**0.8)))
-    assert (found[1].leaves_at - task.created_at).days == 14
+    assert found[1].leaves_at == cold.expires_at
     assert [weak.node.id for weak in await memory.weak(1)] == [code.id]
     with pytest.raises(InvalidError):
         await memory.weak(0)

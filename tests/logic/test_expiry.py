@@ -85,7 +85,6 @@ until the end of the month | 2026-07-01 00:00
 until 2026-07-05 | 2026-07-06 00:00
 until 2026-07-05T10:00 | 2026-07-05 10:00
 2026-07-05T10:00+00:00 | 2026-07-05 12:00
-2020-01-01 | 2020-01-01 00:00
 """
 
 
@@ -101,9 +100,14 @@ def test_a_day_is_a_calendar_day_across_clock_changes() -> None:
     assert read("48 hours", now=before) == "2026-10-26 11:00"
 
 
-def test_instants_are_accepted_including_past_ones() -> None:
-    early = datetime(2020, 5, 1, tzinfo=UTC)
-    assert parse_expiry(early, now=NOW, zone=BERLIN, field="expires") == round(early.timestamp() * 1000)
+def test_instants_are_accepted_and_past_ones_refused() -> None:
+    late = datetime(2030, 5, 1, tzinfo=UTC)
+    assert parse_expiry(late, now=NOW, zone=BERLIN, field="expires") == round(late.timestamp() * 1000)
+    for early in (datetime(2020, 5, 1, tzinfo=UTC), date(2020, 5, 1), "2020-05-01", "2020-05-01T10:00Z", "last week"):
+        with pytest.raises(InvalidError, match="is in the past"):
+            parse_expiry(early, now=NOW, zone=BERLIN, field="expires")
+    for never in ("never", "никогда", "Nie"):
+        assert parse_expiry(never, now=NOW, zone=BERLIN, field="expires") is None
     assert shown(parse_expiry(date(2026, 8, 1), now=NOW, zone=BERLIN, field="expires")) == "2026-08-01 00:00"
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.decay import DAY_MS, FADED, LIFETIME_DAYS, Vital, due, ending, fades_at, fate, left, standing, used, worth
+from ricordo.decay import DAY_MS, EPHEMERAL, FADED, Vital, due, fades_at, fate, left, standing, used, worth
 from ricordo.forgetting.gc import lowest
 
 NOW = 1_767_261_600_000
 instants = st.integers(min_value=NOW - 4_000 * DAY_MS, max_value=NOW + 4_000 * DAY_MS)
-CATEGORIES = ("preference", "identity", "relationship", "knowledge", "reflection", "summary", *LIFETIME_DAYS)
+CATEGORIES = ("preference", "identity", "relationship", "knowledge", "reflection", "summary", *sorted(EPHEMERAL))
 
 
 def vital(**fields: Any) -> Vital:
@@ -97,10 +97,9 @@ def test_fading_alone_never_closes_what_the_user_said_or_what_is_kept_for_good(k
     reason = due(known, now=now, closes="ephemeral")
     if known.is_said or known.rate == 0 or known.is_protected or known.is_frequent:
         assert reason != "decayed"
-    if known.category not in LIFETIME_DAYS and not known.is_inferred:
+    if known.category not in EPHEMERAL and not known.is_inferred:
         assert reason != "decayed"
-    end = ending(known)
-    assert (reason == "expired") == (end is not None and end.at <= now)
+    assert (reason == "expired") == (known.expires_at is not None and known.expires_at <= now)
 
 
 @given(vitals, instants, st.integers(0, 10**9))
@@ -113,10 +112,9 @@ def test_a_due_memory_stays_due(known: Vital, now: int, later: int) -> None:
 def test_being_shown_only_slows_fading(known: Vital, now: int) -> None:
     unseen = known._replace(shown=0, last_access=None)
     assert left(known, now=now) >= left(unseen, now=now) - 1e-12
-    assert (standing(known, now=now), fate(known, "ephemeral"), ending(known)) == (
+    assert (standing(known, now=now), fate(known, "ephemeral")) == (
         standing(unseen, now=now),
         fate(unseen, "ephemeral"),
-        ending(unseen),
     )
 
 

@@ -102,11 +102,13 @@ class LearningRules:
     Attributes:
         min_conflict: how certain a model must be to close a fact, from 0 to 1.
         holds_untrusted: whether everything that tools and pages say is quarantined.
+        timed: gives a new fact the dates that its text names, and its lifetime.
     """
 
     min_conflict: float
     holds_untrusted: bool
     add_entities: AddEntities
+    timed: Callable[[Node], Node]
 
 
 @dataclass(slots=True)
@@ -210,7 +212,8 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         for place, fact in enumerate(draft.judged.facts)
         if not _is_learnt(learning, fact) and _rests_on(fact, sound, learning)
     }
-    nodes = {node_id: _node(node_id, fact, draft, at=learning.at) for node_id, (_, fact) in facts.items()}
+    timed = learning.rules.timed
+    nodes = {node_id: timed(_node(node_id, fact, draft, at=learning.at)) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
     waits = learning.rules.holds_untrusted
     held_for = {node.id: why for node in kept if (why := reasons_to_hold(node, holds_untrusted=waits))}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Change, Edge, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
+from ricordo.text.lifetimes import has_lifetime, prolonged, retimed
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0
@@ -41,6 +43,7 @@ def correct(
     new_id: str,
     origin: Origin,
     evidence: Sequence[str],
+    zone: ZoneInfo,
 ) -> tuple[Change, Node]:
     """Replace a live node by a new version with other words and the same properties.
 
@@ -63,6 +66,7 @@ def correct(
         confidence=1.0,
         origin=capped(old.origin, old.role, caller=trust_of(origin, None)) if old.type == "episodic" else origin,
     )
+    new = retimed(new, old, at=at, zone=zone)
     change = Change(
         add=(new,),
         put=(superseded(old, by=None, at=at),),
@@ -96,16 +100,34 @@ def supersedes(new: Node, old: Node, evidence: Sequence[str] = ()) -> Edge:
     return Edge(source=new.id, target=old.id, type="supersedes", evidence=tuple(evidence) or (new.id,))
 
 
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """A new expiry: `at` is None to remove it. `UNCHANGED` leaves it as it is."""
+
+    at: datetime | None
+
+
+UNCHANGED = Expiry(None)
+
+
 def update(
-    node: Node, *, content: str | None, tags: tuple[str, ...] | None, attributes: Json | None, caller: Trust = "user"
+    node: Node,
+    *,
+    content: str | None,
+    tags: tuple[str, ...] | None,
+    attributes: Json | None,
+    expiry: Expiry,
+    at: datetime,
+    zone: ZoneInfo,
+    caller: Trust = "user",
 ) -> tuple[Change, Node]:
     """Change a live node in place; its history keeps the former version. New words lower its trust to the caller's.
 
     Raises:
         InvalidError: nothing is given.
     """
-    if content is None and tags is None and attributes is None:
-        raise InvalidError("nothing to change is given", hint="give content, tags or attributes")
+    if content is None and tags is None and attributes is None and expiry is UNCHANGED:
+        raise InvalidError("nothing to change is given", hint="give content, tags, attributes or expires")
     altered = replace(
         node,
         content=node.content if content is None else content,
@@ -113,23 +135,31 @@ def update(
         attributes=node.attributes if attributes is None else attributes,
         origin=node.origin if content is None else capped(node.origin, node.role, caller=caller),
     )
-    return _put(node, altered)
+    altered = retimed(altered, node, at=at, zone=zone)
+    return _put(node, altered if expiry is UNCHANGED else replace(altered, expires_at=expiry.at))
 
 
-def confirm(node: Node, *, at: datetime) -> tuple[Change, Node]:
-    """Make a node certain: it never fades, and its age counts from now. Confirming it again changes nothing."""
+def confirm(node: Node, *, at: datetime, zone: ZoneInfo) -> tuple[Change, Node]:
+    """Make a node certain: it does not fade, it expires only if that was stated, and its age counts from now.
+
+    Confirming it again changes nothing.
+    """
     if (node.confidence, node.decay_rate) == (1.0, 0.0):
         return Change(), node
-    return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at))
+    until = None if has_lifetime(node, zone=zone) else node.expires_at
+    return _put(node, replace(node, confidence=1.0, decay_rate=0.0, reinforced_at=at, expires_at=until))
 
 
-def reinforce(node: Node, amount: float, *, at: datetime, together: Sequence[str] = ()) -> tuple[Change, Node]:
+def reinforce(
+    node: Node, amount: float, *, at: datetime, zone: ZoneInfo, together: Sequence[str] = ()
+) -> tuple[Change, Node]:
     """Raise the score of a node that proved useful; its age counts from now.
 
     Args:
         together: ids of memories reinforced with it (`graph.reinforced_with`), which become its associates.
     """
-    change, node = _put(node, replace(node, score=min(_MAX_SCORE, node.score + amount), reinforced_at=at))
+    longer = prolonged(node, at=at, zone=zone)
+    change, node = _put(node, replace(longer, score=min(_MAX_SCORE, node.score + amount), reinforced_at=at))
     return replace(change, associates=tuple((node.id, other) for other in together)), node
 
 

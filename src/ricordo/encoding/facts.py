@@ -26,20 +26,17 @@ _TYPES: frozenset[str] = frozenset(get_args(NodeType)) - {"episodic"}
 ORIGINS: frozenset[str] = frozenset(get_args(Origin))
 
 
-Expiry = Callable[[datetime | str | None, str], int | None]
-"""Returns when something expires, in Unix milliseconds: as given, or else as its own text asks."""
-
-# Origins whose text may say how long it is to be kept.
-_MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
+Timing = Callable[[Node, datetime | str | None], Node]
+"""Returns a new fact with the dates it names and its expiry: as given, as its text asks, or else by its lifetime."""
 
 
 def new_fact(
-    fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules, expiry: Expiry | None = None
+    fact: Fact, *, scope: Scope, now: int, instant: Instant, rules: TextRules, timing: Timing | None = None
 ) -> Node:
     """Return the node of a fact. Its category is inferred by rule if none is given.
 
     Args:
-        expiry: returns when it expires; None: `instant` parses what is given, and the text is not read.
+        timing: sets when it expires; None: `instant` parses what is given, and the text is not read.
 
     Raises:
         InvalidError: a field cannot be accepted; the message names it.
@@ -50,8 +47,8 @@ def new_fact(
     is_personal = bool(scope.owner) and not fact.shared
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
-    until = _until(fact, content, instant=instant, expiry=expiry)
-    return Node(
+    until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
+    node = Node(
         id=new_id(now) if fact.id is None else checked_id(fact.id),
         type=fact.type,
         content=content,
@@ -67,15 +64,10 @@ def new_fact(
         event_time=at,
         created_at=at,
         valid_from=at if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),
-        expires_at=None if until is None else from_ms(until),
+        expires_at=until,
         confidence=float(fact.confidence),
     )
-
-
-def _until(fact: Fact, content: str, *, instant: Instant, expiry: Expiry | None) -> int | None:
-    if expiry is not None:
-        return expiry(fact.expires, content if fact.origin in _MAY_SET_EXPIRY else "")
-    return None if fact.expires is None else instant(fact.expires, "expires")
+    return timing(node, fact.expires) if timing else node
 
 
 def _check(fact: Fact) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from math import ceil
 
-from ricordo.decay import Vital, due, ending, left, lifetime_days, standing, worth
+from ricordo.decay import Vital, due, left, standing, worth
 from ricordo.forgetting.upkeep import BATCH, Archiver, Removal, Upkeep, pages
 from ricordo.model import ArchiveReport, ClosedReason, Scope
 from ricordo.storage import Snapshot
@@ -65,11 +65,8 @@ def _least_valuable(upkeep: Upkeep, known: Sequence[Vital], *, gone: set[int]) -
 def _why(upkeep: Upkeep, vital: Vital, reason: ClosedReason) -> str:
     if reason == "decayed":
         return f"{left(vital, now=upkeep.now):.0%} of it was left"
-    end = ending(vital)
-    assert end is not None
-    if end.why == "expiry":
-        return f"it was to be kept until {upkeep.day(end.at)}"
-    return f"{vital.category} is kept for {lifetime_days(vital.category)} days, until {upkeep.day(end.at)}"
+    assert vital.expires_at is not None
+    return f"it was to be kept until {upkeep.day(vital.expires_at)}"
 
 
 def _still_due(upkeep: Upkeep, fresh: Sequence[Vital]) -> list[Vital]:

@@ -8,10 +8,11 @@ from functools import partial
 from heapq import nsmallest
 
 from ricordo.clock import from_ms
-from ricordo.decay import DAY_MS, FADED, Vital, ending, fades_at, fate, left, lifetime_days
+from ricordo.decay import DAY_MS, FADED, Vital, fades_at, fate, left
 from ricordo.forgetting.upkeep import Upkeep
 from ricordo.model import Node, Scope, Weak
 from ricordo.storage import Snapshot
+from ricordo.text.lifetimes import ends_by
 
 _UNSURE = 0.5
 _SOON_DAYS = 14
@@ -35,10 +36,9 @@ def reasons(upkeep: Upkeep, vital: Vital) -> list[str]:
     found = []
     if vital.confidence < _UNSURE:
         found.append(f"only {vital.confidence:.0%} sure")
-    end = ending(vital)
-    if end is not None and end.at <= upkeep.now + _ENDS_SOON_DAYS * DAY_MS:
-        kept = "as you said" if end.why == "expiry" else f"{vital.category}: {lifetime_days(vital.category)} days"
-        found.append(f"{'expired on' if end.at <= upkeep.now else 'expires on'} {upkeep.day(end.at)} ({kept})")
+    end = vital.expires_at
+    if end is not None and end <= upkeep.now + _ENDS_SOON_DAYS * DAY_MS:
+        found.append(f"{'expired on' if end <= upkeep.now else 'expires on'} {upkeep.day(end)}")
     at = fades_at(vital)
     if at is not None and at <= upkeep.now + _SOON_DAYS * DAY_MS:
         faded = left(vital, now=upkeep.now) < FADED
@@ -49,7 +49,7 @@ def reasons(upkeep: Upkeep, vital: Vital) -> list[str]:
 def leaves_at(upkeep: Upkeep, vital: Vital) -> int | None:
     """Return when upkeep will close a memory that nothing touches, in Unix milliseconds. Pure."""
     closes = fate(vital, upkeep.rules.decay_closes) == "closes"
-    ends = [end.at for end in [ending(vital)] if end is not None]
+    ends = [] if vital.expires_at is None else [vital.expires_at]
     ends += [at for at in [fades_at(vital)] if at is not None and closes]
     return min(ends, default=None)
 
@@ -65,14 +65,13 @@ def _order(upkeep: Upkeep, vital: Vital) -> tuple[float, float]:
 
 
 def _weak(upkeep: Upkeep, vital: Vital, node: Node) -> Weak:
-    end = ending(vital)
     return Weak(
         node=node,
         retention=left(vital, now=upkeep.now),
         fades_at=_instant(fades_at(vital)),
         fading=fate(vital, upkeep.rules.decay_closes),
-        ends_at=None if end is None else from_ms(end.at),
-        ends_by=None if end is None else end.why,
+        ends_at=node.expires_at,
+        ends_by=ends_by(node, zone=upkeep.zone),
         leaves_at=_instant(leaves_at(upkeep, vital)),
         why="; ".join(reasons(upkeep, vital)),
     )

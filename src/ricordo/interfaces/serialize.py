@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.ids import handle_of
 from ricordo.model import Commit, Entity, Explanation, Hit, Node, Page, Profile, Results, Review, Scope, Version
+from ricordo.text.dates.resolution import with_dates
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -153,8 +154,9 @@ def _kind(item: Node | Hit) -> str:
 
 def _node(node: Node) -> str:
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
-    notes = _notes(_kind(node), _about(node.about), _day(node.event_time), closed)
-    return f"[id:{handle_of(node.id)}] {_quoted(node.content)} ({notes})"
+    expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
+    notes = _notes(_kind(node), _about(node.about), _day(node.event_time), expires, closed)
+    return f"[id:{handle_of(node.id)}] {_quoted(with_dates(node.content, node.attributes))} ({notes})"
 
 
 def _hit(hit: Hit) -> str:

@@ -17,6 +17,7 @@ from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage
 from ricordo.text import raw_words
 from ricordo.text.dates import format_times
+from ricordo.text.dates.resolution import with_dates
 from ricordo.text.injection import INVISIBLE, reasons
 from ricordo.text.recalled import cited
 from ricordo.trust import is_untrusted, label, trust_of
@@ -87,7 +88,7 @@ def hit_of(
         trust=trust_of(node.origin, node.role),
         tags=node.tags,
         handle=handle_of(node.id),
-        excerpt=excerpt(node.content, terms),
+        excerpt=excerpt(with_dates(node.content, node.attributes), terms),
         event_time=node.event_time,
         event_time_iso=times.iso,
         event_time_local=times.local,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
+from zoneinfo import ZoneInfo
 
 from ricordo.clock import from_ms
-from ricordo.decay import Vital, ending, fades_at, fate, left
+from ricordo.decay import Vital, fades_at, fate, left
 from ricordo.errors import InvalidError
 from ricordo.model import (
     SUMMARY_MEMORY,
@@ -27,6 +28,7 @@ from ricordo.retrieval.hits import as_shown
 from ricordo.retrieval.query import Plan, Request, entity_key, entity_meant, query_of
 from ricordo.retrieval.service import Asking
 from ricordo.storage import Snapshot, values
+from ricordo.text.lifetimes import ends_by
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -169,7 +171,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
 
 
 def explain(
-    snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, closes: DecayCloses, often: int
+    snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, zone: ZoneInfo, closes: DecayCloses, often: int
 ) -> Explanation:
     """Return why a memory exists and what becomes of it.
 
@@ -186,7 +188,7 @@ def explain(
     sources = [edge.target for edge in edges if edge.type == "derived_from" and edge.source == node.id]
     sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence]
     vital = _vital(snapshot, scope, node, often=often)
-    fades, end = fades_at(vital), ending(vital)
+    fades = fades_at(vital)
     read = (snapshot.nodes.get(scope, each) for each in dict.fromkeys(sources))
     return Explanation(
         node=node,
@@ -200,8 +202,8 @@ def explain(
         retention=left(vital, now=now),
         fades_at=None if fades is None else from_ms(fades),
         fading=fate(vital, closes),
-        ends_at=None if end is None else from_ms(end.at),
-        ends_by=None if end is None else end.why,
+        ends_at=node.expires_at,
+        ends_by=ends_by(node, zone=zone),
     )
 
 

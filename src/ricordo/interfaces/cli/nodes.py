@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.decay import lifetime_days
 from ricordo.ids import handle_of
 from ricordo.interfaces.cli.terminal import dim, fields, minute, one_line, safe, short_id, table
 from ricordo.model import Explanation, Node, Review, Version, Weak
+from ricordo.text.dates.resolution import with_dates
 from ricordo.trust import label, trust_of
 
 Hint = Callable[[str], None]
@@ -48,7 +48,7 @@ _COMPARED = (
 def with_speaker(node: Node) -> Text:
     """Return a memory on one line; a message with its speaker."""
     who = f"{node.speaker or node.role}: " if node.type == "episodic" else ""
-    return Text(one_line(who + node.content))
+    return Text(one_line(who + with_dates(node.content, node.attributes)))
 
 
 def origin_of(node: Node) -> str:
@@ -68,7 +68,10 @@ def listing(out: Console, nodes: Sequence[Node], *, zone: ZoneInfo) -> None:
     lines = table("id", "when", "kind", "memory")
     for node in nodes:
         kind = (node.closed_reason or "closed") if not node.is_live else node.category or node.type
-        lines.add_row(short_id(node.id), minute(node.event_time, zone), kind, with_speaker(node))
+        memory = with_speaker(node)
+        if node.expires_at is not None and node.is_live:
+            memory.append(f"  (expires {minute(node.expires_at, zone)[:10]})", "dim")
+        lines.add_row(short_id(node.id), minute(node.event_time, zone), kind, memory)
     out.print(lines)
 
 
@@ -190,7 +193,7 @@ def _event(event: Node) -> Text:
 def card(out: Console, why: Explanation, *, zone: ZoneInfo) -> None:
     """Print everything about one memory; what is empty is omitted."""
     node = why.node
-    out.print(Text(safe(node.content)))
+    out.print(Text(safe(with_dates(node.content, node.attributes))))
     out.print()
     said_by = ", ".join(part for part in (node.speaker, node.role) if part) if node.type == "episodic" else ""
     rows = [
@@ -264,11 +267,8 @@ def _prospects(why: Explanation, zone: ZoneInfo) -> list[tuple[str, str]]:
 
 
 def expires(why: Explanation, zone: ZoneInfo) -> str:
-    """Return when a memory expires, and whether its category decides that; "" if it does not expire."""
+    """Return when a memory expires, and whether its text decides that; "" if it does not expire."""
     if why.ends_at is None:
         return ""
-    if why.ends_by == "expiry":
-        return minute(why.ends_at, zone)
-    category = why.node.category or ""
-    kept = f"{category} is kept" if category in ("context", "knowledge") else f"{category}s are kept"
-    return f"{minute(why.ends_at, zone)} ({kept} for {lifetime_days(why.node.category)} days)"
+    is_by_text = why.ends_by == "lifetime"
+    return minute(why.ends_at, zone) + (" (by its text; `--expires never` keeps it)" if is_by_text else "")

@@ -192,11 +192,12 @@ async def update(
     content: str | None = None,
     tag: list[str] | None = None,
     attributes: str | None = None,
+    expires: str | None = None,
 ) -> Output:
     """Change a memory in place."""
     tags = [] if tag == [""] else tag or None
     whole = await resolve_id(memory, id)
-    node = await memory.update(whole, content=content, tags=tags, attributes=_attributes(attributes))
+    node = await memory.update(whole, content=content, tags=tags, attributes=_attributes(attributes), expires=expires)
     await ctx.settle(memory)
     return _done("Updated", node, then=f"`ricordo history {handle_of(node.id)}` shows the old version.")
 

@@ -312,7 +312,7 @@ def _shown(value: object) -> str:
 # Where words leave it open, the later end is meant: a day too long does no harm. Until a day is until it is over; until
 # something longer (March, next year) is until it begins. A date by itself is when it ends: its beginning.
 
-_ACCEPTED_EXPIRY = "say for 2 weeks, until Friday, in 3 days, or give a date (2026-07-01) or an ISO 8601 time"
+_ACCEPTED_EXPIRY = "say for 2 weeks, until Friday, in 3 days, never, or give a date (2026-07-01) or an ISO 8601 time"
 _EXPIRY_CHARS, _EXPIRY_WORDS = 200, 6
 _ISO = re.compile(r"\s*[0-9]{4}(?:-?[0-9]{2}|\s*\Z)")
 
@@ -361,11 +361,11 @@ def _reminder(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.dates.reminders, template, flags=re.IGNORECASE)
 
 
-def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str) -> int:
-    """Return the instant until which something is to be kept, as Unix milliseconds UTC.
+def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, field: str) -> int | None:
+    """Return the instant until which something is to be kept, as Unix milliseconds UTC; None for good.
 
     Args:
-        value: what `parse_instant` takes, or how long ("for 2 weeks", "3 hours"), or until when ("until Friday").
+        value: what `parse_instant` takes, how long ("for 2 weeks", "3 hours"), until when ("until Friday"), or "never".
         now: Unix milliseconds; what relative phrases count from.
         zone: the user's.
         field: the name of the argument, for the message of an error.
@@ -373,18 +373,23 @@ def parse_expiry(value: str | date | datetime, *, now: int, zone: ZoneInfo, fiel
     Raises:
         InvalidError: it names no time, or one in the past.
     """
-    if not isinstance(value, str) or len(value) > _EXPIRY_CHARS or _ISO.match(value):
-        return parse_instant(value, now=now, zone=zone, field=field)
+    if isinstance(value, str) and value.strip().lower() in all_languages().words(lambda each: each.dates.never):
+        return None
+    is_plain = not isinstance(value, str) or len(value) > _EXPIRY_CHARS or _ISO.match(value)
     try:
-        found = next(_expiry_in_any_language(value, now=now, zone=zone), None)
+        found = None if is_plain else next(_expiry_in_any_language(str(value), now=now, zone=zone), None)
         found = parse_instant(value, now=now, zone=zone, field=field) if found is None else found
     except InvalidError as error:
         raise InvalidError(error.message, hint=_ACCEPTED_EXPIRY) from error
     except (ValueError, OverflowError) as error:
-        raise InvalidError(f"{field}: {value[:80]!r} is not a time I can read", hint=_ACCEPTED_EXPIRY) from error
+        raise InvalidError(f"{field}: {_shown(value)} is not a time I can read", hint=_ACCEPTED_EXPIRY) from error
     if found <= now:
-        raise InvalidError(f"{field}: {value[:80]!r} is over already", hint=_ACCEPTED_EXPIRY)
+        raise InvalidError(f"{field}: {_past(value)} is in the past", hint=_ACCEPTED_EXPIRY)
     return found
+
+
+def _past(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else _shown(value)
 
 
 def stated_expiry(text: str, *, now: int, zone: ZoneInfo) -> int | None:

@@ -25,14 +25,18 @@ from datetime import date
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import (
+    UNITS,
     Days,
     Point,
     Today,
+    around,
+    one_day,
     resolve,
     resolve_offset,
     resolve_range,
     resolve_rolling,
     resolve_through,
+    shift,
 )
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
@@ -66,6 +70,8 @@ class Vocabulary:
     future_endings: tuple[str, ...]
     past: frozenset[str]
     present: frozenset[str]
+    now: frozenset[str]
+    indefinite: frozenset[str]
     planned: frozenset[str]
     loose: frozenset[str]
 
@@ -114,6 +120,8 @@ def vocabulary(languages: LanguageSet) -> Vocabulary:
         future_endings=languages.in_order(lambda each: each.dates.future_endings),
         past=languages.words(lambda each: each.dates.past),
         present=languages.words(lambda each: each.dates.present),
+        now=languages.words(lambda each: each.dates.now),
+        indefinite=languages.words(lambda each: each.statements.indefinite),
         planned=languages.words(lambda each: each.dates.planned),
         loose=languages.words(lambda each: each.dates.loose),
     )
@@ -247,11 +255,16 @@ _HABIT = re.compile("W[-&]h?W")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The days a text names, and where in it (character offsets)."""
+    """The days a text names, where in it (character offsets), and the kinds of its words.
+
+    `named` is the time that the words name: in "before Friday", that Friday.
+    """
 
     days: Days
     start: int
     end: int
+    kinds: str = ""
+    named: Days | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +325,79 @@ def find_days(
             if days := _days(rule, found, tokens, now):
                 return Found(days=days, start=tokens[match.first].start, end=tokens[match.last - 1].end)
     return None
+
+
+# What a statement says besides: "in two weeks" counts forward, and a bare weekday may name the day of an appointment.
+_STATED_RULES = (
+    ("forward", re.compile(r"i(?:(?P<count>[DNK])|(?P<one>h))o?(?P<unit>[UZG])(?![ae])")),
+    ("forward", re.compile(r"(?:(?P<count>[DNK])|(?P<one>h))(?P<unit>[UZ])f(?:R|x)")),
+    *_RULES,
+    ("weekday", re.compile(r"(?P<point>W)(?=$|[.,&jkDix])")),
+)
+RELATIVE_KINDS = frozenset("RltnLpaATWF")
+"""The kinds of words of a date that depends on the day it is said. F is one that counts forward."""
+
+
+def find_all_days(text: str, *, today: date, ahead: bool) -> list[Found]:
+    """Return all times that a statement names, in order. What cannot be is left out. Never raises.
+
+    Args:
+        ahead: a weekday, or a date without a year, is the coming one.
+    """
+    languages = languages_of(text)
+    if not mentions_time(text, languages=languages):
+        return []
+    words = vocabulary(languages)
+    tokens = tokenize(text, languages)
+    kinds = "".join(token.kind for token in tokens)
+    if _ANCHOR.search(kinds) is None or _HABIT.search(kinds):
+        return []
+    now = Today(date=today, is_ahead=ahead)
+    taken: set[int] = set()
+    all_found = []
+    for rule, pattern in _STATED_RULES:
+        for found in pattern.finditer(kinds):
+            match = _Match(rule=rule, words=words, tokens=tokens, kinds=kinds, first=found.start(), last=found.end())
+            places = range(match.first, match.last)
+            if not taken.isdisjoint(places) or not _is_safe(match) or not _is_safely_stated(match, found, ahead=ahead):
+                continue
+            try:
+                days = _forward(found, tokens, today) if rule == "forward" else _days(rule, found, tokens, now)
+                named = _days("point", found, tokens, now) if rule in _ONE_SIDED else days
+            except (ValueError, OverflowError):  # 31 February, or past the calendar's end
+                continue
+            if days is not None:
+                taken.update(places)
+                start, end = tokens[match.first].start, tokens[match.last - 1].end
+                known = match.matched + ("F" if rule == "forward" else "")
+                all_found.append(Found(days=days, start=start, end=end, kinds=known, named=named))
+    return sorted(all_found, key=lambda each: each.start)
+
+
+_ONE_SIDED = frozenset(("by", "since", "before", "after"))
+
+
+def _is_safely_stated(match: _Match, found: re.Match[str], *, ahead: bool) -> bool:
+    """Return whether a count starts today ("in a week", but not "in the week" nor "a week from the shop"), and a bare
+    weekday is the day of an appointment ("Dentist Friday 10am").
+    """
+    tokens = match.tokens
+    if match.rule == "weekday":
+        return match.after is None or match.after.kind != "x" or match.after.text[0].isdigit()
+    if match.rule != "forward":
+        return True
+    if found["one"] and tokens[found.start("one")].text.lower() not in match.words.indefinite:
+        return False
+    is_now = match.matched[-1] != "x" or tokens[match.last - 1].text.lower() in match.words.now
+    return ahead and is_now
+
+
+def _forward(found: re.Match[str], tokens: list[Token], today: date) -> Days:
+    """Return the day, month or year so many units from today."""
+    count = tokens[found.start("count")].value if found["count"] else 1
+    unit = UNITS[tokens[found.start("unit")].value]
+    day = shift(today, count, unit)
+    return around(day, unit) if unit in ("month", "year", "weekend") else one_day(day)
 
 
 def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) -> Days | None:

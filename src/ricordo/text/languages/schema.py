@@ -151,6 +151,9 @@ class Dates:
         clock: an amount of minutes or hours, with the groups count, minutes and hours.
         short_units: abbreviations of days (0), weeks (1), months (2), years (3).
         end_of: "the end of next week", with the groups which and unit.
+        never: words for "never", as an expiry.
+        written: how a day is written, with the fields day, month and year; `months` the names of the months there,
+            `months_alone` without a day, where they differ.
         reminders: what leads to how long a text asks to be kept: "remember for"; `reminder_leads` what may stand
             before that within a sentence, `reminder_openings` right before it.
     """
@@ -171,9 +174,33 @@ class Dates:
     clock: Patterns = ()
     short_units: Mapping[str, str] = field(default_factory=dict)
     end_of: Patterns = ()
+    never: Words = ()
+    written: str = ""
+    months: Words = ()
+    months_alone: Words = ()
     reminders: Patterns = ()
     reminder_leads: Patterns = ()
     reminder_openings: Words = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetimes:
+    """What passes and what lasts. Patterns are looked for anywhere in a statement, in any case.
+
+    Attributes:
+        lasting: habits, duties, medicines, conditions, rules: such a statement never expires by itself.
+        begins: what begins or stays on the date that it names: a wedding, a new job.
+        passing: what is over within days or a few weeks: a cold, a parcel on its way.
+        now: what holds for the day or week in which it is said: tonight, this week.
+        past: how a statement tells what happened.
+    """
+
+    parts: Mapping[str, str] = field(default_factory=dict)
+    lasting: Patterns = ()
+    begins: Patterns = ()
+    passing: Patterns = ()
+    now: Patterns = ()
+    past: Patterns = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,6 +471,7 @@ class Language:
     kinship: Kinship = field(default_factory=Kinship)
     relations: Relations = field(default_factory=Relations)
     dates: Dates = field(default_factory=Dates)
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
     statements: Statements = field(default_factory=Statements)
     sentences: Sentences = field(default_factory=Sentences)
     plain: PlainStatements = field(default_factory=PlainStatements)

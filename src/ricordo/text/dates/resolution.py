@@ -1,0 +1,130 @@
+"""The dates that a statement names, resolved from the day it is said: "in two weeks" is 16 November 2026. Pure.
+
+The text stays as it was said. A fact keeps the resolved dates in its attribute `dates`, by phrase and in ISO 8601, and
+answers show them in parentheses behind the phrase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from ricordo.text.dates.calendar import Precision
+from ricordo.text.dates.grammar import RELATIVE_KINDS, find_all_days
+from ricordo.text.languages import LanguageSet, cached, languages_of
+
+DATES = "dates"
+"""The attribute of a fact with the dates that its relative phrases mean."""
+
+_MOST_CHARS = 2_000
+
+
+class DatedPhrase(NamedTuple):
+    """A phrase of a text and the days it names, from `first` to `last`.
+
+    `is_relative` if another day of saying it would give another date; `is_open` if the statement holds from then on
+    ("since May"), `is_deadline` if it holds until then ("by May").
+    """
+
+    start: int
+    end: int
+    text: str
+    first: date
+    last: date
+    precision: Precision
+    is_relative: bool
+    is_open: bool
+    is_deadline: bool
+
+
+def dated_phrases(text: str, *, today: date) -> list[DatedPhrase]:
+    """Return the phrases of a statement that name days, in order.
+
+    A weekday or a date without a year is the coming one, unless the statement speaks of the past.
+    """
+    text = text[:_MOST_CHARS]
+    found = []
+    for each in find_all_days(text, today=today, ahead=not speaks_of_past(text)):
+        named = each.named or each.days
+        if named.start is None or named.end is None:
+            continue
+        found.append(
+            DatedPhrase(
+                start=each.start,
+                end=each.end,
+                text=text[each.start : each.end],
+                first=named.start,
+                last=named.end - timedelta(days=1),
+                precision=named.precision,
+                is_relative=not RELATIVE_KINDS.isdisjoint(each.kinds),
+                is_open=each.days.end is None,
+                is_deadline=each.days.start is None,
+            )
+        )
+    return found
+
+
+def speaks_of_past(text: str) -> bool:
+    """Return whether a statement tells what happened."""
+    return _past(languages_of(text)).search(text) is not None
+
+
+@cached()
+def _past(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.lifetimes.past, flags=re.IGNORECASE)
+
+
+def resolved_dates(text: str, *, today: date) -> dict[str, str]:
+    """Return the relative phrases of a statement with the dates they mean: a day, month or year in ISO 8601, or the
+    first and last day with a slash between.
+    """
+    found: dict[str, str] = {}
+    for each in dated_phrases(text, today=today):
+        if each.is_relative:
+            found.setdefault(each.text, _iso(each))
+    return found
+
+
+def _iso(phrase: DatedPhrase) -> str:
+    first, last = phrase.first.isoformat(), phrase.last.isoformat()
+    match phrase.precision:
+        case "year":
+            return first[:4]
+        case "month":
+            return first[:7]
+    return first if first == last else f"{first}/{last}"
+
+
+def with_dates(content: str, attributes: Mapping[str, Any]) -> str:
+    """Return a text with the dates of its attribute `dates` behind the phrases that mean them."""
+    known = attributes.get(DATES)
+    if not isinstance(known, Mapping) or not known:
+        return content
+    languages = languages_of(content)
+    folded = content.lower()
+    places = [
+        (place + len(phrase), written)
+        for phrase, value in known.items()
+        if (place := folded.find(str(phrase).lower())) >= 0 and (written := _written(str(value), languages))
+    ]
+    for place, written in sorted(places, reverse=True):
+        content = f"{content[:place]} ({written}){content[place:]}"
+    return content
+
+
+def _written(value: str, languages: LanguageSet) -> str:
+    """Return ISO 8601 as the language of the text writes dates; as it is where the language has no form."""
+    form = next((each.dates for each in reversed(languages) if each.dates.written and each.dates.months), None)
+    if form is None or value.isdigit():
+        return value
+    try:
+        if len(value) == len("2026-12"):
+            year, month = map(int, value.split("-"))
+            return f"{(form.months_alone or form.months)[month - 1]} {year}"
+        days = [date.fromisoformat(part) for part in value.split("/")]
+        named = [(day.day, form.months[day.month - 1], day.year) for day in days]
+        return " – ".join(form.written.format(day=day, month=month, year=year) for day, month, year in named)
+    except (ValueError, IndexError, KeyError):  # the attribute is the caller's own
+        return ""

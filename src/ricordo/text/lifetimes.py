@@ -1,0 +1,186 @@
+"""How long a statement is kept: until well after the date it names, or a month if it is plainly passing. Pure.
+
+Habits, duties, medicines, conditions, rules and open-ended states never expire by themselves; when in doubt, a
+statement is kept for good. The words are in the language files (`lifetimes`); a language without them has no lifetimes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from ricordo.clock import from_ms, to_ms
+from ricordo.model import EndsBy, Json, Node
+from ricordo.text.dates import local_time, midnight
+from ricordo.text.dates.resolution import DATES, DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
+from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, languages_of
+
+PASSING_DAYS = 30
+"""How long a plainly passing statement is kept, and how long one at least stays after the date it names."""
+
+_LONGEST_AFTER_DAYS = 90
+_MOST_CHARS, _SHORT_CHARS = 400, 100
+_BEGINNINGS = (3, 4, 5)
+_WORD = re.compile(r"[^\W\d_]+")
+_NO_WORDS = re.compile(r"\\[bwsWd]|\(\?(?:[:=!]|<[=!])")
+_JOINT = re.compile(r"-\??")
+_LONG_UNITS = frozenset(("month", "quarter", "season", "year"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cues:
+    """Patterns of what passes and what lasts; see `Lifetimes` of the schema."""
+
+    lasting: re.Pattern[str]
+    begins: re.Pattern[str]
+    passing: re.Pattern[str]
+    now: re.Pattern[str]
+    telling: frozenset[str]
+
+    def passes(self, text: str) -> bool:
+        """Return whether a statement is plainly passing."""
+        words = _WORD.findall(_JOINT.sub("", text.lower()))
+        if self.telling.isdisjoint(word[:chars] for word in words for chars in _BEGINNINGS):
+            return False  # most texts: the patterns are long
+        return self.passing.search(text) is not None and not self.lasting.search(text)
+
+
+@cached()
+def _cues(languages: LanguageSet) -> _Cues:
+    ignore_case = re.IGNORECASE
+    return _Cues(
+        lasting=languages.pattern(lambda each: each.lifetimes.lasting, flags=ignore_case),
+        begins=languages.pattern(lambda each: each.lifetimes.begins, flags=ignore_case),
+        passing=languages.pattern(lambda each: each.lifetimes.passing, flags=ignore_case),
+        now=languages.pattern(lambda each: each.lifetimes.now, flags=ignore_case),
+        telling=_telling(languages),
+    )
+
+
+def _telling(languages: LanguageSet) -> frozenset[str]:
+    """Return how the words begin that the patterns of what passes need, without the words that any sentence has."""
+    patterns = languages.in_order(lambda each: each.lifetimes.passing)
+    silent = languages.words(lambda each: each.function_words)
+    words = {
+        word for pattern in patterns for word in _WORD.findall(_NO_WORDS.sub(" ", _JOINT.sub("", pattern)))
+    } - silent
+    return frozenset(word[: _BEGINNINGS[-1]] for word in words if len(word) >= _BEGINNINGS[0])
+
+
+@cached()
+def _elsewhere(languages: LanguageSet) -> LanguageSet:
+    """Return the other languages in these letters: a short text may be too short to tell its language by."""
+    scripts = {language.script for language in languages}
+    others = (each.code for each in all_languages() if each not in languages and each.script in scripts)
+    return any_of(tuple(others))
+
+
+def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
+    """Return until when a statement is kept, Unix milliseconds UTC; None for good.
+
+    Args:
+        said_at: Unix milliseconds; what relative dates count from.
+        zone: the user's.
+    """
+    if len(text) > _MOST_CHARS:
+        return None
+    languages = languages_of(text)
+    cues = _cues(languages)
+    today = local_time(said_at, zone).date()
+    passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
+    is_past = not passes and speaks_of_past(text)
+    coming = [] if is_past else [each for each in dated_phrases(text, today=today) if _is_ahead(each, today)]
+    last = max((each.last for each in coming if passes or _is_occasion(each)), default=None)
+    if last is not None:
+        lasts = cues.lasting.search(text) or (not passes and cues.begins.search(text))
+        after = min(max((last - today).days, PASSING_DAYS), _LONGEST_AFTER_DAYS)
+        return None if lasts else _midnight_after(last, after, zone)
+    if passes or (not is_past and cues.now.search(text) and not cues.lasting.search(text)):
+        return _midnight_after(today, PASSING_DAYS, zone)
+    return None
+
+
+def _is_ahead(phrase: DatedPhrase, today: date) -> bool:
+    return not phrase.is_open and phrase.last >= today
+
+
+def _is_occasion(phrase: DatedPhrase) -> bool:
+    """Return whether a phrase names days or a deadline. A month or a year is more often when something changes."""
+    return phrase.is_deadline or phrase.precision not in _LONG_UNITS
+
+
+def _midnight_after(day: date, days: int, zone: ZoneInfo) -> int | None:
+    try:
+        return midnight(day + timedelta(days=days + 1), zone)
+    except OverflowError:
+        return None
+
+
+# for facts
+
+
+def timed(node: Node, *, zone: ZoneInfo) -> Node:
+    """Return a new fact with the dates that its text names, and with its lifetime if no expiry is set.
+
+    What was over already when it was learnt is history: it gets no lifetime.
+    """
+    until = node.expires_at or _until(node, zone)
+    return replace(node, attributes=_dated(node, node.event_time, zone), expires_at=until)
+
+
+def retimed(new: Node, old: Node, *, at: datetime, zone: ZoneInfo) -> Node:
+    """Return a changed fact with the dates and the lifetime of its text. An expiry that was stated stays.
+
+    Args:
+        at: when the new text is said.
+    """
+    known = old.attributes.get(DATES)
+    if new.content == old.content:
+        is_lost = known is not None and DATES not in new.attributes
+        return replace(new, attributes={DATES: known, **new.attributes}) if is_lost else new
+    if known is not None and new.attributes.get(DATES) == known:
+        new = replace(new, attributes={name: value for name, value in new.attributes.items() if name != DATES})
+    if old.expires_at is None or has_lifetime(old, zone=zone):
+        new = replace(new, expires_at=_until(new, zone, said_at=at))
+    return replace(new, attributes=_dated(new, at, zone))
+
+
+def has_lifetime(node: Node, *, zone: ZoneInfo) -> bool:
+    """Return whether the expiry of a fact follows from its text, and was not stated."""
+    said = (node.event_time, node.reinforced_at)
+    return node.expires_at is not None and any(
+        at is not None and _until(node, zone, said_at=at) == node.expires_at for at in said
+    )
+
+
+def ends_by(node: Node, *, zone: ZoneInfo) -> EndsBy | None:
+    """Return whether a fact expires because that was stated, or because of its lifetime; None if it does not."""
+    if node.expires_at is None:
+        return None
+    return "lifetime" if has_lifetime(node, zone=zone) else "expiry"
+
+
+def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:
+    """Return a passing fact that was said or used again: its lifetime counts from then. Others are as they were."""
+    today = local_time(to_ms(at), zone).date()
+    is_dated = any(_is_ahead(each, today) for each in dated_phrases(node.content, today=today))
+    if is_dated or not has_lifetime(node, zone=zone):
+        return node
+    until = _until(node, zone, said_at=at)
+    return node if until is None or node.expires_at is None else replace(node, expires_at=max(until, node.expires_at))
+
+
+def _until(node: Node, zone: ZoneInfo, *, said_at: datetime | None = None) -> datetime | None:
+    said = said_at or node.event_time
+    until = lifetime(node.content, said_at=to_ms(said), zone=zone)
+    if until is None:
+        return None
+    ends = from_ms(until) + max(timedelta(), node.valid_from - said)
+    return ends if ends > node.created_at else None
+
+
+def _dated(node: Node, said_at: datetime, zone: ZoneInfo) -> Json:
+    found = resolved_dates(node.content, today=local_time(to_ms(said_at), zone).date())
+    return {DATES: found, **node.attributes} if found and DATES not in node.attributes else node.attributes

@@ -1,0 +1,142 @@
+"""How long a fact is kept by what it says, in each language: what passes, what lasts, and what names a date."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from ricordo import InvalidError
+from tests.flows.conftest import DAY, HandClock
+
+# The clock of these stories begins on Thursday, 1 January 2026.
+LASTING = """
+I have to inject insulin before meals
+take 5 mg ramipril every morning
+keep invoices for seven years
+Currently I am on a low-salt diet
+Remember to lock the bike shed at night
+I'm working on my patience
+On Thursdays I pick up the kids
+From 1 March I work at Globex
+I moved to Leeds last week
+We get married on 5 June 2026
+Я должна принимать таблетки от давления
+По понедельникам вожу дочь на плавание
+Сейчас я живу у родителей
+Мне надо колоть инсулин перед едой
+Отчёты храним пять лет
+Вчера переехали в Казань
+С первого марта работаю в новой фирме
+Ich muss vor dem Essen Insulin spritzen
+Montags hab ich Chorprobe
+Zurzeit wohne ich bei meinen Eltern
+Rechnungen muss man zehn Jahre aufheben
+Gestern bin ich nach Leipzig gezogen
+Ab 1. März arbeite ich bei Globex
+""".strip().splitlines()
+PASSING = """
+so tired today
+I'm waiting for the plumber
+Got a nasty cold
+My cousin is staying with us this week
+the wifi is down again
+we're out of milk
+Сегодня ужасно устала
+Жду курьера с посылкой
+Простудился, сижу с насморком
+На этой неделе у нас гостит тётя
+У нас отключили горячую воду
+Bin heute total müde
+Ich warte auf ein Paket
+Hab mir eine Erkältung eingefangen
+Diese Woche ist meine Tante zu Besuch
+Das WLAN geht nicht
+""".strip().splitlines()
+DATED = [
+    ("renew my passport by March 2027", date(2027, 3, 31)),
+    ("The project deadline is 1 May 2026", date(2026, 5, 1)),
+    ("dentist appointment in two weeks", date(2026, 1, 15)),
+    ("Meeting with Kim next Friday", date(2026, 1, 9)),
+    ("Zahnarzt in drei Wochen", date(2026, 1, 22)),
+    ("Bis Ende Februar muss die Steuer weg", date(2026, 2, 28)),
+    ("Через две недели приём у зубного", date(2026, 1, 15)),
+    ("Отчёт сдать до 15 марта", date(2026, 3, 15)),
+]
+
+
+async def test_duties_habits_and_states_never_expire_by_themselves(memory: Any, clock: HandClock) -> None:
+    nodes = [await memory.remember(text) for text in LASTING]
+    assert [node.content for node in nodes if node.expires_at is not None] == []
+    clock.ms += 400 * DAY
+    assert (await memory.maintain()).ok
+    assert [node.content for node in nodes if (await memory.get(node.id)).closed_reason == "expired"] == []
+
+
+async def test_what_passes_is_gone_after_two_months(memory: Any, clock: HandClock) -> None:
+    nodes = [await memory.remember(text) for text in PASSING]
+    clock.ms += 14 * DAY
+    await memory.maintain()
+    assert [node.content for node in nodes if (await memory.get(node.id)).closed_reason == "expired"] == []
+    clock.ms += 46 * DAY
+    await memory.maintain()
+    assert [node.content for node in nodes if (await memory.get(node.id)).is_live] == []
+
+
+async def test_a_date_keeps_a_fact_until_well_after_it(memory: Any) -> None:
+    for text, day in DATED:
+        node = await memory.remember(text)
+        assert 29 < (node.expires_at.date() - day).days <= 92, text
+
+
+async def test_relative_dates_are_resolved_when_stored_and_shown_both_ways(memory: Any, clock: HandClock) -> None:
+    said = {
+        "The dentist sees me in two weeks": ("in two weeks", "2026-01-15", "in two weeks (15 January 2026)"),
+        "In drei Wochen kommt der Schornsteinfeger": (
+            "In drei Wochen",
+            "2026-01-22",
+            "In drei Wochen (22. Januar 2026)",
+        ),
+        "Через две недели приём у врача": ("Через две недели", "2026-01-15", "Через две недели (15 января 2026)"),
+        "Kim visited us last week": ("last week", "2025-12-22/2025-12-28", "(22 December 2025 – 28 December 2025)"),
+    }
+    nodes = {text: await memory.remember(text) for text in said}
+    clock.ms += 20 * DAY
+    for text, (phrase, day, shown) in said.items():
+        node = await memory.get(nodes[text].id)
+        assert (node.content, node.attributes["dates"]) == (text, {phrase: day})
+        (hit,) = [hit for hit in (await memory.search(text)).hits if hit.id == node.id]
+        assert (hit.content, shown in hit.excerpt) == (text, True)
+    assert "in two weeks (15 January 2026)" in (await memory.context("When do I see the dentist?") or "")
+
+
+async def test_another_text_has_the_dates_and_the_lifetime_of_its_own_day(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The dentist sees me tomorrow")
+    clock.ms += 10 * DAY
+    corrected = await memory.correct(node.id, "The dentist sees me in two weeks")
+    assert corrected.attributes["dates"] == {"in two weeks": "2026-01-25"}
+    assert corrected.expires_at > node.expires_at
+    tagged = await memory.update(corrected.id, attributes={"task_id": 7})
+    assert tagged.attributes == {"dates": {"in two weeks": "2026-01-25"}, "task_id": 7}
+    lasting = await memory.update(corrected.id, content="Dr Weiss is my dentist")
+    assert (lasting.attributes, lasting.expires_at) == ({"task_id": 7}, None)
+
+
+async def test_an_expiry_can_be_set_and_removed_later(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The lift is broken")
+    assert node.expires_at is not None
+    assert (await memory.update(node.id, expires="never")).expires_at is None
+    assert (await memory.update(node.id, expires="2026-07-01")).expires_at.isoformat()[:10] in (
+        "2026-06-30",
+        "2026-07-01",
+    )
+    kept = await memory.remember("I'm waiting for a parcel", expires="never")
+    assert kept.expires_at is None
+    for past in ("2020-01-01", "2020-01-01T10:00:00Z", "last week"):
+        with pytest.raises(InvalidError, match="expires"):
+            await memory.remember("The lift works again", expires=past)
+        with pytest.raises(InvalidError, match="expires"):
+            await memory.update(node.id, expires=past)
+    confirmed = await memory.confirm((await memory.remember("My cousin is staying with us this week")).id)
+    assert confirmed.expires_at is None
