@@ -155,7 +155,13 @@ class Memory:
         """
 
     def update(
-        self, id: str, *, content: str | None = None, tags: Sequence[str] | None = None, attributes: Json | None = None
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        attributes: Json | None = None,
+        expires: datetime | str | None = None,
     ) -> Node:
         """Change a memory in place. What is given replaces what was there; `history` keeps the old values."""
 
@@ -407,8 +413,8 @@ class Memory:
         """
 
     def gc(self, *, dry_run: bool = False, all_owners: bool = False, progress: Progress | None = None) -> ArchiveReport:
-        """Archive what is over: expired, past the lifetime of its category, faded (see `decay_closes`), or beyond
-        `max_entries`. Running it again changes nothing.
+        """Archive what is over: expired, faded (see `decay_closes`), or beyond `max_entries`. Running it again
+        changes nothing.
         """
 
     def prune(

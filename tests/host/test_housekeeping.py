@@ -10,8 +10,13 @@ from ricordo.host.journal import Journal, journal_path
 from ricordo.interfaces.call import Dispatcher, StoreConfig, nightly_maintenance
 
 
+class _Past:
+    def now(self) -> int:
+        return 1_546_300_800_000  # 2019-01-01
+
+
 async def _store(path: Path) -> None:
-    async with Memory.open(path, embedder=None) as memory:
+    async with Memory.open(path, embedder=None, clock=_Past()) as memory:
         for owner in ("me", "bob"):
             await memory.scoped(Scope(owner=owner)).remember("tea at five", expires="2020-01-01")
 
