@@ -1,4 +1,4 @@
-"""Anthropic's memory tool, kept in Ricordo: Claude's files under /memories, which the rest of the memory finds, too.
+"""Anthropic's memory tool, stored in Ricordo: Claude's files under /memories, which search finds, too.
 
 Source: platform.claude.com, "Memory tool"; anthropic 2.12, `anthropic.lib.tools.BetaAsyncAbstractMemoryTool`.
 """
@@ -27,29 +27,29 @@ class RicordoMemoryTool(BetaAsyncAbstractMemoryTool):
         self._files = MemoryFiles(memory)
 
     async def view(self, command: Any) -> str:
-        return await _told(self._files.view(command.path, command.view_range))
+        return await _answer(self._files.view(command.path, command.view_range))
 
     async def create(self, command: Any) -> str:
-        return await _told(self._files.create(command.path, command.file_text))
+        return await _answer(self._files.create(command.path, command.file_text))
 
     async def str_replace(self, command: Any) -> str:
-        return await _told(self._files.replace(command.path, command.old_str, command.new_str))
+        return await _answer(self._files.replace(command.path, command.old_str, command.new_str))
 
     async def insert(self, command: Any) -> str:
-        return await _told(self._files.insert(command.path, command.insert_line, command.insert_text))
+        return await _answer(self._files.insert(command.path, command.insert_line, command.insert_text))
 
     async def delete(self, command: Any) -> str:
-        return await _told(self._files.delete(command.path))
+        return await _answer(self._files.delete(command.path))
 
     async def rename(self, command: Any) -> str:
-        return await _told(self._files.rename(command.old_path, command.new_path))
+        return await _answer(self._files.rename(command.old_path, command.new_path))
 
     async def clear_all_memory(self) -> str:
-        return await _told(self._files.clear())
+        return await _answer(self._files.clear())
 
 
-async def _told(work: Awaitable[str]) -> str:
-    """What goes wrong is told to the model, as the library wants it."""
+async def _answer(work: Awaitable[str]) -> str:
+    """Report an error to the model, as the library expects."""
     try:
         return await work
     except RicordoError as error:

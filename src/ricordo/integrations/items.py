@@ -1,7 +1,7 @@
-"""Things with a name, kept as they are: what key-value stores and folders of files of other libraries become here.
+"""Named items, stored as they are: the key-value pairs and files of other libraries.
 
-An item is a message nobody said in a conversation: it is found like everything else, and never merged with another, nor
-replaced by one. What is put in its place is in its history; what is taken away can be restored.
+An item is a message outside any conversation: search finds it, and no fact merges with it or replaces it. Its history
+keeps what it held before, and a deleted item can be restored.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Items:
     def id_of(self, name: Sequence[str]) -> str:
         """Return the id of a name; ids are unique in a store, so the owner is part of it."""
         scope = self._memory.scope
-        told = json.dumps([self._kind, scope.owner, scope.chat, *name], ensure_ascii=False)
-        return f"{self._kind}-{hashlib.sha256(told.encode()).hexdigest()[:32]}"
+        key = json.dumps([self._kind, scope.owner, scope.chat, *name], ensure_ascii=False)
+        return f"{self._kind}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
     async def get(self, names: Sequence[Sequence[str]]) -> list[Node | None]:
         """Return the live items of some names, in order; None for a missing one."""
@@ -109,13 +109,13 @@ class MemoryFiles:
         self._items = Items(memory, kind="memory file")
 
     async def view(self, path: str, lines: Sequence[int] | None = None) -> str:
-        """A file with the numbers of its lines, or what is in a folder.
+        """Return a file with the numbers of its lines, or the content of a folder.
 
         Args:
             lines: the first and the last line to show, from 1; -1 is the end.
 
         Raises:
-            InvalidError: the path leads out of /memories.
+            InvalidError: the path is outside /memories.
             NotFoundError: the path does not exist.
         """
         place = checked_path(path)
@@ -233,8 +233,8 @@ class MemoryFiles:
                 sizes[name] = sizes.get(name, 0) + size
         depth = place.count("/") + _DEPTH
         shown = sorted(name for name in sizes if name.rstrip("/").count("/") <= depth)
-        told = "\n".join(f"{_size(sizes[name])}\t{name}" for name in shown)
-        return f"Here're the files and directories up to 2 levels deep in {place}, excluding hidden items:\n{told}"
+        listing = "\n".join(f"{_size(sizes[name])}\t{name}" for name in shown)
+        return f"Here're the files and directories up to 2 levels deep in {place}, excluding hidden items:\n{listing}"
 
 
 def checked_path(path: str) -> str:
@@ -243,20 +243,20 @@ def checked_path(path: str) -> str:
     Raises:
         InvalidError: it is not under /memories, or leads out of it.
     """
-    told = path.rstrip("/") if isinstance(path, str) else ""
-    if told != ROOT and not told.startswith(f"{ROOT}/"):
+    place = path.rstrip("/") if isinstance(path, str) else ""
+    if place != ROOT and not place.startswith(f"{ROOT}/"):
         raise InvalidError(f"Path must start with {ROOT}, got: {path}")
-    for form in (told, unquote(told), unquote(unquote(told))):
+    for form in (place, unquote(place), unquote(unquote(place))):
         parts = form.removeprefix(f"{ROOT}/").replace("\\", "/").split("/") if form != ROOT else []
         if any(part in ("", ".", "..") for part in parts) or not form.isprintable():
-            raise InvalidError(f"Path {path} would escape {ROOT} or is no path")
-    return told
+            raise InvalidError(f"Path {path} is invalid or leads out of {ROOT}")
+    return place
 
 
 def _inside(path: str) -> str:
     place = checked_path(path)
     if place == ROOT:
-        raise InvalidError(f"{ROOT} itself stays where it is")
+        raise InvalidError(f"{ROOT} itself cannot be deleted or renamed")
     return place
 
 

@@ -18,7 +18,7 @@ __all__ = ["memory_tools"]
 
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
-    """Tools for an agent that is awaited (`ainvoke`), in the loop in which `memory` was opened."""
+    """Return tools for an agent that is awaited (`ainvoke`), in the loop in which `memory` was opened."""
     return [_tool(each) for each in agent_tools(memory, profile)]
 
 

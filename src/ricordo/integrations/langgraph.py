@@ -1,4 +1,4 @@
-"""A store for LangGraph, `BaseStore`, kept in Ricordo: durable, in one file, searched by words and meaning.
+"""A `BaseStore` for LangGraph, stored in Ricordo: durable, in one file, searched by words and meaning.
 
     from ricordo.integrations.langgraph import RicordoStore
 
@@ -67,11 +67,11 @@ class RicordoStore(BaseStore):
         clock: Clock | None = None,
     ) -> None:
         """Args:
-        location: the store's file, made if there is none.
-        scope: whose memory it is; what is another's is not seen.
+        location: the store's file; it is created if there is none.
+        scope: the owner of the items; those of others are not visible.
         embedder: as in `ricordo.Memory.open`.
-        fields: paths of what an item is found by ("content", "chapters[*].title"); all its texts when None.
-        ttl: defaults of LangGraph's kind; `sweep_interval_minutes` is not needed: what is over is never shown.
+        fields: paths of the texts that search uses ("content", "chapters[*].title"); all texts when None.
+        ttl: LangGraph's defaults; `sweep_interval_minutes` is not needed: expired items are never shown.
         """
         self.ttl_config = ttl
         self._fields = fields

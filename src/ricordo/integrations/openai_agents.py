@@ -1,4 +1,4 @@
-"""Ricordo in OpenAI's Agents SDK: tools, what is known before each run, and sessions that are remembered.
+"""Ricordo in OpenAI's Agents SDK: tools, recall before each model call, and sessions that are remembered.
 
 Source: openai.github.io/openai-agents-python, "Tools", "Running agents" (`call_model_input_filter`) and "Sessions".
 """
@@ -29,7 +29,7 @@ _PAGE = 500
 
 
 def memory_tools(memory: Memory, profile: str = "core") -> list[Any]:
-    """Tools for `Agent(tools=...)`: look up, keep, put right, confirm, ask of a person, ask what happened when."""
+    """Return tools for `Agent(tools=...)`: search, store, correct, confirm, look up people and times."""
     return [_function(each) for each in agent_tools(memory, profile)]
 
 
@@ -52,14 +52,14 @@ def write_path_tools(memory: Memory, *, name: str = "agent") -> list[Any]:
     Do not give them to the agent that talks to the user. `ricordo.interfaces.tools.WRITE_INSTRUCTIONS` is its prompt.
 
     Args:
-        name: of the agent's model, as it is to stand in the run.
+        name: the name of the agent's model, for the run.
     """
     return [_function(each) for each in write_tools(memory, name=name)]
 
 
 def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
-    """For `RunConfig(call_model_input_filter=...)`: before the model is asked, its instructions get what the memory
-    knows of the user's latest message.
+    """Return a filter for `RunConfig(call_model_input_filter=...)`. It adds to the model's instructions what the memory
+    knows about the user's latest message.
     """
 
     async def known(data: CallModelData[Any]) -> ModelInputData:
@@ -72,8 +72,8 @@ def memory_filter(memory: Memory, profile: str = "core") -> Callable[[CallModelD
 
 
 class RicordoSession:
-    """A conversation, for `Runner.run(..., session=...)`: it is there after a restart, and what is said in it can be
-    found later, from other conversations too. Clearing it takes it out of every answer; `restore` brings it back.
+    """A conversation, for `Runner.run(..., session=...)`. It survives a restart, and search finds its messages from
+    other conversations, too. Clearing it removes it from every answer; `restore` brings it back.
     """
 
     session_settings: SessionSettings | None = None
@@ -83,12 +83,12 @@ class RicordoSession:
         self._memory = memory
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """What was said, in order; the latest `limit` of it."""
+        """Return the messages in order; with `limit`, only the latest."""
         nodes = await self._nodes(limit)
         return [node.attributes["item"] for node in nodes]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Record them, whole, as one commit."""
+        """Record messages as one commit."""
         await self._memory.add_many(
             [
                 Message(
@@ -102,7 +102,7 @@ class RicordoSession:
         )
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest away and return it."""
+        """Remove the latest message and return it."""
         nodes = await self._nodes(1)
         if not nodes:
             return None
@@ -111,7 +111,7 @@ class RicordoSession:
         return item
 
     async def clear_session(self) -> None:
-        """Take all of it away."""
+        """Remove all messages."""
         for node in await self._nodes(None):
             await self._memory.forget(node.id)
 
@@ -134,7 +134,7 @@ def _role(item: Any) -> Role:
 
 
 def _text(item: Any) -> str:
-    """What is said in an item; nothing in a call of a tool."""
+    """Return the text of an item; "" for a tool call."""
     content = item.get("content") if isinstance(item, dict) else None
     if isinstance(content, list):
         content = "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and part.get("text"))

@@ -1,4 +1,4 @@
-"""Ricordo in Pydantic AI: a toolset, and what is known before each run.
+"""Ricordo in Pydantic AI: a toolset, and recall before each run.
 
 Source: ai.pydantic.dev, "Toolsets", "Advanced tool features" (`Tool.from_schema`) and "Instructions".
 """
@@ -20,7 +20,7 @@ __all__ = ["memory_instructions", "memory_toolset"]
 
 
 def memory_toolset(memory: Memory, profile: str = "core") -> Any:
-    """A toolset for `Agent(toolsets=[...])`."""
+    """Return a toolset for `Agent(toolsets=[...])`."""
     return FunctionToolset[Any](tools=[_tool(each) for each in agent_tools(memory, profile)])
 
 
@@ -32,7 +32,7 @@ def _tool(tool: Tool) -> Any:
 
 
 def memory_instructions(memory: Memory, profile: str = "core") -> Callable[[RunContext[Any]], Awaitable[str]]:
-    """For `Agent(instructions=...)`: how to use the memory, and what it knows of the user's prompt."""
+    """Return a function for `Agent(instructions=...)`: how to use the memory, and what it knows about the prompt."""
 
     async def known(ctx: RunContext[Any]) -> str:
         prompt = ctx.prompt

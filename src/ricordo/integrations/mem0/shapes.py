@@ -188,6 +188,11 @@ def identity(value: object, name: str) -> str | None:
     return text
 
 
+def identities(**given: object) -> dict[str, str]:
+    """Return the ids that are given, as text. Raises as `identity` does."""
+    return {name: found for name, value in given.items() if (found := identity(value, name)) is not None}
+
+
 def asked(filters: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the filters of a search, ids as text, together with ids given as arguments, as in mem0 1.x.
 
