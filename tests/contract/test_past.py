@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from ricordo.encoding.mentions import links
+from ricordo.language import ScriptedModel
 from ricordo.model import Change, Scope
 from ricordo.storage.values import When
 from tests.contract.canonical import canonical, differences
+from tests.contract.histories import answer
 from tests.contract.test_commits import ALL
 from tests.storage.histories import HOUR, NICKNAMES, PEOPLE, History
 from tests.storage.making import ME, NOON, WHY, closing, commit, fact
@@ -111,3 +113,17 @@ async def test_the_past_knows_no_later_commit(store):
     when = When(commit=1)
     assert await store.read_past(ask, scope=ME, when=when, links=links) == (["likes tea"], [1], 2)
     assert await store.read(ask) == (["likes tea", "likes coffee"], [2, 1], 3)
+
+
+async def test_a_memory_stays_in_the_past_when_the_summary_of_its_session_is_erased(open_memory):
+    async with open_memory(model=ScriptedModel(answer)) as memory:
+        stays = await memory.add("Anna likes tea", session="talk")
+        goes = await memory.add("Bo plays chess", session="talk")
+        await memory.consolidate()
+        before = (await memory.log(1))[0].seq
+        await memory.end_session("talk")
+        await memory.erase(id=goes)
+        for number in range(2, before + 1):
+            ids = [node.id for node in (await memory.list(type="any", as_of=number)).nodes]
+            assert stays in ids and goes not in ids
+        assert (await memory.doctor()).ok

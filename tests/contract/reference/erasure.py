@@ -50,13 +50,15 @@ class Erasure:
         self._state.drop("off_record", lambda row: row["owner"] == owner and row["chat"] == "")
 
     def _rewrite_past(self, rewrite: Callable[[int, str, Key, Row], Row | None]) -> None:
-        """Put another row in place of each row of the past, or none."""
+        """Put another row in place of each row of the past, or none; then the commit that wrote it loses its words."""
         past: list[Tables] = []
         for seq, tables in enumerate(self._state.past):
-            kept = {
-                name: {key: rewrite(seq, name, key, row) for key, row in rows.items()} for name, rows in tables.items()
-            }
-            past.append({name: {key: row for key, row in rows.items() if row} for name, rows in kept.items()})
+            past.append({})
+            for name, rows in tables.items():
+                kept = {key: rewrite(seq, name, key, row) for key, row in rows.items()}
+                past[-1][name] = {key: row for key, row in kept.items() if row}
+                for key in rows.keys() - past[-1][name].keys():
+                    self._blank(self._state.commits[rows[key]["commit_seq"]])
         self._state.past = past
 
     def _take_out(self, table: str, key: int) -> None:
@@ -133,10 +135,7 @@ class Erasure:
         for name, child in children(self._state, table, key, among=TRUTH):
             self._purge(name, child, keeps_id=keeps_id, at=at)
         del self._state.tables[table][key]
-        made = {row["commit_seq"]} | {each["commit_seq"] for _, each in self._state.versions(table, key) if each}
         self._rewrite_past(lambda seq, name, each, image: None if (name, each) == (table, key) else image)
-        for seq in made:
-            self._blank(self._state.commits[seq])
 
     def _blank(self, commit: Row) -> None:
         """What a person said when they made a change goes; an undo names a number only."""

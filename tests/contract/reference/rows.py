@@ -63,7 +63,8 @@ def has_expired(row: Row, now: int) -> bool:
 def node_of(state: State, row: Row) -> Node:
     """Return a memory as the rest of the library sees it."""
     space = state.tables["spaces"][(row["space"],)]
-    session = None if row["session"] is None else state.tables["sessions"][(row["session"],)]["session_id"]
+    begun = state.get("sessions", row["session"])  # none either if its version of then was erased
+    session = None if begun is None else begun["session_id"]
     about = [
         whole_of(state, each["entity"])["canonical_name"]
         for each in state.all("subjects", lambda each: each["node"] == row["key"])

@@ -129,9 +129,13 @@ class State:
         """Return the store as it was right after a commit. Names found in texts are left out: they are found again."""
         tables = {name: dict(table) for name, table in self.tables.items()} | self.past[commit]
         tables["found_mentions"] = {}
-        for name in TRUTH:  # of a version that was erased, what referred to it is no longer shown
+        for name in TRUTH:  # of a version that was erased, what referred to it is no longer shown, except memories
             rows = tables[name].items()
-            tables[name] = {key: row for key, row in rows if all(k in tables[t] for t, k in parents(name, row))}
+            tables[name] = {
+                key: row
+                for key, row in rows
+                if all(parent in tables[target] for target, parent in parents(name, row) if target != "sessions")
+            }
         commits = {seq: row for seq, row in self.commits.items() if seq <= commit}
         return State(tables=tables, commits=commits, past=self.past[: commit + 1])
 
