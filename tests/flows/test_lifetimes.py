@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ricordo import InvalidError
+from benchmarks.lifetimes import DATA, measure, read
 from tests.flows.conftest import DAY, HandClock
 
 # The clock of these stories begins on Thursday, 1 January 2026.
@@ -140,3 +141,11 @@ async def test_an_expiry_can_be_set_and_removed_later(memory: Any, clock: HandCl
             await memory.update(node.id, expires=past)
     confirmed = await memory.confirm((await memory.remember("My cousin is staying with us this week")).id)
     assert confirmed.expires_at is None
+
+
+async def test_lifetimes_meet_their_targets_on_the_benchmark_sentences() -> None:
+    report = await measure(read([DATA]))
+    assert set(report) == {"de", "en", "ru"}
+    for language, counts in report.items():
+        assert (counts["lasting wrong"], counts["dated wrong"]) == (0, 0), language
+        assert counts["passing wrong"] <= 0.1 * counts["passing"], language
