@@ -6,8 +6,10 @@ import json
 
 import pytest
 
-from ricordo import Message, Scope
+from ricordo import Memory, Message, Scope
 from ricordo.errors import NotFoundError
+from ricordo.language import ScriptedModel
+from tests.flows.test_consolidation import fact, proposal
 
 DAY = 86_400_000
 TALK = [
@@ -163,3 +165,67 @@ async def test_another_owner_may_say_it(memory, clock):
     bobs = memory.scoped(Scope(owner="bob"))
     await bobs.add("I am allergic to peanuts", at="2025-01-01T09:00:00Z")
     assert "peanuts" in await told(bobs)
+
+
+FORGOTTEN = [
+    ("By the way, I am allergic to peanuts. I bake.", "I am allergic to peanuts", "The user is allergic to peanuts"),
+    ("Моя сестра живёт в Праге. Я держу пчёл.", "Моя сестра живёт в Праге", "Сестра пользователя живёт в Праге"),
+    ("У меня аллергия на арахис. Я держу пчёл.", "У меня аллергия на арахис", "У пользователя аллергия на арахис"),
+    ("Ach, mein Bruder wohnt in Prag. Ich backe.", "Mein Bruder wohnt in Prag", "Nutzer: Bruder wohnt in Prag"),
+    ("And so my husband is from Sandhausen.", "My husband is from Sandhausen", "User's husband is from Sandhausen"),
+]
+
+
+@pytest.mark.parametrize(("message", "stated", "proposed"), FORGOTTEN)
+async def test_a_model_does_not_bring_back_what_was_forgotten_in_any_language(place, clock, message, stated, proposed):
+    model = ScriptedModel([proposal(fact(proposed, "e1"))])
+    async with Memory.open(place.location, embedder=None, model=model, clock=clock) as memory:
+        await memory.add(message, session="s")
+        known = await memory.remember(stated)
+        clock.ms += DAY
+        await memory.forget(known.id)
+        clock.ms += DAY
+        await memory.end_session("s")
+        await memory.consolidate("s")
+        assert (await memory.list(type="semantic")).nodes == ()
+        hits = (await memory.search(stated, type="any", limit=50)).hits
+        words = stated.split()[-1].lower()
+        assert [hit.content for hit in hits if words in hit.content.lower()] == []
+        assert words not in str(await memory.context(stated)).lower()
+
+
+NEIGHBOURS = [
+    (
+        "I have a dog. I live in Rome. I work as a nurse.",
+        "I have a dog",
+        ["User lives in Rome", "User works as a nurse"],
+        ("Where do I live?", "Rome"),
+    ),
+    (
+        "У меня есть собака. Моя сестра живёт в Праге. Мой брат живёт в Праге.",
+        "Моя сестра живёт в Праге",
+        ["У пользователя есть собака", "Брат пользователя живёт в Праге"],
+        ("Есть ли у меня собака?", "собака"),
+    ),
+    (
+        "Ich habe einen Hund. Ich wohne in Rom. Ich arbeite als Pfleger.",
+        "Ich habe einen Hund",
+        ["Der Nutzer wohnt in Rom", "Der Nutzer arbeitet als Pfleger"],
+        ("Wo wohne ich?", "Rom"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "forgotten", "others", "asked"), NEIGHBOURS)
+async def test_forgetting_one_fact_does_not_block_its_neighbours(place, clock, message, forgotten, others, asked):
+    model = ScriptedModel([proposal(*(fact(text, "e1") for text in [forgotten, *others]))] * 2)
+    async with Memory.open(place.location, embedder="hashing", model=model, clock=clock) as memory:
+        await memory.add(message, session="s")
+        known = await memory.remember(forgotten)
+        clock.ms += DAY
+        await memory.forget(known.id)
+        run = await memory.consolidate("s")
+        assert [item.text for item in run.items if item.what == "refused"] == [forgotten]
+        assert {item.text for item in run.items if item.what == "added"} == set(others)
+        question, answer = asked
+        assert answer in (await memory.context(question) or "")

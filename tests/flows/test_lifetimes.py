@@ -6,9 +6,9 @@ from datetime import date
 from typing import Any
 
 import pytest
+from benchmarks.lifetimes import DATA, measure, read
 
 from ricordo import InvalidError
-from benchmarks.lifetimes import DATA, measure, read
 from tests.flows.conftest import DAY, HandClock
 
 # The clock of these stories begins on Thursday, 1 January 2026.

@@ -39,13 +39,14 @@ from ricordo.consolidation.judge import (
     says_why,
 )
 from ricordo.consolidation.prompts import causation, one_line, own_words, reflection, speaker_label
-from ricordo.consolidation.resolve import is_much_the_same, is_withheld
+from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
 from ricordo.ids import new_id
 from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
 from ricordo.ports import TokenCounter
 from ricordo.storage import Snapshot
 from ricordo.text import name_terms
+from ricordo.text.likeness import is_much_the_same
 from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
 
 T = TypeVar("T")

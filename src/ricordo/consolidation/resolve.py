@@ -15,8 +15,8 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
-from ricordo.text import index_terms, question_terms, statement, statement_line
-from ricordo.text.languages import all_languages, cached
+from ricordo.text import statement_line
+from ricordo.text.likeness import is_much_the_same
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
 
@@ -27,8 +27,6 @@ _CERTAIN_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and the user need not be asked.
 _MAX_SEVERAL = 2
 _NEIGHBOURS = 3
-MUCH = 0.5
-"""From this likeness on, two statements say much the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,39 +223,3 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
         told_at <= closed.closed_at and (closed.is_same or is_much_the_same(closed.content, fact.content))
         for closed in snapshot.evidence.dismissed(fact.owner, fact.chat, fact.type, fact.content, evidence=ids)
     )
-
-
-def is_much_the_same(one: str, other: str) -> bool:
-    """Return whether two statements say much the same; see `likeness`."""
-    return likeness(one, other) >= MUCH
-
-
-def likeness(one: str, other: str) -> float:
-    """Return how much of the shorter of two statements the other one says too, from 0 to 1.
-
-    Two values of one thing ("lives in Oslo", "lives in Rome") are not alike at all, nor are statements of which each
-    has a name or a number of its own. Words for the user count for nothing.
-    """
-    if statement_line(one) == statement_line(other):
-        return 1.0
-    if compare(one, other) is not None or compare(other, one) is not None:
-        return 0.0
-    user = _user_terms()
-    terms, others = set(question_terms(one)) - user, set(question_terms(other)) - user
-    if not terms or not others or (_values(one) - others and _values(other) - terms):
-        return 0.0
-    shared = len(terms & others)
-    return 0.99 * shared / min(len(terms), len(others))
-
-
-def _values(text: str) -> set[str]:
-    """Return the terms of names and numbers: words with a digit, or capitalised within a sentence."""
-    words = statement(text).tokens
-    found = [word for place, word in enumerate(words) if any(map(str.isdigit, word)) or (place and word[0].isupper())]
-    return {term for word in found for term in index_terms(word)}
-
-
-@cached()
-def _user_terms() -> frozenset[str]:
-    words = all_languages().words(lambda each: each.sentences.user_words)
-    return frozenset(term for word in words for term in index_terms(word))

@@ -31,7 +31,6 @@ from ricordo.consolidation.context import (
 from ricordo.consolidation.extraction import BUSY, make_draft, prompt_pages, transcript, waiting_conversations
 from ricordo.consolidation.judge import Accepted, Judged, Summary
 from ricordo.consolidation.prompts import VERSION, extraction
-from ricordo.consolidation.resolve import MUCH, likeness
 from ricordo.consolidation.reviews import MAX_TRIES
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.model import Assertion, Change, Closing, Introduction, Node, Run, RunItem, Scope
@@ -39,6 +38,7 @@ from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
 from ricordo.text import name_key
+from ricordo.text.likeness import MUCH, likeness
 
 _MAX_SUMMARY_CHARS = 2_000
 _SUMMARISE = "summarise.1"

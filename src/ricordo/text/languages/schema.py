@@ -286,6 +286,7 @@ class Sentences:
         speakers: how a transcript names the owner of a memory; `user_words` how a model does.
         abbreviations: whose full stop ends no sentence.
         first_person: I, my, us; `number_words` two, half, twice.
+        naming: words before or behind a name that is added: named, called; `having` words for having something.
     """
 
     leads: Patterns = ()
@@ -295,6 +296,8 @@ class Sentences:
     abbreviations: Words = ()
     first_person: Words = ()
     number_words: Words = ()
+    naming: Words = ()
+    having: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
