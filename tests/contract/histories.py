@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,8 @@ async def _dumped(memory: Memory, history: History) -> Dump:
         found[f"{scope.owner}/{scope.chat}"] = dump
     for scope in dict.fromkeys(SCOPES):
         found[f"{scope.owner}/{scope.chat}"] |= await searched(memory.scoped(scope), points=points)
+    events = await memory._opened.store.read(lambda tx: tx.history.events(after=0, most=last + 1))
+    found["events"] = [asdict(event) | {"kinds": sorted(event.kinds)} for event in events]
     return found
 
 

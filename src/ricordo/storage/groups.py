@@ -33,6 +33,7 @@ from ricordo.model import (
 )
 from ricordo.storage.suppression import Match, Withhold
 from ricordo.storage.values import (
+    ChangeEvent,
     ClosedFact,
     Derived,
     EmbeddingModel,
@@ -433,6 +434,9 @@ class History(Protocol):
         Raises:
             UnavailableError: the index of the folder cannot follow yet.
         """
+
+    def events(self, *, after: int, most: int) -> list[ChangeEvent]:
+        """Return what the next commits after a number changed, in any space, oldest first."""
 
     def next_commit(self) -> int:
         """Return the number of the next commit. Certain only inside a write."""

@@ -243,6 +243,25 @@ class Floor:
     chance: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEvent:
+    """What a commit changed, without content: for all that keeps something which depends on the store.
+
+    Args:
+        commit: its number. Numbers have no gaps.
+        owner, chat: the space it is listed under, as in `log`.
+        kinds: the truth tables whose rows it wrote, altered or removed ("nodes", "edges", "entities", "runs", ...), but
+            for rows that were erased since.
+    """
+
+    commit: int
+    owner: str
+    chat: str
+    actor: str
+    origin: str
+    kinds: frozenset[str]
+
+
 class When(NamedTuple):
     """A point in the past: a commit's number, or an instant in Unix milliseconds."""
 

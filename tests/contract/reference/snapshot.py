@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from ricordo.model import Commit, Entity, Node, Scope, Stats
 from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
-from ricordo.storage.values import EmbeddingModel, Everything, Floor, FormerText, Holdings, NewVectors, Unembedded
+from ricordo.storage.values import (
+    ChangeEvent,
+    EmbeddingModel,
+    Everything,
+    Floor,
+    FormerText,
+    Holdings,
+    NewVectors,
+    Unembedded,
+)
 from tests.contract.reference.apply import visible
 from tests.contract.reference.candidates import Search, shortlist
 from tests.contract.reference.conversations import Reviews, Runs, Sessions
@@ -23,7 +32,7 @@ from tests.contract.reference.memories import Evidence, Lifecycle, Nodes
 from tests.contract.reference.people import Entities, Graph, Mentions
 from tests.contract.reference.rows import Group, at_of, commit_of, has_expired, node_of, version_of, whole_of
 from tests.contract.reference.suppression import Suppression
-from tests.contract.reference.tables import Row, State
+from tests.contract.reference.tables import TRUTH, Row, State
 from tests.contract.reference.terms import terms_of
 
 Keys = NDArray[np.int64]
@@ -53,6 +62,24 @@ class History(Group):
 
     def made(self, seq: int) -> Commit:
         return commit_of(self._state.commits[seq])
+
+    def events(self, *, after: int, most: int) -> list[ChangeEvent]:
+        found = []
+        for seq, row in sorted(self._state.commits.items()):
+            if seq > after and len(found) < most:
+                space = self._state.tables["spaces"][(row["space"],)]
+                who = {name: row[name] for name in ("actor", "origin")} | {
+                    "owner": space["owner"],
+                    "chat": space["chat"],
+                }
+                found.append(ChangeEvent(commit=seq, kinds=self._kinds(seq), **who))
+        return found
+
+    def _kinds(self, seq: int) -> frozenset[str]:
+        """The tables that differ from before a commit, and those of rows that it wrote."""
+        before, then = self._state.past[seq - 1], self._state.past[seq]
+        wrote = {name for name in TRUTH if any(row["commit_seq"] == seq for row in then[name].values())}
+        return frozenset(wrote | {name for name in TRUTH if before[name].keys() - then[name].keys()})
 
     def next_commit(self) -> int:
         return len(self._state.commits) + 1

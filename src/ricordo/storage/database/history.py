@@ -9,7 +9,8 @@ from ricordo.errors import UnavailableError
 from ricordo.model import Commit, Node, Scope
 from ricordo.storage.database.rows import commit_of, former_node
 from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.undo import Ledger
+from ricordo.storage.database.undo import Ledger, truth_of
+from ricordo.storage.values import ChangeEvent
 
 
 class History:
@@ -36,6 +37,25 @@ class History:
         if found is None:
             raise UnavailableError(f"change {seq} is written, but the index cannot follow yet", hint="free some space")
         return found
+
+    def events(self, *, after: int, most: int) -> list[ChangeEvent]:
+        commits = self._sql.rows("commits_following", {"after": after, "most": most})
+        if not commits:
+            return []
+        span = {"first": commits[0][0], "last": commits[-1][0]}
+        kinds: dict[int, set[str]] = {}
+        for seq, table in self._sql.rows("history_kinds", span):
+            kinds.setdefault(seq, set()).add(table)
+        for table in truth_of(self._sql.connection).tables:  # built from the schema: a new truth table is covered
+            statement = f'SELECT DISTINCT commit_seq FROM "{table}" WHERE commit_seq BETWEEN :first AND :last'
+            for (seq,) in self._sql.connection.execute(statement, span):
+                kinds.setdefault(seq, set()).add(table)
+        return [
+            ChangeEvent(
+                commit=seq, owner=owner, chat=chat, actor=actor, origin=origin, kinds=frozenset(kinds.get(seq, ()))
+            )
+            for seq, owner, chat, actor, origin in commits
+        ]
 
     def next_commit(self) -> int:
         return int((self._sql.rows("commit_last") or [(0, b"")])[0][0]) + 1

@@ -16,6 +16,17 @@ INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits
 WHERE space IN (SELECT value FROM json_each(:spaces)) AND seq < :before ORDER BY seq DESC LIMIT :most
 
+-- name: commits_following
+-- Of all spaces, oldest first.
+SELECT c.seq, s.owner, s.chat, c.actor, c.origin FROM commits c JOIN spaces s ON s.key = c.space
+WHERE c.seq > :after ORDER BY c.seq LIMIT :most
+
+-- name: history_kinds
+-- The tables of which some commits replaced, removed or once wrote a row.
+SELECT seq, tbl FROM history WHERE seq BETWEEN :first AND :last
+UNION
+SELECT made, tbl FROM history WHERE made BETWEEN :first AND :last
+
 -- name: commit_by_seq
 SELECT seq, at, actor, origin, reason, run_id, hash FROM commits WHERE seq = :seq
 
