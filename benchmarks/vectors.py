@@ -33,9 +33,15 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from ricordo.storage.database.vectors import VectorIndex, encode  # noqa: E402
-from ricordo.storage.database.vectors.codec import distances, pack_segment, signs_of  # noqa: E402
-from ricordo.storage.database.vectors.kernels import dots_by_numpy, dots_by_simsimd  # noqa: E402
+from ricordo.storage.database.vector_index import VectorIndex  # noqa: E402
+from ricordo.storage.database.vector_math import (  # noqa: E402
+    distances,
+    dots_by_numpy,
+    dots_by_simsimd,
+    encode,
+    pack_segment,
+    signs_of,
+)
 
 DIMENSION = 256
 SEGMENT_ROWS = 4_096

@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage.database.connection import add_functions
+from ricordo.storage.database.history import Table, truth_of
 from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed
-from ricordo.storage.database.undo import Table, truth_of
 
 MIGRATIONS = Path(__file__).parents[1] / "src/ricordo/storage/database/migrations"
 SCHEMA = MIGRATIONS / "0001_first_schema.sql"

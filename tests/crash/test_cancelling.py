@@ -69,7 +69,7 @@ def test_ten_thousand_cancelled_awaits_damage_nothing(tmp_path, caplog):
             while callers.cancelled < CANCELLED:
                 await callers.wave()
             await callers.add("after all that")
-            assert memory._opened.store.database.writer.is_alive
+            assert memory._opened.store.writer.is_alive
             gc.collect()
         async with Memory.open(path, embedder="hashing") as memory:
             for id_, text in callers.kept.items():

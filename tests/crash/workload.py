@@ -22,7 +22,8 @@ from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
 from ricordo.storage import faults
-from ricordo.storage.database import embedding_models, embeddings
+from ricordo.storage.database import embeddings
+from ricordo.storage.database import embeddings as embeddings_
 from ricordo.storage.database.schema import Migration, migrations
 from ricordo.storage.registry import open_store
 from tests.crash.embedders import Letters
@@ -297,7 +298,7 @@ def main(arguments=None):
     options.add_argument("--passes", type=int, default=1)
     given = options.parse_args(arguments)
     embeddings.PACK_ROWS = 16  # to cover the behaviour at 16,384 vectors and 2,000 removals
-    embedding_models._DROP_ROWS = 10
+    embeddings_._DROP_ROWS = 10
     erase.AT_ONCE_ROWS = 0
     trouble = given.point == "writer: replay"
     if given.point:

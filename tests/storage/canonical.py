@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.storage.making import raw
 
-from ricordo.storage.database.undo import truth_of
+from ricordo.storage.database.history import truth_of
 
 _LEFT_OUT = {"key", "commit_seq", "seal"}
 

@@ -21,7 +21,7 @@ from ricordo.forgetting import erase
 from ricordo.model import Change, Edge, Reason
 from ricordo.storage import faults
 from ricordo.storage.database import erase as erasing
-from ricordo.storage.database.undo import truth_of
+from ricordo.storage.database.history import truth_of
 
 ANN, BOB = Scope(owner="Annabrix"), Scope(owner="bob")
 QUICK = Settings(durability="process", patience_s=5.0)
@@ -235,14 +235,14 @@ def test_other_open_processes_no_longer_see_erased_data(tmp_path):
             await mine.settle(20)
             for _ in range(3):
                 assert (await theirs.search("who is Mirabel")).hits
-            shelves = theirs._opened.store.database.readers._kept.vectors
+            shelves = theirs._opened.store.readers._cache.vectors
             assert shelves._shelves
             await mine.erase(entity="Mirabel")
             found = await theirs.search("who is Mirabel")
             assert [hit.content for hit in found.hits] in ([], ["the kettle is on"])
             await theirs.search("the kettle")
             assert sum(len(held.index) for held in shelves._shelves.values()) == 1
-            kept = theirs._opened.store.database.readers._kept.turns
+            kept = theirs._opened.store.readers._cache.turns
             assert kept._count == 2  # the kettle, and no one
             assert "Mirabel" not in str(await theirs.context("who is Mirabel"))
             for id_ in ids.values():

@@ -19,8 +19,8 @@ from tests.storage.making import failing, raw
 
 from ricordo import Memory, Scope
 from ricordo.storage import faults
+from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.integrity import UNSEALED
-from ricordo.storage.database.undo import truth_of
 from ricordo.storage.jsonl.layout import DERIVED, FORMS, KEPT, OWN
 from ricordo.storage.jsonl.shapes import shapes_of
 from ricordo.storage.registry import open_store

@@ -11,8 +11,8 @@ import ricordo
 from ricordo.model import Scope
 from ricordo.storage.database.as_of import past
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.queries import sql, statements
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import sql, statements
 from ricordo.storage.registry import open_store
 from ricordo.storage.values import Filter
 

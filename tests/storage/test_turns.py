@@ -116,8 +116,8 @@ async def test_more_new_turns_than_the_cache_holds_are_not_missed(store):
 
 async def test_an_older_snapshot_gets_its_own_table(store):
     await commit(store, add=tuple(said("the lake", minutes=n, session="a") for n in range(5)))
-    first = await store.read(lambda tx: tx._kept)
-    assert first is await store.read(lambda tx: tx._kept), "readers share what they keep"
+    first = await store.read(lambda tx: tx._cache)
+    assert first is await store.read(lambda tx: tx._cache), "readers share what they keep"
 
     def ahead(tx):
         with tx.turns() as table:

@@ -12,8 +12,8 @@ from tests.storage.test_past import SEEDS
 
 from ricordo import ConflictError, Memory, Scope
 from ricordo.encoding.mentions import links
+from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.undo import truth_of
 from ricordo.storage.registry import open_store
 
 STEPS = 40

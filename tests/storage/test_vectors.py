@@ -14,17 +14,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ricordo.errors import InvalidError
-from ricordo.storage.database.vectors import VectorIndex, decode, encode, kernels, pack_segment
-from ricordo.storage.database.vectors.codec import bits_of, distances, quantise, signs_of
-from ricordo.storage.database.vectors.index import SKETCH_LEAST
-from ricordo.storage.database.vectors.kernels import (
+from ricordo.storage.database import vector_math
+from ricordo.storage.database.vector_index import SKETCH_LEAST, VectorIndex
+from ricordo.storage.database.vector_math import (
     Centre,
     Kernel,
     best,
+    bits_of,
     centred_cosines,
+    decode,
+    distances,
     dots_by_numpy,
     dots_by_simsimd,
+    encode,
     nearest,
+    pack_segment,
+    quantise,
+    signs_of,
 )
 
 KERNELS: list[Kernel] = [dots_by_numpy]
@@ -177,12 +183,12 @@ def test_a_kernel_is_exact_at_the_limits_of_int8(kernel: Kernel, dimension: int)
 def test_squared_rows_are_exact_at_the_limits_of_int8(
     kernel: Kernel, dimension: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernels, "fastest", kernel)
+    monkeypatch.setattr(vector_math, "fastest", kernel)
     codes = np.random.default_rng(3).integers(-127, 128, (60, dimension), np.int8)
     codes[0], codes[1] = 127, -128
     for some in (codes, codes[:1], codes[:0]):
         exact = (some.astype(np.int64) ** 2).sum(axis=1)
-        found = kernels.squares(some)
+        found = vector_math.squares(some)
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, exact.astype(np.float32))
 

@@ -82,9 +82,9 @@ def test_an_exception_reaches_its_caller_and_not_the_thread(tmp_path, error):
         assert contents(tmp_path / "m.db") == ["afterwards"]
     else:  # asyncio itself stops at these two, so they are tested without it
         store = open_store(tmp_path / "m.db")
-        future = store.database.writer.submit(lambda _: (_ for _ in ()).throw(error))
+        future = store.writer.submit(lambda _: (_ for _ in ()).throw(error))
         assert isinstance(future.exception(10), type(error))
-        assert store.database.writer.submit(lambda _: 42).result(10) == 42
+        assert store.writer.submit(lambda _: 42).result(10) == 42
         store.close()
 
 

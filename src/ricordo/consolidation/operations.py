@@ -102,7 +102,7 @@ class Operations:
                 sure=confidence,
                 least=self.context.learning.min_conflict,
                 now=self.context.now(),
-                evidence=tx.runs.evidence(self.context.scope, [pair[0].key]).get(pair[0].key, ()),
+                evidence=tx.nodes.evidence(self.context.scope, [pair[0].key]).get(pair[0].key, ()),
             )
             if item is None:
                 return Change(), {"resolved": "not possible: one has ended, or they are about others"}

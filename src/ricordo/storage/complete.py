@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ricordo.model import Scope
 from ricordo.ports import Progress
-from ricordo.storage.database.connection import connect, read_snapshot
+from ricordo.storage.database.connection import connect
 from ricordo.storage.database.integrity import renew_chain
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
@@ -17,6 +17,7 @@ from ricordo.storage.jsonl.layout import ARCHIVE, COMMITS, ENTITIES, EPISODES, F
 from ricordo.storage.jsonl.lines import Findings
 from ricordo.storage.jsonl.writer import ScopedLines
 from ricordo.storage.protocol import Snapshot
+from ricordo.storage.sql import read_snapshot
 
 __all__ = [
     "ARCHIVE",

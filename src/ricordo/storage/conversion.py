@@ -13,9 +13,9 @@ import apsw
 from ricordo.errors import InvalidError, StoreError
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect, exclusive
-from ricordo.storage.database.database import Options
-from ricordo.storage.database.queries import sql
 from ricordo.storage.database.schema import prepare
+from ricordo.storage.database.statements import sql
+from ricordo.storage.database.store import Options
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
 from ricordo.storage.sql import translated

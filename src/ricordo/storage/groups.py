@@ -177,6 +177,9 @@ class Nodes(Protocol):
     def subjects(self, key: int) -> list[str]:
         """Return the ids of the entities a node is about."""
 
+    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
+
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         """Return what ranking knows of nodes besides their words, by key, without those the caller may not see."""
 
@@ -383,9 +386,6 @@ class Runs(Protocol):
 
     def model_use(self, scope: Scope | None, *, since: str) -> list[ModelUse]:
         """Return what models used by day, owner and model, latest day first; of all owners if the scope is None."""
-
-    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Return the ids of the messages that memories rest on, by key, without memories that rest on none."""
 
     def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
         """Return what the latest run of a kind of an owner and chat did: (what, key of the node, keys of its evidence)

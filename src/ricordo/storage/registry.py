@@ -9,10 +9,10 @@ from pathlib import Path
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Durability
 from ricordo.ports import Progress
-from ricordo.storage.database.database import Options
 from ricordo.storage.database.schema import Migration, migrations
+from ricordo.storage.database.store import Options
 from ricordo.storage.protocol import Store
-from ricordo.storage.sqlite.store import SQLiteStore
+from ricordo.storage.sqlite import SQLiteStore
 from ricordo.storage.staging import check_file_name, make_folders, staging_folder
 
 _TEMPORARY = ":memory:"

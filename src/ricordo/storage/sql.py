@@ -21,13 +21,13 @@ _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @cache
-def named_statements(package: str) -> dict[str, str]:
-    """Return every statement of the `.sql` files of a package by name. A name used twice fails at first use.
+def named_statements(package: str, folder: str = ".") -> dict[str, str]:
+    """Return every statement of the `.sql` files in a folder of a package by name. A name used twice fails.
 
     Source: the idea of procrastinate's `sql` package.
     """
     found: dict[str, str] = {}
-    for path in sorted(files(package).iterdir(), key=lambda path: path.name):
+    for path in sorted((files(package) / folder).iterdir(), key=lambda path: path.name):
         if path.name.endswith(".sql"):
             parts = _NAME.split(path.read_text(encoding="utf-8"))[1:]
             for name, sql in zip(parts[::2], parts[1::2], strict=True):
@@ -91,6 +91,17 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def read_snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """Run a block in one read snapshot. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def use_wal(connection: apsw.Connection) -> None:

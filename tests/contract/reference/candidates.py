@@ -238,5 +238,5 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
         versions=[] if archived else snapshot.nodes.succession(wanted),
-        evidence=snapshot.runs.evidence(scope, facts),
+        evidence=snapshot.nodes.evidence(scope, facts),
     )

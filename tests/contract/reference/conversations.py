@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -11,7 +11,7 @@ from ricordo.model import ModelUse, Node, Review, Run, RunItem, RunState, Scope,
 from ricordo.storage.database.runs import INTERRUPTED
 from ricordo.storage.values import Failure, MessagePairs, Waiting
 from tests.contract.reference.memories import Nodes
-from tests.contract.reference.rows import Group, at_of, has_expired, is_live, node_of
+from tests.contract.reference.rows import Group, at_of, has_expired, node_of
 from tests.contract.reference.tables import Row
 
 LATEST_WAITING = 200
@@ -384,22 +384,3 @@ class Runs(Group):
         )
         rows.sort(key=lambda row: (row["event_time"], row["key"]))
         return [row["key"] for row in rows[-most:]]
-
-    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        sees, rows = self._sees(scope), self._state.tables["nodes"]
-        found: dict[int, tuple[str, ...]] = {}
-        for node in nodes:
-            edges = self._state.all(
-                "edges",
-                lambda row, node=node: (
-                    row["source"] == node  # type: ignore[misc]
-                    and row["relation_type"] == "derived_from"
-                    and row["closed_at"] is None
-                    and is_live(self._state, row["target"])
-                    and sees(rows[(row["target"],)])
-                ),
-            )
-            targets = sorted((rows[(row["target"],)]["event_time"], row["target"]) for row in edges)
-            if targets:
-                found[node] = tuple(self._id(key) for _, key in targets)
-        return found

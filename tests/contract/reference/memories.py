@@ -210,6 +210,25 @@ class Nodes(Group):
     def subjects(self, key: int) -> list[str]:
         return [self._state.tables["entities"][(each,)]["id"] for each in sorted(self._subject_keys(key))]
 
+    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        sees, rows = self._sees(scope), self._state.tables["nodes"]
+        found: dict[int, tuple[str, ...]] = {}
+        for node in nodes:
+            edges = self._state.all(
+                "edges",
+                lambda row, node=node: (
+                    row["source"] == node  # type: ignore[misc]
+                    and row["relation_type"] == "derived_from"
+                    and row["closed_at"] is None
+                    and is_live(self._state, row["target"])
+                    and sees(rows[(row["target"],)])
+                ),
+            )
+            targets = sorted((rows[(row["target"],)]["event_time"], row["target"]) for row in edges)
+            if targets:
+                found[node] = tuple(self._id(key) for _, key in targets)
+        return found
+
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         return {
             key: Weights(

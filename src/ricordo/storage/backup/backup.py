@@ -16,12 +16,12 @@ import apsw
 from ricordo.errors import InvalidError, StoreError
 from ricordo.model import Backup, BackupFile
 from ricordo.storage import faults
-from ricordo.storage.database.connection import add_functions, read_snapshot
+from ricordo.storage.database.connection import add_functions
+from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
-from ricordo.storage.database.undo import truth_of
 from ricordo.storage.protocol import Snapshot, Store
 from ricordo.storage.registry import is_folder
-from ricordo.storage.sql import translated
+from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.staging import checksum_of, make_folders, staging_folder, sync
 
 VERSION = 1

@@ -18,17 +18,17 @@ from ricordo.model import Backup, BackupFile, Finding, Report, Restored
 from ricordo.storage import faults
 from ricordo.storage.backup.backup import figures_of, manifest_path, opened_copy, read_manifest
 from ricordo.storage.conversion import create_folder, replace_folder
-from ricordo.storage.database.connection import connect, exclusive, read_snapshot
-from ricordo.storage.database.database import Options
-from ricordo.storage.database.doctor import examine
-from ricordo.storage.database.fulltext import space_postings
-from ricordo.storage.database.queries import sql
+from ricordo.storage.database.connection import connect, exclusive
+from ricordo.storage.database.maintenance import examine
 from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import sql
+from ricordo.storage.database.store import Options
+from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, PEOPLE
 from ricordo.storage.registry import is_folder
-from ricordo.storage.sql import translated
+from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.staging import copy_file, free_path, make_folders, staging_folder, sync
 from ricordo.text import index_terms
 from ricordo.text.wording import plural

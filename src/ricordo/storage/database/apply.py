@@ -16,9 +16,10 @@ from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason,
 from ricordo.storage import faults
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
+from ricordo.storage.database.history import put_back, restored_rows
 from ricordo.storage.database.integrity import put_commit, settle_digest
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.rows import (
+from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import (
     Row,
     alias_row,
     closed_edge_row,
@@ -30,9 +31,8 @@ from ricordo.storage.database.rows import (
     run_row,
     session_row,
     shelf_of,
+    sql,
 )
-from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.undo import put_back, restored_rows
 from ricordo.text import raw_words, statement_line
 from ricordo.text.features import traits_of
 

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from ricordo.model import Scope
-from ricordo.storage.database.connection import read_snapshot
-from ricordo.storage.database.queries import sql
+from ricordo.storage.database.history import Table, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.undo import Table, truth_of
+from ricordo.storage.database.statements import sql
 from ricordo.storage.protocol import Links
-from ricordo.storage.sql import translated
+from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.values import FormerText, Image, When
 from ricordo.text import index_terms
 from ricordo.text.kinship import stems_of
@@ -118,7 +117,7 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         import numpy as np
 
         from ricordo.storage.database.embeddings import centre
-        from ricordo.storage.database.vectors.codec import decode
+        from ricordo.storage.database.vector_math import decode
 
         rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
         if not rows:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, islice
 from math import exp
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,27 +36,114 @@ from ricordo.storage.candidates import (
     CandidateRows,
     CandidateSet,
     Shortlist,
+    Turns,
     inverse_frequency,
 )
 from ricordo.storage.database import turns
-from ricordo.storage.database.embeddings import centre, word_vectors
-from ricordo.storage.database.fulltext import KEYS_BELOW, Holders
-from ricordo.storage.database.vectors.keys import runs_of
+from ricordo.storage.database.embeddings import EmbeddingModels, VectorShelves, centre, word_vectors
+from ricordo.storage.database.entities import Graph
+from ricordo.storage.database.nodes import Nodes, Statistics
+from ricordo.storage.database.statements import Statements, Unchanged
+from ricordo.storage.database.suppression import Suppression
+from ricordo.storage.database.turns import KEYS_BELOW, Holders, TurnTable
+from ricordo.storage.database.vector_math import runs_of
 
-if TYPE_CHECKING:
-    from ricordo.storage.candidates import Turns
-    from ricordo.storage.database.reader import GroupedReader
-
-    Floats = NDArray[np.float32]
-    Keys = NDArray[np.int64]
-    Places = NDArray[np.intp]
-    Codes = NDArray[np.uint32]
-
+Floats = NDArray[np.float32]
+Keys = NDArray[np.int64]
 
 T = TypeVar("T")
 Found = dict[int, float]
 
 _CONSOLIDATED = "c"
+
+
+class Cache:
+    """What the readers of a store keep from one snapshot to the next. Each part is made when it is first needed."""
+
+    turns = cached_property(lambda _: TurnTable())
+    vectors = cached_property(lambda _: VectorShelves())
+
+
+class SearchReader(Statements):
+    """One snapshot of the database with what a search reads: some of its groups, and the caches."""
+
+    nodes = cached_property(Nodes)
+    graph = cached_property(Graph)
+    suppression = cached_property(Suppression)
+    models = cached_property(EmbeddingModels)
+    statistics = cached_property(Statistics)
+
+    def __init__(
+        self, connection: apsw.Connection, cache: Cache | None = None, *, unchanged: Unchanged | None = None
+    ) -> None:
+        """
+        Args:
+            unchanged: answers that still hold; None where the store may change during this transaction.
+        """
+        super().__init__(connection, unchanged=unchanged)
+        self._cache = cache or Cache()
+
+    @property
+    def vector_shelves(self) -> VectorShelves:
+        """The vector indexes that the readers of this process share."""
+        return self._cache.vectors
+
+    @contextmanager
+    def turns(self, *, shared: bool = True) -> Iterator[TurnTable]:
+        """The turns that were read so far, come to where this snapshot is; one of its own where others are ahead.
+
+        Args:
+            shared: False where closed turns are looked at, which stand in no session's order.
+        """
+        table = self._cache.turns
+        if shared:
+            with table.lock:
+                if table.follow(self):
+                    try:
+                        yield table
+                    except BaseException:  # it may have been left half done
+                        table.drop(changes=-1, last=0)
+                        raise
+                    return
+        own = TurnTable()
+        own.follow(self)
+        yield own
+
+    def postings(
+        self, scope: Scope, shelves: Sequence[str], terms: Sequence[str], *, archived: bool, most: int
+    ) -> list[Keys]:
+        """For each index term the nodes that hold it, ascending; at most `most` of them."""
+        endings = self.once(
+            ("endings", scope, *shelves, archived), lambda: self._endings(scope, shelves, archived=archived)
+        )
+        if not endings:
+            return [np.empty(0, np.int64) for _ in terms]
+        if not archived and self._all_lie_on(scope, shelves):
+            with self.turns() as table:
+                held = table.holding(self, terms, self.visible(scope))
+            if held is not None:
+                return [keys[:most] for keys in held]
+        name = "archive_postings" if archived else "live_postings"
+        found = []
+        for term in terms:
+            match = " OR ".join([f'"{term}{ending}"' for ending in endings])
+            text = self.value(name, {"match": match, "most": most})
+            found.append(np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, np.int64))
+        return found
+
+    def _all_lie_on(self, scope: Scope, shelves: Sequence[str]) -> bool:
+        """Whether there is nothing a caller may see on any other shelf."""
+        counts = self.rows_of_store("shelf_counts", self.scoped(scope))
+        return all(shelf in shelves for _, shelf, nodes, _ in counts if nodes)
+
+    def _endings(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[str]:
+        """How the terms of those shelves end that a caller may look into and that may hold something: looking into one
+        costs as much where nothing is on it.
+        """
+        if archived:
+            return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
+        counts = self.rows_of_store("shelf_counts", self.scoped(scope))
+        return [f"·{space}{shelf}" for space, shelf, nodes, _ in counts if nodes and shelf in shelves]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +159,7 @@ class _Term:
 class _Search:
     """One query as it is answered, stage by stage, until its deadline."""
 
-    snapshot: GroupedReader
+    snapshot: SearchReader
     query: CandidateQuery
     spaces: tuple[int, ...]
     allowed: Keys | None
@@ -101,7 +191,7 @@ class _Search:
         return keys if self.allowed is None else keys[np.isin(keys, self.allowed)]
 
 
-def candidates(snapshot: GroupedReader, query: CandidateQuery) -> CandidateSet:
+def candidates(snapshot: SearchReader, query: CandidateQuery) -> CandidateSet:
     """Answer a query from one snapshot."""
     filter_, scope = query.filter, query.scope
     allowed = snapshot.nodes.matching(scope, filter_) if filter_.narrows or filter_.archived else None
@@ -133,7 +223,7 @@ def candidates(snapshot: GroupedReader, query: CandidateQuery) -> CandidateSet:
     )
 
 
-def shortlist(snapshot: GroupedReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
+def shortlist(snapshot: SearchReader, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
     """Read what is known of the best candidates."""
     weights = snapshot.nodes.weights(scope, keys)
     if not archived:
@@ -151,11 +241,11 @@ def shortlist(snapshot: GroupedReader, scope: Scope, keys: Sequence[int], *, arc
     return Shortlist(
         nodes=nodes,
         weights=weights,
-        shown=snapshot.suppression.shown(nodes),
+        shown=snapshot.suppression.shown(nodes) if snapshot.rows_of_store("withheld_spans_any")[0][0] else {},
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
         versions=versions,
-        evidence=snapshot.runs.evidence(scope, facts) if facts else {},
+        evidence=snapshot.nodes.evidence(scope, facts) if facts else {},
     )
 
 
@@ -371,7 +461,7 @@ def _rows(search: _Search, keys: Keys, *, model: int, width: int) -> Floats:
     )
 
 
-def load_vectors(snapshot: GroupedReader, scope: Scope, shelves: Sequence[str]) -> None:
+def load_vectors(snapshot: SearchReader, scope: Scope, shelves: Sequence[str]) -> None:
     """Read the vectors that a caller's first search takes into memory."""
     for model in snapshot.models.known():
         if model.state == "active":
@@ -381,7 +471,7 @@ def load_vectors(snapshot: GroupedReader, scope: Scope, shelves: Sequence[str]) 
             )
 
 
-def load_turns(snapshot: GroupedReader, scope: Scope, *, ahead: bool) -> bool:
+def load_turns(snapshot: SearchReader, scope: Scope, *, ahead: bool) -> bool:
     """Read all turns of a caller into memory, their order and which words they hold; nothing if they are too many.
 
     Args:
@@ -398,7 +488,7 @@ def load_turns(snapshot: GroupedReader, scope: Scope, *, ahead: bool) -> bool:
     return True
 
 
-def read_all_turns(snapshot: GroupedReader, spaces: tuple[int, ...]) -> None:
+def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
     """Read the live turns of some spaces into the table that is kept, with their order and who holds which word."""
     keys = turns.live_turns(snapshot, spaces)
     if not len(keys):

@@ -112,17 +112,6 @@ def stored_terms(terms: Sequence[str], shelf: str) -> str:
 
 
 @contextmanager
-def read_snapshot(connection: apsw.Connection) -> Iterator[None]:
-    """Run a block in one read snapshot. It ends by rolling back: in a damaged store even an empty COMMIT fails."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-@contextmanager
 def exclusive(path: Path) -> Iterator[apsw.Connection]:
     """Open a store so that no other program can, with its write-ahead log merged into the file and removed.
 

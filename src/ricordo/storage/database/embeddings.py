@@ -23,19 +23,10 @@ from numpy.typing import NDArray
 from ricordo.errors import InvalidError
 from ricordo.storage import faults
 from ricordo.storage.candidates import WordVectors
-from ricordo.storage.database.embedding_models import CENTRE_MOST, EmbeddingModels
-from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.vectors import (
-    SKETCH_FROM,
-    Room,
-    VectorIndex,
-    check_scales,
-    encode,
-    pack_segment,
-    sketch_segment,
-)
-from ricordo.storage.database.vectors.kernels import Centre, centred_cosines
-from ricordo.storage.values import NewVectors
+from ricordo.storage.database.statements import Group, Statements
+from ricordo.storage.database.vector_index import SKETCH_FROM, Room, VectorIndex, check_scales
+from ricordo.storage.database.vector_math import Centre, centred_cosines, pack_segment
+from ricordo.storage.values import EmbeddingModel, ModelState
 
 PACK_ROWS = 16_384
 
@@ -321,29 +312,6 @@ def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDA
             blob.read_into(array.data.cast("B"))
 
 
-# writing: each of these runs inside the writer's transaction
-
-
-def put_vectors(snapshot: Statements, model: int, dimension: int, found: Sequence[NewVectors]) -> int | None:
-    """Store the vectors of nodes that still hold the text they were made from. Returns the first node left out."""
-    left: int | None = None
-    faults.reached("vectors: before storing")
-    for new in found:
-        values = {"node": new.key, "content": new.content, "model": model, "vector": encode(new.vector, dimension)}
-        embedding = snapshot.value("embedding_insert", values)
-        if embedding is None:
-            left = new.key if left is None else left
-        elif new.words is not None:
-            words = {"embedding": embedding, "pieces": " ".join(new.pieces), "vectors": encode_words(new.words)}
-            snapshot.rows("word_vectors_insert", words)
-    return left
-
-
-def encode_words(words: NDArray[np.float32]) -> bytes:
-    """Unit vectors as int8: 127 stands for 1."""
-    return bytes(np.rint(words * 127).astype(np.int8).tobytes())
-
-
 def word_vectors(snapshot: Statements, model: int, keys: Sequence[int], *, width: int) -> WordVectors:
     """Return the vectors of the words of some nodes."""
     rows = snapshot.rows("word_vectors_of", {"model": model, "nodes": json.dumps(keys)})
@@ -354,23 +322,6 @@ def word_vectors(snapshot: Statements, model: int, keys: Sequence[int], *, width
         starts=starts,
         codes=np.frombuffer(b"".join(vectors), np.int8).reshape(-1, width),
     )
-
-
-def recentre(snapshot: Statements, model: int, dimension: int) -> bool:
-    """Take the mean of each shelf that has grown by a third since the last time, of its first 20,000 vectors.
-
-    Taking the mean of the collection from both sides of the cosine lifted recall@10 by 1 to 8 points (MEASURED.md). The
-    mean of a few vectors is mostly those vectors themselves: below 50 there is none.
-    """
-    due = EmbeddingModels(snapshot).centres_due(model)
-    for space, shelf in due:
-        values = {"model": model, "space": space, "shelf": shelf}
-        rows = [row[0] for row in snapshot.rows("centre_sample", {**values, "most": CENTRE_MOST})]
-        coded = np.frombuffer(b"".join(rows), [("scale", "<f4"), ("code", "i1", (dimension,))])
-        total = (coded["code"] * coded["scale"][:, np.newaxis].astype(np.float64)).sum(axis=0)
-        mean = (total / max(1, len(rows))).astype("<f4").tobytes()
-        snapshot.rows("centre_put", {**values, "count": len(rows), "vector": mean})
-    return bool(due)
 
 
 def centre(
@@ -398,24 +349,96 @@ def _mean_of_centres(
     return np.asarray(total / max(1, sum(count for count, _ in rows)), np.float32)
 
 
-def pack_full_shelves(snapshot: Statements) -> int:
-    """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
-    made = 0
-    for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):
-        values = {"model": model, "space": space, "shelf": shelf}
-        rows = snapshot.rows("embeddings_new", {**values, "after": after, "most": PACK_ROWS})
-        if not rows:  # all of them were closed before they were packed
-            continue
-        removals = snapshot.rows("embeddings_position")[0][1]
-        segment = pack_segment([row[1] for row in rows], [row[2] for row in rows])
-        pack = {
-            "through": rows[-1][0],
-            "removals": removals,
-            "sketch": sketch_segment(segment, len(rows[0][2]) - 4),
-            "segment": segment,
-        }
-        faults.reached("vectors: before packing")
-        snapshot.rows("pack_insert", {**values, **pack})
-        faults.reached("vectors: after packing")
-        made += 1
-    return made
+_DROP_ROWS = 2_000
+
+CENTRE_LEAST = 50
+CENTRE_MOST = 20_000
+
+
+def _progress_name(model: int) -> str:
+    return f"vectors of model {model} made through node, removal"
+
+
+_DROPPED = "removals dropped below"
+
+
+class EmbeddingModels(Group):
+    """The embedding models of a store, and the change from one to another."""
+
+    def known(self) -> list[EmbeddingModel]:
+        return self._sql.once(
+            ("known_models",),
+            lambda: [
+                EmbeddingModel(key=key, name=name, dimension=dimension, spec=spec, state=state)
+                for key, name, dimension, spec, state in self._sql.rows("models_known")
+            ],
+        )
+
+    def adopt(self, *, name: str, dimension: int, spec: str) -> EmbeddingModel:
+        models = self.known()
+        mine = next((model for model in models if (model.name, model.dimension) == (name, dimension)), None)
+        active = next((model for model in models if model.state == "active"), None)
+        state: ModelState = "active" if active is None or active == mine else "coming"
+        for model in models:
+            if model.state == "coming" and model != mine:
+                self._sql.rows("model_state", {"key": model.key, "state": "retiring"})
+        if mine is None:
+            values = {"name": name, "dimension": dimension, "spec": spec, "state": state}
+            key = self._sql.value("model_insert", values)
+            faults.reached("model: adopted")
+            return EmbeddingModel(key=key, name=name, dimension=dimension, spec=spec, state=state)
+        if mine.state != state:
+            self.note_progress(mine.key, 0, 0)  # some of its vectors may be dropped already
+            self._sql.rows("model_state", {"key": mine.key, "state": state})
+        return EmbeddingModel(key=mine.key, name=name, dimension=dimension, spec=spec, state=state)
+
+    def switch(self, coming: int) -> bool:
+        if self._sql.rows("lacking", {"model": coming, "after": 0, "most": 1}):
+            return False
+        faults.reached("model: before switch")
+        for model in self.known():
+            if model.state == "active" and model.key != coming:
+                self._sql.rows("model_state", {"key": model.key, "state": "retiring"})
+                faults.reached("model: in switch")
+        self._sql.rows("model_state", {"key": coming, "state": "active"})
+        return True
+
+    def progress(self, model: int) -> tuple[int, int, tuple[int, int]]:
+        after, _, removals = (self._sql.meta(_progress_name(model)) or "0,0").partition(",")
+        return int(after), int(removals), (int(after), int(removals))
+
+    def note_progress(self, model: int, after: int, removals: int) -> None:
+        self._sql.rows("meta_put", {"name": _progress_name(model), "value": f"{after},{removals}"})
+
+    def lost_since(self, removal: int) -> tuple[int, int | None]:
+        newest, least = self._sql.rows("removals_since", {"after": removal})[0]
+        if removal + 1 < self.dropped_below():  # what was lost in between nobody can tell: all is looked at again
+            least = 1
+        return max(removal, newest or 0), least
+
+    def drop_removals(self) -> int:
+        noted = [self.progress(model.key)[1] for model in self.known()]
+        before = self._sql.value("removals_needed", {"least": min(noted, default=1 << 62)})
+        if before is None or before <= self.dropped_below():
+            return 0
+        self._sql.rows("removals_drop", {"before": before})
+        gone = int(self._sql.connection.changes())
+        self._sql.rows("meta_put", {"name": _DROPPED, "value": str(before)})
+        return gone
+
+    def dropped_below(self) -> int:
+        return int(self._sql.meta(_DROPPED) or 0)
+
+    def centres_due(self, model: int) -> list[tuple[int, str]]:
+        values = {"model": model, "least": CENTRE_LEAST, "most": CENTRE_MOST}
+        return [(space, shelf) for space, shelf in self._sql.rows("centres_due", values)]
+
+    def drop_retired(self) -> bool:
+        retired = [model.key for model in self.known() if model.state == "retiring"]
+        for key in retired:
+            self._sql.rows("model_packs_drop", {"model": key})
+            self._sql.rows("model_removals_drop", {"model": key})
+            self._sql.rows("model_drop", {"model": key})
+            self._sql.rows("model_vectors_drop", {"model": key, "most": _DROP_ROWS})
+            faults.reached("model: in dropping")
+        return bool(retired)

@@ -10,9 +10,8 @@ from typing import Literal
 from ricordo.clock import from_ms
 from ricordo.model import EdgeType, Entity, Related, Relation, Scope
 from ricordo.storage import faults
-from ricordo.storage.database.fulltext import space_postings
-from ricordo.storage.database.rows import Row, entity_of, relation_of
-from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.statements import Group, Row, entity_of, relation_of
+from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.values import Kinds, LinkText, Named, Near, RelationHolder, Sketch, Step, SubjectUse, Usage
 from ricordo.text import index_terms
 from ricordo.text.kinship import known_relation, relation_named
@@ -25,11 +24,8 @@ _WALK = 2_000
 _ORDER: tuple[Likeness, ...] = ("same", "form", "sound")
 
 
-class Entities:
+class Entities(Group):
     """Entities by name, id and key, with their relations."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def named(self, scope: Scope, name: str) -> Named:
         if (predicate := relation_named(name)) and (related := self.related_as(scope, predicate)):
@@ -137,11 +133,8 @@ REINFORCED_TOGETHER_MS = 60_000
 _COMPANIONS = 8
 
 
-class Graph:
+class Graph(Group):
     """What is linked to memories: entities, causes and effects, memories that proved useful together."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def kinds(self) -> Kinds:
         return self._sql.once(("kinds",), lambda: Kinds(*map(bool, self._sql.rows("kinds_of_links")[0])))
@@ -208,11 +201,8 @@ def _text(row: Row) -> LinkText:
     return LinkText(key=key, text=text, role=role, origin=origin, speaker=speaker, at=at)
 
 
-class Mentions:
+class Mentions(Group):
     """Linking names in texts to entities: what is not linked yet, and writing links."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def spaces_with_names(self) -> list[int]:
         return [row[0] for row in self._sql.rows("spaces_with_aliases")]

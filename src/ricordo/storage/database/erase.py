@@ -15,10 +15,9 @@ from ricordo.clock import from_ms
 from ricordo.model import Reason, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
+from ricordo.storage.database.history import Table, Truth, row_text, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.undo import Table, Truth, row_text, truth_of
+from ricordo.storage.database.statements import Group, Statements, sql
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 
 STEP_ROWS = 500
@@ -296,11 +295,8 @@ def _without(evidence: str, ids: set[str]) -> str:
     return evidence if len(kept) == len(listed) else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-class Erasure:
+class Erasure(Group):
     """Erases rows for good, in small transactions, so that another process can continue after a kill."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         self._sql.rows("proposals_erase")

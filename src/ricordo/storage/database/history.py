@@ -1,23 +1,336 @@
-"""Commits, and the versions of what they changed."""
+"""Restore rows to earlier versions: the writing half of an undo, for any truth table."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+import apsw
 
 from ricordo.errors import UnavailableError
-from ricordo.model import Commit, Node, Scope
-from ricordo.storage.database.rows import commit_of, former_node
-from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.undo import Ledger, truth_of
-from ricordo.storage.values import ChangeEvent
+from ricordo.model import Commit, Node, RowId, RowState, Scope
+from ricordo.storage import faults
+from ricordo.storage.database.hashes import seal
+from ricordo.storage.database.statements import Group, Statements, commit_of, former_node, sql
+from ricordo.storage.values import _WRITTEN, ChangeEvent, Image
 
 
-class History:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A row being restored: as it is, and as it will be. `seal` is None for a row that goes."""
+
+    table: Table
+    now: Image | None
+    then: Image | None
+    seal: bytes | None
+
+    @property
+    def space(self) -> int | None:
+        """The space of the row, if the row itself has one."""
+        found: int | None = (self.now or self.then or {}).get("space")
+        return found
+
+
+def restored_rows(snapshot: Statements, states: Sequence[RowState], *, commit: int) -> list[Restored]:
+    """Return the rows of an undo with their new commit and hash, without those that do not change."""
+    if not states:
+        return []
+    truth = truth_of(snapshot.connection)
+    found = []
+    for state in states:
+        table = truth.tables[state.row.table]
+        now = current_image(snapshot.connection, table, state.row)
+        if now is None and state.values is None:
+            continue
+        found.append(_restored(table, now, state.values, commit))
+    return found
+
+
+def _restored(table: Table, now: Image | None, values: Image | None, commit: int) -> Restored:
+    if values is None:
+        return Restored(table=table, now=now, then=None, seal=None)
+    then = {**values, "commit_seq": commit}
+    sealed = seal([then[name] for name in table.sealed])
+    return Restored(table=table, now=now, then={**then, "seal": sealed}, seal=sealed)
+
+
+def put_back(snapshot: Statements, restored: Sequence[Restored]) -> None:
+    """Write restored rows, and update what follows from them: indexes, counts, mentions."""
+    if not restored:
+        return
+    # Rows refer to each other in both directions of time: what goes may be referred to by what is altered after it.
+    snapshot.connection.execute("PRAGMA defer_foreign_keys = ON")
+    truth = truth_of(snapshot.connection)
+    order = {name: place for place, name in enumerate(truth.tables)}
+    parents_first = sorted(restored, key=lambda each: order[each.table.name])
+    for each in reversed(parents_first):
+        if each.then is None:
+            _remove(snapshot, truth, each)
+    faults.reached("undo: after removing")
+    for each in parents_first:
+        if each.then is not None:
+            _write(snapshot, each)
+    snapshot.connection.execute("PRAGMA defer_foreign_keys = OFF")
+    _open_again(snapshot, restored)
+
+
+def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
+    """Delete a row and what was derived from it. Names come from the schema, so the statement is put together."""
+    assert each.now is not None
+    for reference in truth.children(each.table.name, derived=True):
+        statement = f'DELETE FROM "{reference.table}" WHERE "{reference.column}" = ?'
+        snapshot.connection.execute(statement, (each.now[each.table.key[0]],))
+    where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
+    snapshot.connection.execute(f'DELETE FROM "{each.table.name}" WHERE {where}', _key(each))
+
+
+def _write(snapshot: Statements, each: Restored) -> None:
+    """Write a row. Names come from the schema, so the statement is put together."""
+    assert each.then is not None
+    columns = each.table.columns if each.now is None else [c for c in each.table.columns if c not in each.table.key]
+    values = tuple(each.then[name] for name in columns)
+    named = ", ".join(f'"{name}"' for name in columns)
+    marks = ", ".join("?" * len(columns))
+    if each.now is None:
+        statement = f'INSERT INTO "{each.table.name}" ({named}) VALUES ({marks})'
+        snapshot.connection.execute(statement, tuple({**each.then, **_shut(each)}[name] for name in columns))
+        if each.table.name == "sessions":
+            snapshot.raise_sequence("sessions", each.then["key"])
+        return
+    where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
+    statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {where}'
+    snapshot.connection.execute(statement, (*values, *_key(each)))
+
+
+def _shut(each: Restored) -> dict[str, Any]:
+    return {"closed_at": 0, "closed_reason": "forgotten"} if _opens(each) else {}
+
+
+def _key(each: Restored) -> tuple[Any, ...]:
+    image = each.now or each.then
+    assert image is not None
+    return tuple(image[name] for name in each.table.key)
+
+
+def _opens(each: Restored) -> bool:
+    return each.table.name == "nodes" and each.now is None and each.then is not None and each.then["closed_at"] is None
+
+
+def _open_again(snapshot: Statements, restored: Sequence[Restored]) -> None:
+    """Reopen nodes that come back. Triggers maintain what is derived from a live node when it is opened, but for speed
+    not on INSERT; so it was written as a closed node.
+    """
+    back = [each.then for each in restored if each.table.name == "nodes" and each.now is None and each.then]
+    if not back:
+        return
+    keys = {"nodes": json.dumps([image["key"] for image in back])}
+    living = {"nodes": json.dumps([each.then["key"] for each in restored if _opens(each) and each.then])}
+    snapshot.connection.execute(sql("nodes_archive_again"), keys)
+    snapshot.connection.execute(sql("nodes_traits_again"), keys)
+    snapshot.connection.execute(sql("nodes_reopen"), living)
+    snapshot.connection.execute(sql("history_forget"), {**living, "commit": back[0]["commit_seq"]})
+    snapshot.connection.execute(sql("to_link_put"), keys)
+
+
+class Ledger:
+    """The versions of rows. Reads each row once; lives inside one transaction."""
+
+    def __init__(self, snapshot: Statements) -> None:
+        self._snapshot = snapshot
+        self._connection = snapshot.connection
+        self._truth = truth_of(snapshot.connection)
+        self._current: dict[RowId, Image | None] = {}
+        self._former: dict[RowId, list[tuple[int, Image]]] = {}
+
+    def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
+        """Return the commits of a run, oldest first; none if the caller may not see it."""
+        values = {"run": run_id, "spaces": json.dumps(self._snapshot.visible(scope))}
+        return [seq for (seq,) in self._snapshot.rows("commits_of_run", values)]
+
+    def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
+        """Return which of these commits the caller may see."""
+        values = {"seqs": json.dumps(sorted(commits)), "spaces": json.dumps(self._snapshot.visible(scope))}
+        return {seq for (seq,) in self._snapshot.rows("commits_visible", values)}
+
+    def touched(self, commit: int) -> list[RowId]:
+        """Return the rows a commit wrote, altered or removed, as far as anything is left of them."""
+        found: dict[RowId, None] = {}
+        for name, row, before in self._snapshot.rows("history_touched", {"seq": commit}):
+            table = self._truth.tables[name]
+            found[table.row_id(table.image(before, row))] = None
+        for table in self._truth.tables.values():
+            for row_id, image in self._rows(table, "commit_seq = ?", (commit,)):
+                self._current[row_id] = image
+                found[row_id] = None
+        return list(found)
+
+    def current(self, row: RowId) -> Image | None:
+        """Return the row as it is; None if there is none."""
+        if row not in self._current:
+            self._current[row] = current_image(self._connection, self._truth.tables[row.table], row)
+        return self._current[row]
+
+    def state(self, row: RowId, commit: int) -> Image | None:
+        """Return the row as it was right after a commit; None if there was none."""
+        for replaced, image in self._versions(row):
+            if replaced > commit:
+                return image if image["commit_seq"] <= commit else None
+        now = self.current(row)
+        return now if now is not None and now["commit_seq"] <= commit else None
+
+    def touches(self, row: RowId) -> list[int]:
+        """Return the commits that wrote, altered or removed a row, ascending."""
+        found = {seq for replaced, image in self._versions(row) for seq in (replaced, image["commit_seq"])}
+        now = self.current(row)
+        return sorted(found | ({now["commit_seq"]} if now else set()))
+
+    def children(self, row: RowId) -> list[RowId]:
+        """Return the rows that refer to a row now."""
+        found = []
+        for reference in self._truth.children(row.table):
+            rows = self._rows(self._truth.tables[reference.table], f'"{reference.column}" = ?', (row.key[0],))
+            for row_id, image in rows:
+                self._current[row_id] = image
+                found.append(row_id)
+        return found
+
+    def parents(self, row: RowId, image: Image) -> list[RowId]:
+        """Return the rows that an image of a row refers to."""
+        return [
+            RowId(table=reference.target, key=(image[reference.column],))
+            for reference in self._truth.parents(row.table)
+            if image[reference.column] is not None
+        ]
+
+    def rivals(self, row: RowId, image: Image) -> list[RowId]:
+        """Return other rows that hold now what only one row may hold, an id for instance."""
+        table = self._truth.tables[row.table]
+        found = []
+        for columns in table.unique:
+            where = " AND ".join(f'"{name}" = ?' for name in columns)
+            for row_id, other in self._rows(table, where, tuple(image[name] for name in columns)):
+                self._current[row_id] = other
+                if row_id != row:
+                    found.append(row_id)
+        return found
+
+    def _versions(self, row: RowId) -> list[tuple[int, Image]]:
+        if row not in self._former:
+            table, text = self._truth.tables[row.table], row_text(row)
+            found = self._snapshot.rows("history_of_row", {"table": row.table, "row": text})
+            self._former[row] = [(seq, table.image(before, text)) for seq, before in found]
+        return self._former[row]
+
+    def _rows(self, table: Table, where: str, values: tuple[Any, ...]) -> list[tuple[RowId, Image]]:
+        """Return rows with their images. Names come from the schema, so the statement is put together."""
+        named = ", ".join(f'"{name}"' for name in table.columns)
+        statement = f'SELECT {named} FROM "{table.name}" WHERE {where}'
+        images = [dict(zip(table.columns, row, strict=True)) for row in self._connection.execute(statement, values)]
+        return [(table.row_id(image), image) for image in images]
+
+
+def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Image | None:
+    """Return a row as it is. Names come from the schema, so the statement is put together."""
+    named = ", ".join(f'"{name}"' for name in table.columns)
+    where = " AND ".join(f'"{name}" = ?' for name in table.key)
+    found = connection.execute(f'SELECT {named} FROM "{table.name}" WHERE {where}', row.key).fetchone()
+    return None if found is None else dict(zip(table.columns, found, strict=True))
+
+
+_OWN_KEY = "key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A column that holds the key of another table's row."""
+
+    table: str
+    column: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A truth table: its columns in order, its key, and its unique constraints."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...]
+
+    @property
+    def sealed(self) -> tuple[str, ...]:
+        """The columns covered by the row hash: all but the hash."""
+        return tuple(name for name in self.columns if name != "seal")
+
+    def row_id(self, image: Image) -> RowId:
+        """Return which row an image shows."""
+        return RowId(table=self.name, key=tuple(image[name] for name in self.key))
+
+    def image(self, before: str, row: str) -> Image:
+        """Return a row as `history` keeps it."""
+        found: dict[str, Any] = json.loads(before)
+        if self.key == (_OWN_KEY,):
+            found[_OWN_KEY] = int(row)
+        return {**found, "seal": bytes.fromhex(found["seal"])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """All truth tables, parents first, and the columns of any table that refer to them."""
+
+    tables: Mapping[str, Table]
+    references: tuple[Reference, ...]
+
+    def parents(self, table: str) -> list[Reference]:
+        """Return the truth tables that rows of a table refer to."""
+        return [each for each in self.references if each.table == table and each.target in self.tables]
+
+    def children(self, target: str, *, derived: bool = False) -> list[Reference]:
+        """Return what refers to rows of a table: truth or, if `derived`, derived rows."""
+        return [each for each in self.references if each.target == target and (each.table in self.tables) != derived]
+
+
+def truth_of(connection: apsw.Connection) -> Truth:
+    """Return what the schema says. A few lookups in memory."""
+    columns: dict[str, list[tuple[str, int]]] = {}
+    for table, column, place in connection.execute(sql("schema_columns")):
+        columns.setdefault(table, []).append((column, place))
+    unique: dict[tuple[str, str], list[str]] = {}
+    for table, index, column in connection.execute(sql("schema_unique")):
+        unique.setdefault((table, index), []).append(column)
+    tables = {
+        table: Table(
+            name=table,
+            columns=tuple(name for name, _ in found),
+            key=tuple(name for name, place in sorted(found, key=lambda each: each[1]) if place),
+            unique=tuple(tuple(names) for (owner, _), names in unique.items() if owner == table),
+        )
+        for table, found in columns.items()
+        if {name for name, _ in found} >= _WRITTEN
+    }
+    rows = connection.execute(sql("schema_references"))
+    references = tuple(Reference(table=table, column=column, target=target) for table, column, target in rows)
+    return Truth(tables=_parents_first(tables, references), references=references)
+
+
+def _parents_first(tables: Mapping[str, Table], references: tuple[Reference, ...]) -> dict[str, Table]:
+    """Return the order in which rows can be written: triggers of a table look into those it refers to."""
+    needs = {name: {each.target for each in references if each.table == name} & tables.keys() for name in tables}
+    order = TopologicalSorter({name: parents - {name} for name, parents in needs.items()})
+    return {name: tables[name] for name in order.static_order()}
+
+
+def row_text(row: RowId) -> str:
+    """Return the name of a row in `history`."""
+    return ">".join(str(part) for part in row.key)
+
+
+class History(Group):
     """Commits, and the versions of what they changed."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def commits(self, scope: Scope, *, before: int | None, most: int) -> list[Commit]:
         values = self._sql.scoped(scope, before=before or 1 << 62, most=most)

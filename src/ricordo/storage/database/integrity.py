@@ -14,10 +14,9 @@ import apsw
 from ricordo.clock import to_ms
 from ricordo.model import Reason
 from ricordo.storage.database.hashes import bare, chain, digest, seal
-from ricordo.storage.database.queries import sql
+from ricordo.storage.database.history import truth_of
 from ricordo.storage.database.schema import migrations
-from ricordo.storage.database.statements import Statements
-from ricordo.storage.database.undo import truth_of
+from ricordo.storage.database.statements import Statements, sql
 
 FINGERPRINT_KEY = "fingerprint_key"
 

@@ -7,16 +7,26 @@ rewriting the file and truncating the log clear all of them.
 
 from __future__ import annotations
 
+import stat
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import apsw
 
 from ricordo.errors import StoreError
+from ricordo.model import Finding, Report
 from ricordo.storage import faults
-from ricordo.storage.database.connection import connect
+from ricordo.storage.database.connection import add_functions, connect
+from ricordo.storage.database.hashes import chain, digest, erased_hash, is_bare, is_sealed, row_sum
+from ricordo.storage.database.history import Table, truth_of
+from ricordo.storage.database.integrity import SUM_MASK, WHICH, unsealed, wrong_digests
+from ricordo.storage.database.schema import migrations
+from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.statements import sql
 from ricordo.storage.sql import transaction, translated
 from ricordo.storage.values import Cleaned
+from ricordo.text.wording import plural
 
 _INDEXES = ("nodes_fts", "archive_fts")
 _SAMPLES = ("sqlite_stat1", "sqlite_stat4")
@@ -80,3 +90,202 @@ def _truncate_log(connection: apsw.Connection, *, patience_s: float) -> bool:
         if time.monotonic() > until:
             return False
         time.sleep(_RETRY_S)
+
+
+_RESTORE = "`ricordo restore-backup BACKUP --replace`, which keeps the damaged file"
+_COUNTS_OFF = {"shelves": "counts_off", "entities": "entity_counts_off"}
+_OLDEST_SAFE = 3_051_003
+"""SQLite before 3.51.3 could lose commits in write-ahead-log mode."""
+
+
+def examine(snapshot: DatabaseSnapshot, path: Path, *, unawaited_failures: int) -> Report:
+    """Run every check, also after another has failed."""
+    checks: dict[str, Callable[[], tuple[str, str]]] = {
+        "file": lambda: _pages(snapshot),
+        "schema": lambda: _schema(snapshot),
+        "references": lambda: _references(snapshot),
+        "row seals": lambda: _seals(snapshot),
+        "history": lambda: _former(snapshot),
+        "commit chain": lambda: _chain(snapshot),
+        "commit rows": lambda: _digests(snapshot),
+        "settings and vectors": lambda: _sums(snapshot),
+        "erasures": lambda: _erasures(snapshot),
+        "full text": lambda: _full_text(snapshot),
+        "slots": lambda: _slots(snapshot),
+        "counts": lambda: _counts(snapshot),
+        "embeddings": lambda: _embeddings(snapshot),
+        "permissions": lambda: _permissions(path),
+        "sqlite": _sqlite,
+        "background writes": lambda: _background_writes(unawaited_failures),
+    }
+    return Report(findings=tuple(_finding(name, check) for name, check in checks.items()))
+
+
+def _finding(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
+    """Run a check. It returns (what it saw, remedy); without a remedy all is well."""
+    try:
+        detail, remedy = check()
+    except Exception as error:  # noqa: BLE001 - damaged rows may raise anything
+        detail, remedy = f"cannot be read: {error}", _RESTORE
+    return Finding(check=name, ok=not remedy, detail=detail, remedy=remedy)
+
+
+def _pages(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    # `quick_check` takes as long, and does not compare indexes with their tables.
+    said = [row[0] for row in snapshot.connection.execute("PRAGMA integrity_check(5)")]
+    return ("whole", "") if said == ["ok"] else ("; ".join(said), _RESTORE)
+
+
+def _schema(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Compare the tables, not only the version: a migration of another library once ended with the right version and
+    the wrong tables.
+    """
+    mine = apsw.Connection(":memory:")
+    add_functions(mine)
+    for step in migrations():
+        mine.execute(step.sql)
+    shape = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"
+    wanted, found = set(mine.execute(shape)), set(snapshot.connection.execute(shape))
+    mine.close()
+    off = sorted({row[1] for row in wanted ^ found})
+    return (f"differs in {', '.join(off[:5])}", _RESTORE) if off else (f"version {migrations()[-1].version}", "")
+
+
+def _references(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    broken = snapshot.connection.execute("PRAGMA foreign_key_check").fetchall()
+    return (f"{plural(len(broken), 'row')} with a broken reference", _RESTORE) if broken else ("none broken", "")
+
+
+def _seals(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Check every row of the truth. SQLite's own checks miss most flipped bits: a page with a wrong letter is sound to
+    it. The statements are built from names of the schema.
+    """
+    rows, off = 0, []
+    for table in truth_of(snapshot.connection).tables.values():
+        for row in snapshot.connection.execute(f'SELECT {_named(table.columns)} FROM "{table.name}"'):
+            rows += 1
+            if not is_sealed(row[:-1], row[-1]):
+                off.append(f"row {row[0]} of {table.name}")
+    if off:
+        return f"{len(off):,} of {rows:,} rows are not as written, such as {off[0]}", _RESTORE
+    return f"{plural(rows, 'row')} as written", ""
+
+
+def _sums(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Check the tables without seals: settings, vectors, suppressions. The statements are built from names of the
+    schema.
+    """
+    off = []
+    stated = dict(snapshot.connection.execute(sql("sums_all")))
+    for name, columns in unsealed(snapshot.connection).items():
+        total = 0
+        for row in snapshot.connection.execute(f'SELECT {_named(columns)} FROM "{name}" {WHICH.get(name, "")}'):
+            total = (total + row_sum(*row)) & SUM_MASK
+        if stated.get(name) != total:
+            off.append(name)
+    return (
+        (f"not as written: {', '.join(off)}", _RESTORE) if off else (f"{plural(len(stated), 'table')} as written", "")
+    )
+
+
+def _named(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _former(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Check former versions by the seals they had. Columns that a table lacked then are not in them."""
+    tables = truth_of(snapshot.connection).tables
+    count, off = 0, []
+    for seq, name, row, before in snapshot.connection.execute(sql("history_sealed")):
+        count += 1
+        if not _is_as_written(tables.get(name), row, before):
+            off.append(f"{name} {row} before change {seq}")
+    if off:
+        return f"{len(off):,} of {count:,} former versions are not as written, such as {off[0]}", _RESTORE
+    return f"{plural(count, 'former version')} as written", ""
+
+
+def _is_as_written(table: Table | None, row: str, before: str) -> bool:
+    if table is None:
+        return False
+    try:
+        image = table.image(before, row)
+        return is_sealed([image[name] for name in table.sealed if name in image], image["seal"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _chain(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    head = b""
+    count = 0
+    for *values, actor, reason, words, hashed in snapshot.connection.execute(sql("commits_all")):
+        if chain(head, values) != hashed or not _are_its_words(snapshot, values[0], (actor, reason), words):
+            return f"broken at commit {values[0]}", _RESTORE
+        head = hashed
+        count += 1
+    return plural(count, "commit"), ""
+
+
+def _are_its_words(snapshot: DatabaseSnapshot, seq: int, said: tuple[str, str], words: bytes) -> bool:
+    """Return whether actor and reason of a commit are as written, or were erased by a recorded erasure."""
+    if not is_bare(words):
+        return is_sealed(said, words)
+    return said[1] == "" and bool(snapshot.rows("commit_words_erased", {"seq": seq, "hash": words}))
+
+
+def _digests(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Compare each commit with the rows it wrote: none may be missing or added, unless it was erased."""
+    wrong = next(wrong_digests(snapshot.connection), None)
+    return (f"rows of commit {wrong} are missing, or not its own", _RESTORE) if wrong else ("all there", "")
+
+
+def _erasures(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Check that no more was erased than the erasures state."""
+    count, pending = 0, snapshot.value("erasing_count")
+    for key, rows, stated in snapshot.rows("erasures_all"):
+        left = [erased_hash(row) for row in snapshot.rows("erased_of", {"erasure": key})]
+        if len(left) != rows or digest(left) != stated:
+            return f"erasure {key} is not as it was written", _RESTORE
+        count += rows
+    said = f"{plural(count, 'row')} erased" if count else "nothing erased"
+    return (f"{said}; the next opening finishes what was begun" if pending else said), ""
+
+
+def _full_text(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    off = snapshot.value("text_index_off")
+    return (f"{plural(off, 'memory', 'memories')} out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _slots(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    off = snapshot.value("slots_off")
+    return (f"{plural(off, 'fact')} out of step", "rebuild the index") if off else ("in step", "")
+
+
+def _counts(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    off = [f"{len(rows)} {what} off" for what in ("shelves", "entities") if (rows := snapshot.rows(_COUNTS_OFF[what]))]
+    return (", ".join(off), "rebuild the index") if off else ("right", "")
+
+
+def _embeddings(snapshot: DatabaseSnapshot) -> tuple[str, str]:
+    """Count missing vectors. They are no damage: they are computed in the background."""
+    said = [
+        f"{name}: {snapshot.value('lacking_count', {'model': key})} to come"
+        for key, name, _, _, state in snapshot.rows("models_known")
+        if state != "retiring"
+    ]
+    return "; ".join(said) or "none", ""
+
+
+def _permissions(path: Path) -> tuple[str, str]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return (f"mode {mode:04o}", f"chmod 600 {path}") if mode & 0o077 else (f"mode {mode:04o}", "")
+
+
+def _sqlite() -> tuple[str, str]:
+    version = apsw.sqlite_lib_version()
+    number = apsw.SQLITE_VERSION_NUMBER
+    return (version, "pip install -U apsw") if number < _OLDEST_SAFE else (version, "")
+
+
+def _background_writes(failures: int) -> tuple[str, str]:
+    return (f"{failures} failed", "see the log for the reason") if failures else ("0 failed", "")

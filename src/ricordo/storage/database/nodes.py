@@ -14,8 +14,7 @@ from ricordo.errors import NotFoundError
 from ricordo.model import Edge, Node, Scope
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
-from ricordo.storage.database.rows import Row, asserted_edge, node_of
-from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.statements import Group, Row, asserted_edge, node_of
 from ricordo.storage.values import Everything, Filter, Holdings, Weights
 from ricordo.trust import trust_of
 
@@ -24,7 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Keys = NDArray[np.int64]
+from typing import Any
 
+from ricordo.model import ClosedReason, Stats
+from ricordo.storage.database.embeddings import EmbeddingModels
+from ricordo.storage.values import Floor
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
@@ -58,11 +61,8 @@ class LazyNodes(Mapping[int, Node]):
         return [key for key, row in self._rows.items() if row[2] != "episodic"]
 
 
-class Nodes:
+class Nodes(Group):
     """Nodes by id, by key and by condition."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def get(self, scope: Scope, node_id: str) -> Node | None:
         if not isinstance(node_id, str) or not node_id.isprintable():  # SQLite cannot even be asked for some
@@ -197,6 +197,13 @@ class Nodes:
     def subjects(self, key: int) -> list[str]:
         return [entity_id for (entity_id,) in self._sql.rows("subjects_of", {"node": key})]
 
+    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        found: dict[int, tuple[str, ...]] = {}
+        values = self._sql.scoped(scope, nodes=json.dumps(list(nodes)))
+        for key, node_id in self._sql.rows("evidence_of", values):
+            found[key] = (*found.get(key, ()), node_id)
+        return found
+
     def weights(self, scope: Scope, keys: Sequence[int]) -> dict[int, Weights]:
         rows = self._sql.rows("weights_of", self._sql.scoped(scope, keys=json.dumps(keys)))
         return {
@@ -264,19 +271,16 @@ def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
     return " AND ".join(clauses), {**given, "shelves": json.dumps(filter_.shelves)}
 
 
-class Export:
+class Export(Group):
     """What an export holds: knowledge and entities of the spaces a caller sees."""
-
-    def __init__(self, sql: Statements, nodes: Nodes, entities: Entities) -> None:
-        self._sql = sql
-        self._nodes = nodes
-        self._entities = entities
 
     def holdings(self, scope: Scope, *, now: int) -> Holdings:
         spaces = json.dumps(self._sql.visible(scope))
         keys = [key for (key,) in self._sql.rows("facts_alive", {"spaces": spaces, "now": now})]
-        nodes = self._nodes.by_key(scope, keys)
-        known = self._entities.by_key(scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})])
+        nodes = Nodes(self._sql).by_key(scope, keys)
+        known = Entities(self._sql).by_key(
+            scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})]
+        )
         relations = self._sql.rows("relations_alive", {"spaces": spaces})
         return Holdings(
             facts=[nodes[key] for key in keys],
@@ -287,8 +291,10 @@ class Export:
     def everything(self, scope: Scope) -> Everything:
         spaces = json.dumps(self._sql.visible(scope))
         keys = [key for (key,) in self._sql.rows("memories_all", {"spaces": spaces})]
-        nodes = self._nodes.by_key(scope, keys)
-        known = self._entities.by_key(scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})])
+        nodes = Nodes(self._sql).by_key(scope, keys)
+        known = Entities(self._sql).by_key(
+            scope, [key for (key,) in self._sql.rows("entities_alive", {"spaces": spaces})]
+        )
         relations = self._sql.rows("relations_alive", {"spaces": spaces})
         return Everything(
             nodes=[nodes[key] for key in keys],
@@ -302,12 +308,8 @@ class Export:
 _LAST_DECAY = "last decay at"
 
 
-class Lifecycle:
+class Lifecycle(Group):
     """What decides how long memories are kept."""
-
-    def __init__(self, sql: Statements, nodes: Nodes) -> None:
-        self._sql = sql
-        self._nodes = nodes
 
     def vitals(self, scope: Scope, keys: Sequence[int], *, often: int) -> list[Vital]:
         values = {
@@ -332,7 +334,7 @@ class Lifecycle:
         return [Scope(owner=owner, chat=chat or None) for owner, chat in self._sql.rows("spaces_all")]
 
     def whose(self, node_id: str) -> Scope | None:
-        known = self._nodes.known_ids([node_id]).get(node_id)
+        known = Nodes(self._sql).known_ids([node_id]).get(node_id)
         if known is None:
             return None
         ((owner, chat),) = self._sql.rows("space_owner", {"space": known[0]})
@@ -345,3 +347,83 @@ class Lifecycle:
     def last_decay(self, scope: Scope) -> int | None:
         noted = (self._sql.meta(f"{_LAST_DECAY} {space}") for space in self._sql.visible(scope))
         return max((int(at) for at in noted if at is not None), default=None)
+
+
+class Statistics(Group):
+    """Figures about a caller's memories: counts, sizes, and the scores that unrelated prompts reach."""
+
+    def size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
+        return self._sql.once(("shelf_counts", scope, *shelves), lambda: self._size(scope, shelves))
+
+    def _size(self, scope: Scope, shelves: Sequence[str]) -> tuple[int, int]:
+        rows = [row for row in self._sql.rows_of_store("shelf_counts", self._sql.scoped(scope)) if row[1] in shelves]
+        return sum(row[2] for row in rows), sum(row[3] for row in rows)
+
+    def summary(self, scope: Scope, *, whole_store: bool) -> Stats:
+        models = {model.state: model for model in EmbeddingModels(self._sql).known()}
+        active, coming = models.get("active"), models.get("coming")
+        nodes: dict[str, int] = dict(self._rows(scope, "count_types"))
+        embedded, arrived = (
+            self._rows(scope, "count_embedded", model=model.key)[0][0] if model else 0 for model in (active, coming)
+        )
+        sessions, waiting = self._rows(scope, "count_sessions")[0]
+        oldest, newest = self._rows(scope, "event_span")[0]
+        edges = {kind: count for kind, count in self._rows(scope, "count_edges") if count}
+        consolidated = self._value(scope, "last_consolidated")
+        decayed = Lifecycle(self._sql).last_decay(scope)
+        size = self._sql.value("store_bytes") if whole_store else self._value(scope, "own_bytes")
+        return Stats(
+            nodes=nodes,
+            categories=dict(self._rows(scope, "count_categories")),
+            closed=self._value(scope, "count_closed"),
+            edges=edges,
+            edges_per_node=sum(edges.values()) / max(1, sum(nodes.values())),
+            orphans=self._value(scope, "count_orphans"),
+            entities=self._value(scope, "count_entities"),
+            sessions=sessions,
+            sessions_waiting=waiting,
+            last_consolidation=None if consolidated is None else from_ms(consolidated),
+            last_decay=None if decayed is None else from_ms(decayed),
+            embedder=active.name if active else None,
+            embedded=embedded,
+            embedding_missing=sum(nodes.values()) - embedded if active else 0,
+            next_embedder=coming.name if coming else None,
+            next_embedded=arrived,
+            commits=self._value(scope, "count_commits"),
+            size_mb=size / 1_000_000,
+            oldest=None if oldest is None else from_ms(oldest),
+            newest=None if newest is None else from_ms(newest),
+            quarantined=self._value(scope, "count_held"),
+        )
+
+    def closed(self, scope: Scope) -> dict[str, int]:
+        return dict(self._rows(scope, "archive_counts"))
+
+    def closed_keys(self, scope: Scope, reason: ClosedReason | None, *, limit: int) -> list[int]:
+        return [key for (key,) in self._rows(scope, "archive_listed", reason=reason, most=limit)]
+
+    def floor(self, scope: Scope, *, model: int, rule: int) -> Floor | None:
+        rows = self._rows(scope, "floor_of", model=model, rule=rule)
+        if not rows:
+            return None
+        count, middle, spread, chance = rows[0]
+        middle, spread = tuple(json.loads(middle)), tuple(json.loads(spread))
+        return Floor(model=model, count=count, middle=middle, spread=spread, chance=chance)
+
+    def put_floor(self, scope: Scope, floor: Floor, *, rule: int) -> None:
+        self._rows(
+            scope,
+            "floor_put",
+            model=floor.model,
+            rule=rule,
+            count=floor.count,
+            middle=json.dumps(floor.middle),
+            spread=json.dumps(floor.spread),
+            chance=floor.chance,
+        )
+
+    def _rows(self, scope: Scope, name: str, **values: Any) -> list[Row]:
+        return self._sql.rows(name, self._sql.scoped(scope, **values))
+
+    def _value(self, scope: Scope, name: str) -> Any:
+        return self._rows(scope, name)[0][0]

@@ -10,8 +10,7 @@ from typing import Any, get_args
 from ricordo.clock import from_ms
 from ricordo.model import ModelUse, Node, Review, ReviewKind, Run, RunItem, RunKind, RunState, Scope, Session
 from ricordo.storage.database.nodes import Nodes
-from ricordo.storage.database.rows import keys_in_run, review_of, run_of, session_of
-from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.statements import Group, keys_in_run, review_of, run_of, session_of
 from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
 from ricordo.text import statement_line
 
@@ -38,12 +37,8 @@ def _with_costs(run: Run, tokens_in: int, tokens_out: int, cost: float | None) -
     )
 
 
-class Runs:
+class Runs(Group):
     """Conversations that wait for consolidation, runs, and the use of language models."""
-
-    def __init__(self, sql: Statements, nodes: Nodes) -> None:
-        self._sql = sql
-        self._nodes = nodes
 
     def waiting(self, scope: Scope) -> list[Waiting]:
         rows = self._sql.rows("sessions_waiting", self._seen(scope))
@@ -73,7 +68,7 @@ class Runs:
     def _episodes(self, scope: Scope, statement: str, place: tuple[str, str], session: str | None) -> list[Node]:
         values = {"space": self._sql.space(*place), "session": session}
         keys = [key for (key,) in self._sql.rows(statement, values)]
-        found = self._nodes.by_key(scope, keys)
+        found = Nodes(self._sql).by_key(scope, keys)
         return [found[key] for key in keys if key in found]
 
     def listed(self, scope: Scope, *, most: int) -> list[Run]:
@@ -114,7 +109,7 @@ class Runs:
         texts: dict[str, str] = {}
         for item in found.items:
             if item.id is not None and item.id not in texts and not item.text:
-                node = self._nodes.get(scope, item.id)
+                node = Nodes(self._sql).get(scope, item.id)
                 texts[item.id] = "" if node is None else node.content
         items = tuple(replace(item, text=item.text or texts.get(item.id or "", "")) for item in found.items)
         return replace(found, items=items)
@@ -189,13 +184,6 @@ class Runs:
             for day, model, calls, tokens_in, tokens_out in before
         ]
 
-    def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        found: dict[int, tuple[str, ...]] = {}
-        values = {**self._seen(scope), "nodes": json.dumps(list(nodes))}
-        for key, node_id in self._sql.rows("evidence_of", values):
-            found[key] = (*found.get(key, ()), node_id)
-        return found
-
     def items_of_last(self, owner: str, chat: str, kind: RunKind) -> list[tuple[str, int | None, tuple[int, ...]]]:
         items = self._sql.value("run_items_last", {"space": self._sql.space(owner, chat), "kind": kind})
         return [(what, node, tuple(evidence)) for what, _, node, _, evidence in json.loads(items or "[]")]
@@ -224,11 +212,8 @@ class Runs:
         return {"spaces": json.dumps(spaces)}
 
 
-class Sessions:
+class Sessions(Group):
     """Sessions of a caller, and those that are off the record."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def get(self, scope: Scope, session_id: str) -> Session | None:
         rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
@@ -244,35 +229,28 @@ class Sessions:
         self._sql.rows("off_record_end", {"owner": owner, "chat": chat, "session": session})
 
 
-class Reviews:
+class Reviews(Group):
     """Questions that wait for a decision."""
-
-    def __init__(self, sql: Statements, nodes: Nodes) -> None:
-        self._sql = sql
-        self._nodes = nodes
 
     def listed(self, scope: Scope, *, most: int, kind: ReviewKind | None = None) -> list[Review]:
         rows = self._sql.rows("reviews_open", self._sql.scoped(scope, most=most, kind=kind))
-        nodes = self._nodes.by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
+        nodes = Nodes(self._sql).by_key(scope, {key for row in rows for key in row[3:5] if key is not None})
         return [review_of(row, nodes) for row in rows]
 
     def get(self, scope: Scope, review_id: str) -> Review | None:
         if not isinstance(review_id, str) or not review_id.isprintable():
             return None
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
-        return review_of(rows[0], self._nodes.by_key(scope, filter(None, rows[0][3:5]))) if rows else None
+        return review_of(rows[0], Nodes(self._sql).by_key(scope, filter(None, rows[0][3:5]))) if rows else None
 
     def of_quarantined(self, node: Node) -> Node | None:
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}
         rows = self._sql.rows("review_of_held", values)
-        return self._nodes.get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
+        return Nodes(self._sql).get(Scope(owner=node.owner, chat=node.chat or None), rows[0][1]) if rows else None
 
 
-class Leases:
+class Leases(Group):
     """Who does a job that only one process is to do at a time. A lease runs out by itself; no truth rests on it."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def take(self, name: str, holder: str, *, now: int, until: int, is_gone: Callable[[str], bool]) -> bool:
         values = {"name": name, "holder": holder, "now": now, "until": until}
@@ -291,11 +269,8 @@ class Leases:
 _KEPT_MS = 30 * 86_400_000
 
 
-class Proposals:
+class Proposals(Group):
     """Replays that may be accepted. They are derived data: a lost one can be run again, and any erasure deletes all."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def put(self, run_id: str, *, space: int, at: int, body: str) -> None:
         self._sql.rows("proposals_drop", {"before": at - _KEPT_MS})
@@ -312,11 +287,8 @@ class Proposals:
         return str(found[0][0]) if len(found) == 1 else None
 
 
-class Evidence:
+class Evidence(Group):
     """What derived memories rest on. A memory rests on a node if it has a `derived_from` edge to it."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def learnt_from(
         self, owner: str, chat: str, content: str, *, evidence: Sequence[str], least: int

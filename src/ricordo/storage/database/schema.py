@@ -12,9 +12,9 @@ import apsw
 
 from ricordo.errors import StoreError
 from ricordo.storage import faults
-from ricordo.storage.database.connection import APPLICATION_ID, read_snapshot
-from ricordo.storage.database.fulltext import analyze_again
-from ricordo.storage.sql import transaction, translated, use_wal
+from ricordo.storage.database.connection import APPLICATION_ID
+from ricordo.storage.database.upkeep import analyze_again
+from ricordo.storage.sql import read_snapshot, transaction, translated, use_wal
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql\Z")
 

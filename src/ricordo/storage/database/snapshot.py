@@ -3,51 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from ricordo.errors import InvalidError
 from ricordo.model import Scope
-from ricordo.storage.database.reader import GroupedReader
+from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
+from ricordo.storage.database import candidates
+from ricordo.storage.database.entities import Entities, Mentions
+from ricordo.storage.database.erase import Erasure
+from ricordo.storage.database.history import History
+from ricordo.storage.database.nodes import Export, Lifecycle
+from ricordo.storage.database.runs import Evidence, Leases, Proposals, Reviews, Runs, Sessions
+from ricordo.storage.database.upkeep import Upkeep, Vectors
 from ricordo.storage.protocol import Snapshot
 
-if TYPE_CHECKING:
-    from ricordo.storage.candidates import CandidateQuery, CandidateSet, Shortlist
 
+class DatabaseSnapshot(candidates.SearchReader):
+    """One moment of a store. Lives inside one transaction of one thread. `Snapshot` describes the methods."""
 
-class DatabaseSnapshot(GroupedReader):
-    """One moment of a store. Lives inside one transaction of one thread."""
+    entities = cached_property(Entities)
+    sessions = cached_property(Sessions)
+    reviews = cached_property(Reviews)
+    runs = cached_property(Runs)
+    history = cached_property(History)
+    lifecycle = cached_property(Lifecycle)
+    mentions = cached_property(Mentions)
+    export = cached_property(Export)
+    evidence = cached_property(Evidence)
+    vectors = cached_property(Vectors)
+    upkeep = cached_property(Upkeep)
+    leases = cached_property(Leases)
+    proposals = cached_property(Proposals)
+    erasure = cached_property(Erasure)
 
     def candidates(self, query: CandidateQuery) -> CandidateSet:
-        """Return the candidates of a search with what ranking needs to know of them."""
-        from ricordo.storage.database.candidates import candidates
-
-        return candidates(self, query)
+        return candidates.candidates(self, query)
 
     def shortlist(self, scope: Scope, keys: Sequence[int], *, archived: bool, now: int) -> Shortlist:
-        """Return what is known of the best candidates; `now` in Unix milliseconds."""
-        from ricordo.storage.database.candidates import shortlist
-
-        return shortlist(self, scope, keys, archived=archived, now=now)
+        return candidates.shortlist(self, scope, keys, archived=archived, now=now)
 
     def load_vectors(self, scope: Scope, shelves: Sequence[str]) -> None:
-        """Load the vectors that a caller's first search takes, so that it need not wait for them."""
-        from ricordo.storage.database.candidates import load_vectors
-
-        load_vectors(self, scope, shelves)
+        candidates.load_vectors(self, scope, shelves)
 
     def load_more_vectors(self) -> bool:
-        """Load some more of the vectors that searches read one by one so far. Return whether any are left."""
         return self.vector_shelves.read_on(self)
 
     def load_turns(self, scope: Scope, *, ahead: bool = False) -> bool:
-        """Load all turns of a caller, so that searches need not read them one by one.
-
-        Args:
-            ahead: drop nobody else's turns for them. Returns False where there is no room.
-        """
-        from ricordo.storage.database.candidates import load_turns
-
-        return load_turns(self, scope, ahead=ahead)
+        return candidates.load_turns(self, scope, ahead=ahead)
 
 
 def database_of(snapshot: Snapshot) -> DatabaseSnapshot:

@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from ricordo.model import Node
-from ricordo.storage.database.fulltext import space_postings
 from ricordo.storage.database.integrity import fingerprint_key
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.statements import Statements
+from ricordo.storage.database.statements import Group, sql
+from ricordo.storage.database.upkeep import space_postings
 from ricordo.storage.suppression import MIN_GLOBAL_WORDS, Match, Withhold, of_text, without
 from ricordo.text.sentences import sentences
 
@@ -52,11 +51,8 @@ def _session_print(key: bytes, session: str | None) -> bytes | None:
     return blake2b(session.encode(), key=key, digest_size=16, person=b"session").digest()
 
 
-class Suppression:
+class Suppression(Group):
     """Suppressed sentences: what was forgotten or erased and must not be learnt or shown again."""
-
-    def __init__(self, sql: Statements) -> None:
-        self._sql = sql
 
     def withhold(self, node: Node, *, at: int) -> None:
         space = self._sql.space(node.owner, node.chat)
@@ -130,8 +126,6 @@ class Suppression:
         return space is not None and bool(self.matches(space, text, session=session, said_at=said_at))
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
-        if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
-            return {}
         rows = self._sql.rows("withheld_spans_of", {"nodes": json.dumps(list(nodes))})
         spans: dict[int, list[tuple[int, int]]] = {}
         for node, start, length in rows:

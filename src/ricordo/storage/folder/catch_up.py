@@ -16,9 +16,9 @@ import apsw
 
 from ricordo.model import RowId, RowState
 from ricordo.storage.database.hashes import bare, chain, is_sealed
-from ricordo.storage.database.queries import sql
+from ricordo.storage.database.history import Restored, Table, current_image, put_back
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.undo import Restored, Table, current_image, put_back
+from ricordo.storage.database.statements import sql
 from ricordo.storage.folder.files import prefix_sum
 from ricordo.storage.folder.journal import State
 from ricordo.storage.jsonl.layout import (

@@ -16,9 +16,9 @@ from ricordo.model import BackupFile, Finding
 from ricordo.ports import Progress
 from ricordo.storage import faults
 from ricordo.storage.database.connection import connect
-from ricordo.storage.database.database import Options
 from ricordo.storage.database.schema import copy_database, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.store import Options
 from ricordo.storage.folder.catch_up import CatchUp, NeedsRebuildError
 from ricordo.storage.folder.files import ASIDE, Disk, FolderLock, copy_start, followed, prefix_sum, stamp_of
 from ricordo.storage.folder.hand_edits import adopt

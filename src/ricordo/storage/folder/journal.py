@@ -16,8 +16,8 @@ from pathlib import Path
 import apsw
 
 from ricordo.storage import faults
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.writer import CommitHook
+from ricordo.storage.database.statements import sql
+from ricordo.storage.database.threads import CommitHook
 from ricordo.storage.folder.files import Disk, FolderLock, Followed, Stamp, stamp_of
 from ricordo.storage.folder.rewrite import finish, is_unfinished, rewrite
 from ricordo.storage.jsonl.layout import COMMITS, FILES, INDEX, PEOPLE

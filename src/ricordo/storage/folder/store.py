@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from ricordo.errors import InvalidError
-from ricordo.model import BackupFile, Reason, Report, Scope
+from ricordo.model import BackupFile, Report
 from ricordo.ports import Progress
-from ricordo.storage.database.database import Database, Decide, Options
 from ricordo.storage.database.snapshot import DatabaseSnapshot
+from ricordo.storage.database.store import DatabaseStore, Options
 from ricordo.storage.folder.index import FolderIndex
 from ricordo.storage.jsonl.layout import FILES, INDEX, PEOPLE
-from ricordo.storage.protocol import Links, PastSnapshot
-from ricordo.storage.values import Cleaned, When
 
 T = TypeVar("T")
 
@@ -38,15 +35,13 @@ _REBUILT = frozenset(
 """The checks of `doctor` whose damage a rebuilt index repairs, if the files are sound."""
 
 
-class FolderStore:
+class FolderStore(DatabaseStore):
     """The store whose truth is the plain files of a folder."""
 
     has_plain_files = True
     erases_in_one_commit = True  # each commit that erases rewrites the files
 
-    def __init__(self, index: FolderIndex, database: Database) -> None:
-        self.index = index
-        self.database = database
+    index: FolderIndex
 
     @classmethod
     def open(cls, folder: Path, options: Options, *, progress: Progress | None = None) -> FolderStore:
@@ -62,53 +57,14 @@ class FolderStore:
         _check_is_ours(folder)
         index = FolderIndex(folder, options, progress=progress)
         connection = index.open()
-        return cls(index, Database(index.path, connection, options=options, hook=index.journal, release=index.close))
-
-    @property
-    def path(self) -> Path:
-        """The index."""
-        return self.database.path
-
-    @property
-    def generation(self) -> int:
-        """Changes when the index is replaced: what was read from the former one is out of date."""
-        return self.database.generation
-
-    # What follows is the plain work of the database; `Store` describes it.
-
-    async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
-        return await self.database.write(decide, scope=scope, reason=reason, at=at)
-
-    def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
-        self.database.write_nowait(decide, scope=scope, reason=reason, at=at)
-
-    async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
-        return await self.database.derive(work)
-
-    async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        return await self.database.read(ask)
-
-    async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
-        return await self.database.read_past(ask, scope=scope, when=when, links=links)
-
-    async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        return await self.database.look(ask)
-
-    async def clean(self, *, patience_s: float | None = None) -> Cleaned:
-        return await self.database.clean(patience_s=patience_s)
-
-    def copy_to(self, target: Path) -> int:
-        return self.database.copy_to(target)
-
-    def close(self) -> None:
-        self.database.close()
-
-    # the files
+        store = cls(index.path, connection, options=options, hook=index.journal, release=index.close)
+        store.index = index
+        return store
 
     async def doctor(self) -> Report:
         """Look for damage in the index and in the files. Changes nothing."""
-        report = await self.database.examine()
-        files = await self.database.read(lambda _: self.index.findings())
+        report = await super().doctor()
+        files = await self.read(lambda _: self.index.findings())
         return Report(findings=(*report.findings, *files))
 
     async def mend(self, report: Report) -> None:
@@ -122,13 +78,13 @@ class FolderStore:
 
     async def rebuild(self, progress: Progress | None = None) -> int:
         """Rebuild the index from the files. Return how many lines were read."""
-        self.database.check_process()
+        self.check_process()
         built = await asyncio.to_thread(self.index.rebuild, progress)
         return built.lines
 
     async def compact(self) -> int:
         """Rewrite files in which many lines are outdated. Return how many lines went."""
-        return await self.database.derive(self.index.compact)
+        return await self.derive(self.index.compact)
 
     def copy_files(self, target: Path, look: Callable[[DatabaseSnapshot], T]) -> tuple[T, dict[str, BackupFile]]:
         return self.index.copy_files(target, look)

@@ -11,8 +11,7 @@ from typing import Any, TypeGuard
 import apsw
 
 from ricordo.storage.database.apply import insert_all
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.rows import Row
+from ricordo.storage.database.statements import Row, sql
 from ricordo.storage.jsonl.lines import (
     Findings,
     HandLine,

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 import apsw
 
 from ricordo.storage.database.hashes import is_sealed
-from ricordo.storage.database.queries import sql
-from ricordo.storage.database.undo import Table, Truth, truth_of
+from ricordo.storage.database.history import Table, Truth, truth_of
+from ricordo.storage.database.statements import sql
 from ricordo.storage.jsonl.layout import KEPT, MEMORY_FILES, RESERVED, Form, form_of
 from ricordo.storage.jsonl.lines import (
     Line,

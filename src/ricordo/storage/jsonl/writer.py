@@ -11,9 +11,9 @@ from typing import Any
 import apsw
 
 from ricordo.model import Scope
-from ricordo.storage.database.queries import sql
+from ricordo.storage.database.history import current_image
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.undo import current_image
+from ricordo.storage.database.statements import sql
 from ricordo.storage.jsonl.layout import (
     AFTER_ROWS,
     ARCHIVE,

@@ -1,4 +1,4 @@
-"""The writer thread: the only thread of a process that writes to the database.
+"""The threads of a store: one writes to the database, a few read from it.
 
 Whatever waits in the queue is committed together, each work in its own savepoint, so that one failure does not affect
 the others. After an error of SQLite itself the whole batch is abandoned and repeated work by work: on a full disk
@@ -13,7 +13,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -21,8 +21,10 @@ import apsw
 
 from ricordo.errors import RicordoError, StoreError, UnavailableError
 from ricordo.storage import faults
+from ricordo.storage.database.candidates import Cache
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.sql import transaction, translated
+from ricordo.storage.database.statements import Unchanged, sql
+from ricordo.storage.sql import read_snapshot, transaction, translated
 
 T = TypeVar("T")
 
@@ -288,3 +290,84 @@ async def outcome(future: Future[T]) -> T:
     future.add_done_callback(wake)
     await waiter
     return future.result()
+
+
+class _ReadConnection:
+    """A read connection, and what it has read of the store as a whole since the last write."""
+
+    def __init__(self, generation: int, connection: apsw.Connection) -> None:
+        self.generation = generation
+        self.connection = connection
+        self._version: int | None = None
+        self._unchanged: Unchanged = {}
+
+    def unchanged(self) -> Unchanged:
+        """Return what still holds in the snapshot that has begun: nothing after a write.
+
+        Asking for the version also fixes the snapshot: everything read after it is of the same state.
+        """
+        version = self.connection.execute(sql("data_version")).get
+        if version != self._version:
+            self._version, self._unchanged = version, {}
+        return self._unchanged
+
+
+class Readers:
+    """A few threads that answer questions, each question from one snapshot."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int, generation: Callable[[], int]) -> None:
+        """Args:
+        connect: opens the database for reading.
+        generation: the identity of the database file; when it changes, readers connect again.
+        """
+        self._connect = connect
+        self._generation = generation
+        self._seen = generation()
+        self._threads = threading.local()
+        self._cache = Cache()
+        self._lock = threading.Lock()
+        self._connections: list[apsw.Connection] = []
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ricordo-reader")
+
+    def submit(self, ask: Callable[[DatabaseSnapshot], T]) -> Future[T]:
+        """Ask in a reader's thread.
+
+        Raises:
+            UnavailableError: the store is closed.
+        """
+        try:
+            return self._pool.submit(self._answer, ask)
+        except RuntimeError as error:
+            raise UnavailableError("the store is closed", hint="open it again") from error
+
+    def _answer(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
+        generation, cache = self._current()
+        own: _ReadConnection | None = getattr(self._threads, "own", None)
+        if own is None or own.generation != generation:
+            own = self._threads.own = self._opened(generation)
+        return _answered(own, cache, ask)
+
+    def _current(self) -> tuple[int, Cache]:
+        generation = self._generation()
+        if generation != self._seen:
+            with self._lock:
+                self._seen, self._cache = generation, Cache()
+        return generation, self._cache
+
+    def _opened(self, generation: int) -> _ReadConnection:
+        own = _ReadConnection(generation, self._connect())
+        with self._lock:
+            self._connections.append(own.connection)
+        return own
+
+    def close(self) -> None:
+        """Let running questions end, then close. An open reader would keep the log from being truncated."""
+        self._pool.shutdown(wait=True)
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+
+
+def _answered(own: _ReadConnection, cache: Cache, ask: Callable[[DatabaseSnapshot], T]) -> T:
+    with translated("cannot read"), read_snapshot(own.connection):
+        return ask(DatabaseSnapshot(own.connection, cache, unchanged=own.unchanged()))

@@ -1,4 +1,4 @@
-"""An open database: one writer, several readers. Both backends stand on it."""
+"""The store that both backends extend: one database with one writer and several readers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ from ricordo.model import Change, Durability, Reason, Report, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.apply import apply
 from ricordo.storage.database.as_of import commit_of, past
-from ricordo.storage.database.connection import connect, read_snapshot
-from ricordo.storage.database.doctor import examine
-from ricordo.storage.database.maintenance import clean
-from ricordo.storage.database.readers import Readers
+from ricordo.storage.database.connection import connect
+from ricordo.storage.database.maintenance import clean, examine
 from ricordo.storage.database.schema import Migration, copy_database, migrations
 from ricordo.storage.database.snapshot import DatabaseSnapshot
-from ricordo.storage.database.writer import CommitHook, Writer, outcome
+from ricordo.storage.database.threads import CommitHook, Readers, Writer, outcome
 from ricordo.storage.protocol import Links, PastSnapshot
-from ricordo.storage.sql import patient, translated
+from ricordo.storage.sql import patient, read_snapshot, translated
 from ricordo.storage.staging import check_file_name, make_folders
 from ricordo.storage.values import Cleaned, When
 
@@ -55,8 +53,8 @@ class Options:
     steps: tuple[Migration, ...] = field(default_factory=migrations)
 
 
-class Database:
-    """Owns the writer and the readers of one SQLite file. `Store` describes the methods."""
+class DatabaseStore:
+    """What stores have in common: the writer and the readers of one SQLite file. `Store` describes the methods."""
 
     def __init__(
         self,
@@ -107,30 +105,24 @@ class Database:
     # writing
 
     async def write(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> T:
-        """Decide and apply as one commit; return when it is durable."""
         self.check_process()
         return await outcome(self.writer.submit(_commit(decide, scope, reason, at)))
 
     def write_nowait(self, decide: Decide[T], *, scope: Scope, reason: Reason, at: datetime) -> None:
-        """Write without waiting. A failure is logged, and counted in `doctor`."""
         self.check_process()
         self.writer.submit_unawaited(_commit(decide, scope, reason, at))
 
     async def derive(self, work: Callable[[DatabaseSnapshot], T]) -> T:
-        """Write derived rows: durable like the rest, but without a commit, since they can be computed again."""
         self.check_process()
         return await outcome(self.writer.submit(work))
 
     # reading
 
     async def read(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Ask from one snapshot, in a reader's thread. Keep it short: nothing may be awaited inside."""
         self.check_process()
         return await outcome(self.readers.submit(ask))
 
     async def read_past(self, ask: Callable[[PastSnapshot], T], *, scope: Scope, when: When, links: Links) -> T:
-        """Ask the store as it was, in a reader's thread."""
-
         def answer(today: DatabaseSnapshot) -> T:
             commit, at = commit_of(today, scope, when)
             with past(self.connect_reader(), today, commit=commit, at=at, links=links) as snapshot:
@@ -139,7 +131,6 @@ class Database:
         return await self.read(answer)
 
     async def look(self, ask: Callable[[DatabaseSnapshot], T]) -> T:
-        """Ask a long question, with a connection and a thread of its own: other readers do not wait for it."""
         self.check_process()
         return await asyncio.to_thread(self._looked, ask)
 
@@ -153,7 +144,7 @@ class Database:
 
     # maintenance
 
-    async def examine(self) -> Report:
+    async def doctor(self) -> Report:
         """Look for damage. Changes nothing. Uses a fresh connection: FTS5 compares with the structure a connection saw
         last, and reports corruption when another one has written since.
         """
@@ -163,13 +154,11 @@ class Database:
         return examine(snapshot, self.path, unawaited_failures=self.writer.unawaited_failures)
 
     async def clean(self, *, patience_s: float | None = None) -> Cleaned:
-        """Rewrite the file so that no byte of deleted rows is left in it or its log."""
         self.check_process()
         patience = self.options.patience_s if patience_s is None else patience_s
         return await asyncio.to_thread(clean, self.path, patience_s=patience)
 
     def copy_to(self, target: Path) -> int:
-        """Copy the whole database to a new file, also while others write. Return its size in bytes."""
         self.check_process()
         check_file_name(str(target), name="path")
         if target.exists():
@@ -189,7 +178,6 @@ class Database:
             raise StoreError(f"{doing}: {error.strerror}", hint=hint) from error
 
     def close(self) -> None:
-        """Write what is queued, then release the file. Closing twice is fine."""
         if not self._is_open or os.getpid() != self._process:
             return
         self._is_open = False
@@ -225,7 +213,7 @@ def _commit(decide: Decide[T], scope: Scope, reason: Reason, at: datetime) -> Ca
 
 
 # Strong references: a store that was dropped without closing still has writes to finish when the interpreter ends.
-_open_databases: set[Database] = set()
+_open_databases: set[DatabaseStore] = set()
 
 
 @atexit.register

@@ -1,0 +1,406 @@
+"""The int8 form of a vector, 4 bytes of scale and one byte per dimension, and its binary form, one bit per dimension.
+
+Both are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ricordo.errors import InvalidError
+
+LARGEST = 127
+# Between these the product of two scales can neither overflow float32 nor vanish, so a score is always finite
+# and two machines cannot differ on how they round a subnormal number.
+SMALLEST_PEAK = 1e-12
+LARGEST_PEAK = 1e12
+
+
+def quantise(vector: ArrayLike, dimension: int, *, field: str) -> tuple[NDArray[np.int8], np.float32]:
+    """The nearest multiple of the scale in each dimension; the scale is the largest magnitude / 127.
+
+    Args:
+        vector: float[dimension], of any norm. A largest magnitude under 1e-12 counts as the zero vector.
+        field: what an error calls the vector.
+
+    Returns:
+        int8[dimension] within -127..127, and the scale (0 for the zero vector).
+
+    Raises:
+        InvalidError: wrong shape, NaN, infinity, or a magnitude over 1e12.
+    """
+    values = np.asarray(vector, dtype=np.float32)
+    if values.shape != (dimension,):
+        raise InvalidError(f"{field}: expected {dimension} numbers, got shape {values.shape}")
+    peak = np.abs(values).max()
+    if not peak <= LARGEST_PEAK:  # written so that NaN is refused, too
+        raise InvalidError(f"{field}: every number must be finite and within ±{LARGEST_PEAK:g}")
+    if peak < SMALLEST_PEAK:
+        return np.zeros(dimension, np.int8), np.float32(0)
+    scale = np.float32(peak / np.float32(LARGEST))
+    # Division can land a hair beyond 127 when the scale was rounded down.
+    return np.rint(values / scale).clip(-LARGEST, LARGEST).astype(np.int8), scale
+
+
+def encode(vector: ArrayLike, dimension: int) -> bytes:
+    """A vector as it is stored: float32 scale, little-endian, then int8[dimension].
+
+    Args:
+        vector: float[dimension], of any norm.
+
+    Raises:
+        InvalidError: wrong shape, NaN, infinity, or a magnitude over 1e12.
+    """
+    codes, scale = quantise(vector, dimension, field="vector")
+    return bytes(scale.astype("<f4").tobytes() + codes.tobytes())
+
+
+def decode(encoded: bytes) -> NDArray[np.float32]:
+    """The vector that `encoded` stands for, float32[dimension]: within half a scale of what was encoded.
+
+    Raises:
+        InvalidError: too short to hold a scale and one dimension.
+    """
+    if len(encoded) < 5:
+        raise InvalidError(f"encoded: {len(encoded)} bytes cannot hold a vector")
+    scale = np.frombuffer(encoded, "<f4", count=1)[0]
+    return np.frombuffer(encoded, np.int8, offset=4).astype(np.float32) * np.float32(scale)
+
+
+def pack_segment(keys: Iterable[int], rows: Iterable[bytes]) -> bytes:
+    """Many encoded rows as one blob, by column: int64 keys, float32 scales, int8 codes; little-endian.
+
+    The blob holds no count: it is the length / (12 + dimension). See `unpack_segment`.
+
+    Args:
+        keys: the row ids; ascending loads fastest.
+        rows: as many results of `encode`, all of one dimension.
+
+    Raises:
+        InvalidError: not one row of the same length for each key.
+    """
+    ids, encoded = np.fromiter(keys, "<i8"), list(rows)
+    if len(ids) != len(encoded) or len({len(row) for row in encoded}) > 1:
+        raise InvalidError("rows: one row for each key, all of the same length")
+    table = np.frombuffer(b"".join(encoded), np.uint8).reshape(len(ids), -1) if encoded else np.empty((0, 4), np.uint8)
+    return ids.tobytes() + table[:, :4].tobytes() + table[:, 4:].tobytes()
+
+
+def unpack_segment(
+    segment: bytes | memoryview, dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
+    """The columns of a segment without copying: keys int64[n], scales float32[n], codes int8[n, dimension].
+
+    Raises:
+        InvalidError: the length is not a whole number of rows.
+    """
+    count, rest = divmod(len(segment), 12 + dimension)
+    if rest:
+        raise InvalidError(f"segment: {len(segment)} bytes are not rows of dimension {dimension}")
+    keys = np.frombuffer(segment, "<i8", count=count)
+    scales = np.frombuffer(segment, "<f4", count=count, offset=8 * count)
+    codes = np.frombuffer(segment, np.int8, offset=12 * count).reshape(count, dimension)
+    return keys, scales, codes
+
+
+def sketch_segment(segment: bytes, dimension: int) -> bytes:
+    """What is read first of many segments, by column: int64 keys[n], uint64 signs[words, n]; little-endian."""
+    keys, _, codes = unpack_segment(segment, dimension)
+    return keys.tobytes() + signs_of(codes).astype("<u8", copy=False).tobytes()
+
+
+Signs = NDArray[np.uint64]
+Distances = NDArray[np.uint8] | NDArray[np.uint16]
+
+# More bits tell little more and cost as much again; longer vectors are folded.
+MOST_BITS = 512
+# So many rows are turned at a time: they stay in the second-level cache.
+_ROWS_AT_ONCE = 1_024
+# And so many are compared: 65,536 took half as long again.
+_COMPARED_AT_ONCE = 16_384
+
+
+def bits_of(dimension: int) -> int:
+    """How many signs stand for a vector: a power of two from 64 to 512."""
+    return min(MOST_BITS, max(64, 1 << (dimension - 1).bit_length()))
+
+
+def words_of(dimension: int) -> int:
+    """How many uint64 hold the signs of a vector."""
+    return bits_of(dimension) // 64
+
+
+def signs_of(codes: NDArray[np.int8]) -> Signs:
+    """The signs of int8[n, dimension], by column: uint64[words, n]. Their scales make no difference."""
+    signs = np.empty((words_of(codes.shape[1]), len(codes)), np.uint64)
+    for top in range(0, len(codes), _ROWS_AT_ONCE):
+        part = codes[top : top + _ROWS_AT_ONCE]
+        bits = _turned(part) > 0
+        bits[-1] = False  # so that of 256 bits 255 differ at most, and a distance fits a byte
+        columns = np.packbits(bits, axis=0).reshape(len(signs), 8, len(part))
+        signs[:, top : top + len(part)] = columns.transpose(0, 2, 1).copy().view("<u8")[:, :, 0]
+    return signs
+
+
+def distances(signs: Signs, asked: Signs) -> Distances:
+    """How many of the signs of each row differ from those `asked`, uint64[words, 1]."""
+    words, count = signs.shape
+    total: Distances = np.zeros(count, np.uint8) if words <= 4 else np.zeros(count, np.uint16)
+    differing, counts = np.empty(_COMPARED_AT_ONCE, np.uint64), np.empty(_COMPARED_AT_ONCE, np.uint8)
+    for top in range(0, count, _COMPARED_AT_ONCE):
+        part = total[top : top + _COMPARED_AT_ONCE]
+        bits, ones = differing[: len(part)], counts[: len(part)]
+        for column, word in zip(signs[:, top : top + len(part)], asked[:, 0], strict=True):
+            np.bitwise_count(np.bitwise_xor(column, word, out=bits), out=ones)
+            np.add(part, ones, out=part)
+    return total
+
+
+def _turned(codes: NDArray[np.int8]) -> NDArray[np.int16]:
+    """Each row times fixed signs, folded, then transformed: int16[bits, n].
+
+    Signs that are as good as random keep the sums small; one that did not fit would wrap, and be the same everywhere.
+    """
+    count, dimension = codes.shape
+    bits = bits_of(dimension)
+    values: NDArray[np.int16] = np.zeros((-(-dimension // bits), bits, count), np.int16)
+    np.multiply(codes.T, _flips(dimension)[:, np.newaxis], out=values.reshape(-1, count)[:dimension], dtype=np.int16)
+    values = values[0] if len(values) == 1 else np.add.reduce(values, axis=0, dtype=np.int16)
+    other = np.empty_like(values)
+    half = 1
+    while half < bits:
+        old, new = values.reshape(-1, 2, half, count), other.reshape(-1, 2, half, count)
+        np.add(old[:, 0], old[:, 1], out=new[:, 0])
+        np.subtract(old[:, 0], old[:, 1], out=new[:, 1])
+        values, other = other, values
+        half *= 2
+    return values
+
+
+@lru_cache(maxsize=8)
+def _flips(dimension: int) -> NDArray[np.int8]:
+    """+1 and -1, as by chance but always the same."""
+    drawn = hashlib.shake_128(b"ricordo signs").digest(-(-dimension // 8))
+    return np.where(np.unpackbits(np.frombuffer(drawn, np.uint8))[:dimension], 1, -1).astype(np.int8)
+
+
+def ascending(keys: ArrayLike) -> NDArray[np.int64]:
+    """The keys in order, each once. `np.unique` would hash them first: 2 ms for 10,000 that are in order."""
+    values: NDArray[np.int64] = np.asarray(keys, np.int64)
+    if not is_ascending(values):
+        values = np.sort(values)
+        values = values[runs_of(values)]
+    return values
+
+
+def runs_of(ordered: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where each run of equal values begins, intp[runs]; empty for no values."""
+    begins = np.empty(len(ordered), np.bool_)
+    begins[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    places: NDArray[np.intp] = begins.nonzero()[0]
+    return places
+
+
+def stretches(begins: NDArray[np.integer[Any]], sizes: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+    """All places of some stretches, one after the other: of 5 and 9 with sizes 2 and 3 they are 5, 6, 9, 10, 11."""
+    places: NDArray[np.intp] = (begins - sizes.cumsum() + sizes).astype(np.intp).repeat(sizes)
+    places += np.arange(len(places))
+    return places
+
+
+def is_ascending(keys: NDArray[np.int64]) -> bool:
+    """Whether each key is above the one before it."""
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def overtaken(keys: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Places of the keys that come again later."""
+    order: NDArray[np.intp] = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    places: NDArray[np.intp] = order[:-1][ordered[1:] == ordered[:-1]]
+    return places
+
+
+# 1,024 products of at most 127 * 128 sum to less than 2**24: float32 holds every partial sum exactly.
+EXACT_COLUMNS = 1_024
+# One block of float32 that stays in a core's second-level cache.
+SCRATCH_VALUES = 1 << 18
+
+
+class Kernel(Protocol):
+    """A way to compute dot products."""
+
+    def __call__(self, codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
+        """float32[n] from int8[n, dim], rows contiguous, and int8[dim]."""
+        ...
+
+
+def dots_by_numpy(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Converts a few rows at a time to float32 and lets BLAS multiply: int8 has no BLAS of its own."""
+    count, dimension = codes.shape
+    result = np.zeros(count, np.float64)
+    for left in range(0, dimension, EXACT_COLUMNS):
+        _add_dots(codes[:, left : left + EXACT_COLUMNS], query[left : left + EXACT_COLUMNS], to=result)
+    return result.astype(np.float32)
+
+
+def _add_dots(codes: NDArray[np.int8], query: NDArray[np.int8], *, to: NDArray[np.float64]) -> None:
+    count, width = codes.shape
+    height = max(1, min(count, SCRATCH_VALUES // width))
+    scratch = np.empty((height, width), np.float32)
+    factors = query.astype(np.float32)
+    for top in range(0, count, height):
+        rows = codes[top : top + height]
+        np.copyto(scratch[: len(rows)], rows)
+        to[top : top + height] += scratch[: len(rows)] @ factors
+
+
+def dots_by_simsimd(codes: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The machine's own int8 instructions; sums in int32 and lets other threads run meanwhile."""
+    import simsimd  # not above: a platform without a wheel has the other kernel
+
+    if not len(codes):
+        return np.empty(0, np.float32)
+    table = simsimd.cdist(query[np.newaxis], codes, "dot", out_dtype="float32")
+    return np.asarray(table, dtype=np.float32).reshape(len(codes))
+
+
+def squares(codes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The dot product of each row with itself, float32[n] from int8[n, dim], likewise exact before it is rounded."""
+    if fastest is dots_by_simsimd and len(codes):
+        import simsimd
+
+        return np.asarray(simsimd.dot(codes, codes), np.float32)
+    return np.asarray(np.einsum("nd,nd->n", codes, codes, dtype=np.int32), np.float32)
+
+
+def _fastest() -> Kernel:
+    try:
+        import simsimd  # noqa: F401
+    except ImportError:
+        return dots_by_numpy
+    return dots_by_simsimd
+
+
+fastest: Kernel = _fastest()
+
+
+Part = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+LOWEST_SCORE = np.finfo(np.float32).min
+
+_SAMPLED_EVERY = 64
+# Groups for each score that is asked for: with more of them fewer scores pass that are not among the best.
+_GROUPS = 8
+
+
+def best(parts: Iterable[Part], limit: int) -> Part:
+    """The `limit` highest scores of all parts, best first, equal ones by ascending key.
+
+    Args:
+        parts: keys int64[n] and scores float32[n]; a score of -inf stands for "not this one".
+    """
+    keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
+    for part_keys, part_scores in parts:
+        if len(scores):
+            floor = _floor(scores, limit)
+            kept = scores >= floor  # with all that tie at the border: smaller keys among them go first
+            keys, scores = keys[kept], scores[kept]
+        else:  # nothing to compare with yet: spares copying the whole first part
+            floor = _likely_floor(part_scores, limit)
+        near = (part_scores >= floor).nonzero()[0]
+        keys = np.concatenate([keys, part_keys.take(near)])
+        scores = np.concatenate([scores, part_scores.take(near)])
+    order = np.lexsort((keys, -scores))[:limit]
+    return keys.take(order), scores.take(order)
+
+
+def _likely_floor(scores: NDArray[np.float32], limit: int) -> np.float32:
+    """What `limit` scores reach, or a little less: the best of each small group are among the scores, and the least of
+    the `limit` best of them is soon found.
+    """
+    groups = _GROUPS * limit
+    if len(scores) < 2 * groups:
+        return _floor(scores, limit)
+    many = len(scores) // groups * groups
+    return _floor(scores[:many].reshape(-1, groups).max(axis=0), limit)
+
+
+def _floor(scores: NDArray[np.float32], limit: int) -> np.float32:
+    """What a score must reach to be among the `limit` highest."""
+    if len(scores) <= limit:
+        return LOWEST_SCORE
+    return max(LOWEST_SCORE, np.partition(scores, -limit)[-limit])
+
+
+def nearest(parts: Sequence[Distances], count: int) -> list[NDArray[np.intp]]:
+    """The rows of each part that are among the `count` nearest of all parts, and all that tie with the last of them.
+
+    What comes back depends on nothing but the distances. Counting them all takes ten times as long as comparing them
+    with a limit; so a sample tells where to begin.
+    """
+    count, limit = min(count, sum(map(len, parts))), _likely_limit(parts, count)
+    while True:
+        rows = [(part <= limit).nonzero()[0] for part in parts]
+        if sum(map(len, rows)) >= count:
+            break
+        limit += 2 + limit // 8
+    found = [part[near] for part, near in zip(parts, rows, strict=True)]
+    last = _limit_of(np.concatenate(found), count)
+    return [near[distances <= last] for near, distances in zip(rows, found, strict=True)]
+
+
+def _likely_limit(parts: Sequence[Distances], count: int) -> int:
+    """Return a limit that very likely admits `count` rows: a sample estimate plus three standard errors."""
+    sample = np.concatenate([part[::_SAMPLED_EVERY] for part in parts])
+    share = count / _SAMPLED_EVERY
+    return _limit_of(sample, int(share + 3 * share**0.5) + 1)
+
+
+def _limit_of(distances: NDArray[np.unsignedinteger], count: int) -> int:
+    """The least distance within which `count` of these are; the greatest there is if they are fewer."""
+    return int(np.searchsorted(np.cumsum(np.bincount(distances)), min(count, len(distances))))
+
+
+Floats = NDArray[np.float32]
+
+
+class Centre(NamedTuple):
+    """The mean of some vectors, float32[d]; itself as int8[d] and a scale; its dot product with itself."""
+
+    mean: Floats
+    codes: NDArray[np.int8]
+    scale: np.float32
+    square: float
+
+    @classmethod
+    def at(cls, mean: Floats) -> Centre:
+        """The centre at float32[d]."""
+        return cls(mean, *quantise(mean, len(mean), field="mean"), float(mean @ mean))
+
+
+def centred_cosines(codes: NDArray[np.int8], scales: Floats, vector: Floats, centre: Centre) -> Floats:
+    """The cosine of (row - mean) and (vector - mean) for each row, without writing the differences down.
+
+    Products with rows are of int8: exact, and the cosines a few ten-thousandths off by what was rounded before.
+
+    Args:
+        codes: int8[n, d], contiguous; with `scales`, float32[n], the rows.
+        vector: float32[d].
+
+    Returns:
+        float32[n]; NaN where the scale is.
+    """
+    asked = vector - centre.mean
+    asked_codes, asked_scale = quantise(asked, len(asked), field="vector")
+    along = fastest(codes, asked_codes) * scales * asked_scale - centre.mean @ asked
+    about = fastest(codes, centre.codes) * scales * centre.scale
+    lengths = np.sqrt(np.maximum(squares(codes) * (scales * scales) - 2 * about + centre.square, 0))
+    return np.asarray(along / np.maximum(lengths * np.sqrt(asked @ asked), 1e-9), np.float32)

@@ -1,1 +1,0 @@
-"""The single-file backend: one SQLite file is the whole store."""
