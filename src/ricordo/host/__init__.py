@@ -21,7 +21,7 @@ from ricordo.host.extension import (
     Utterance,
 )
 from ricordo.host.host import Conversation, Exchange, GatheredContext, Host
-from ricordo.host.router import SESSION_COMPLETED, ConversationKey, Router
+from ricordo.host.router import SESSION_COMPLETED, ConversationKey, ConversationState, Router
 
 __all__ = [
     "SESSION_COMPLETED",
@@ -29,6 +29,7 @@ __all__ = [
     "ContextProvider",
     "Conversation",
     "ConversationKey",
+    "ConversationState",
     "DeadLetter",
     "Event",
     "Exchange",

@@ -11,8 +11,7 @@ import contextlib
 import logging
 import queue
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
@@ -25,7 +24,7 @@ from ricordo.interfaces.serialize import resolve_id
 from ricordo.text.wording import plural
 
 if TYPE_CHECKING:
-    from ricordo.host import Conversation, Exchange
+    from ricordo.host import Conversation, ConversationState, Exchange
     from ricordo.model import Hit, Results
 
 
@@ -54,34 +53,24 @@ or set $RICORDO_MODEL, or `model` and `chat_model` in ricordo.toml."""
 def chat(ctx: CommandContext, message: str | None = None) -> Output:
     """Chat with a language model that remembers you. Without a model, search the memory."""
     with ctx.status("Opening the memory…"):
-        session = ChatSession(ctx)
-    prompt = _Prompt(ctx, session)
+        chat = _Chat(ctx)
     try:
-        prompt.greet(is_single=message is not None)
+        chat.greet(is_single=message is not None)
         if message is not None:
-            prompt.run_line(message)
+            chat.run_line(message)
         else:
-            prompt.run_lines()
+            chat.run_lines()
     finally:
         with ctx.status("Saving…"):
-            session.close()
-    return Output(data={"model": session.model, "turns": prompt.turns}, show=lambda out: None)
+            chat.close()
+    return Output(data={"model": chat.model, "turns": chat.turns}, show=lambda out: None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """What was put before the model, with the reason for each hit; `others` were found by the people and things they
-    are about, not by the question.
+class _Chat:
+    """A chat with the chosen model, or with none, line by line. Blocking; for one thread.
+
+    `turns` is what was said, for JSON.
     """
-
-    question: str
-    results: Results
-    hits: tuple[Hit, ...]
-    others: int
-
-
-class ChatSession:
-    """A chat with the chosen model, or with none. Blocking; for one thread."""
 
     def __init__(self, ctx: CommandContext) -> None:
         """Raises:
@@ -93,13 +82,25 @@ class ChatSession:
         # Background errors are reported in the chat, not between its lines.
         logging.getLogger("ricordo").addHandler(logging.NullHandler())
         self._ctx = ctx
-        self._stack = contextlib.AsyncExitStack()
-        self._answering: asyncio.Task[None] | None = None
+        self._is_live = ctx.out.is_terminal and not ctx.options.as_json
+        self._listed: list[Hit] = []
+        self.turns: list[dict[str, object]] = []
+        self._commands: Mapping[str, Callable[[str], None]] = {
+            "/memory": self._memory,
+            "/why": self._why,
+            "/forget": self._forget,
+            "/help": self._help,
+            "/off-the-record": lambda _: self._set_off_record(True),
+            "/on-the-record": lambda _: self._set_off_record(False),
+            "/new": self._new,
+        }
+        self._key = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
         self._conversation: Conversation | None = None
-        self.place = ConversationKey(owner=ctx.owner, chat=ctx.chat or "", channel="terminal")
+        self._answering: asyncio.Task[None] | None = None
+        self._stack = contextlib.AsyncExitStack()
         self._portal = Portal()
         try:
-            self._portal.call(self._open())
+            self._run(self._open())
         except BaseException:
             self.close()
             raise
@@ -113,7 +114,7 @@ class ChatSession:
         ctx, settings = self._ctx, self._ctx.settings()
         models = Models(settings, consolidation=ctx.model)
         model = models.chat()
-        self.memory = await self._stack.enter_async_context(
+        self._store = await self._stack.enter_async_context(
             Memory.open(
                 ctx.location,
                 embedder=ctx.embedder,
@@ -122,32 +123,122 @@ class ChatSession:
                 scope=Scope(owner=ctx.owner, chat=ctx.chat),
             )
         )
-        await self.memory.warm()
-        extension = MemoryExtension(self.memory, settings, tools=agent_tools(self.memory))
-        self.host = await self._stack.enter_async_context(
+        await self._store.warm()
+        extension = MemoryExtension(self._store, settings, tools=agent_tools(self._store))
+        self._host = await self._stack.enter_async_context(
             Host(ctx.location, [extension], settings=settings, models=models)
         )
-        self._conversation = None if model is None else Conversation(self.host, model, self.place)
+        self._conversation = None if model is None else Conversation(self._host, model, self._key)
         self.model = None if model is None else model.name
 
     def close(self) -> None:
         """Finish pending writes and close everything."""
         with contextlib.suppress(RicordoError):
-            self._portal.call(self._stack.aclose())
+            self._run(self._stack.aclose())
         self._portal.close()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work of the memory or the host from the keyboard's thread."""
         return self._portal.call(work)
 
     @property
-    def last(self) -> Exchange | None:
+    def _last(self) -> Exchange | None:
         """The latest message and its answer."""
         return None if self._conversation is None else self._conversation.last
 
+    def _state(self) -> ConversationState | None:
+        return self._run(self._host.router.standing(self._key))
+
+    def _is_off_record(self) -> bool:
+        state = self._state()
+        return state is not None and state.is_off_record
+
+    # lines
+
+    def greet(self, *, is_single: bool) -> None:
+        """Print what is needed to begin, and no more."""
+        if self.model is None:
+            self._ctx.err.print(dim(_NO_MODEL), soft_wrap=True)
+        elif self._is_live and not is_single:
+            state = self._state()
+            resumed = " The last session goes on." if state is not None and state.session is not None else ""
+            self._ctx.notice(f"Chatting with {self.model}.{resumed} /help lists the commands.")
+        if self._is_off_record():
+            self._ctx.notice("This chat is off the record: nothing is stored until /on-the-record.")
+        for each in self._run(self._host.bus.dead_letters(5)):
+            tries = plural(each.tries, "try", "tries")
+            self._ctx.notice(f"A background job failed: {each.topic} ({each.reason}, {tries})")
+
+    def run_lines(self) -> None:
+        """Read lines until there are no more. Two Ctrl-C in a row at the prompt leave."""
+        if sys.stdin.isatty():
+            with contextlib.suppress(ImportError):
+                import readline  # noqa: F401  # line editing and history
+        interrupts = 0
+        while interrupts < 2:
+            try:
+                text = self._typed_line() if sys.stdin.isatty() else _piped_line()
+                interrupts = 0
+                if text.strip() in ("/quit", "/exit"):
+                    return
+                self.run_line(text)
+            except EOFError:
+                if self._is_live:
+                    self._ctx.out.print()
+                return
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts < 2:
+                    self._ctx.err.print(dim("\nPress Ctrl-C again, or type /quit, to leave."))
+
+    def _typed_line(self) -> str:
+        return input("you (off the record)> " if self._is_off_record() else "you> ")
+
+    def run_line(self, text: str) -> None:
+        """Run one line. An error is printed, and the chat goes on."""
+        text = text.strip()
+        if not text:
+            return
+        try:
+            if text.startswith("/"):
+                name, _, rest = text.partition(" ")
+                self._commands.get(name, self._unknown)(rest.strip())
+            elif self.model is None:
+                self._search(text)
+            else:
+                self._say(text)
+        except RicordoError as error:
+            if self._ctx.options.as_json:
+                self.turns.append({"text": text, "error": {"code": error.code, "message": error.message}})
+            message = Text.assemble((safe(error.message), "red"), dim(f"  {safe(error.hint)}"))
+            self._ctx.err.print(message, soft_wrap=True)
+
     # a message and its answer
 
-    def answer(self, text: str) -> Iterator[str]:
+    def _say(self, text: str) -> None:
+        out, is_stopped, as_json = self._ctx.out, False, self._ctx.options.as_json
+        try:
+            for piece in self._answer(text):
+                if not as_json:
+                    out.print(Text(safe(piece)), end="", soft_wrap=True)
+                    out.file.flush()
+        except KeyboardInterrupt:
+            is_stopped = True
+        finally:
+            if not as_json:
+                out.print()
+        last = self._last
+        if last is not None:
+            said = {"answer": last.answer, "session": last.session, "recalled": last.context, "ended": last.ended}
+            self.turns.append({"text": text, **said})
+            for each in last.problems:
+                self._ctx.notice(each)
+        if is_stopped:
+            self._ctx.notice("Stopped; what arrived so far is stored.")
+        elif last is not None and last.ended == "cut":
+            self._ctx.notice("The answer was cut at the maximum length.")
+
+    def _answer(self, text: str) -> Iterator[str]:
         """Yield the answer as it arrives. An interrupt, or reading no further, ends it; what arrived is recorded.
 
         Raises:
@@ -161,7 +252,7 @@ class ChatSession:
                     raise piece
                 yield piece
         finally:
-            self._portal.call(self._stop())
+            self._run(self._stop())
 
     async def _speak(self, text: str, pieces: queue.SimpleQueue[str | BaseException | None]) -> None:
         self._answering = asyncio.current_task()
@@ -183,179 +274,6 @@ class ChatSession:
 
     # commands
 
-    def search(self, text: str, limit: int = 5) -> Results:
-        """Return hits with their reasons."""
-        return self.run(self.memory.search(text, limit=limit, trace=True))
-
-    def recalled(self) -> Recalled | None:
-        """Return the reasons for what was recalled last; None if nothing was."""
-        from ricordo.text.recalled import cited
-
-        last = self.last
-        if last is None or not last.context:
-            return None
-        handles = cited(last.context)
-        results = self.search(last.text, limit=_RECALLED)
-        by_handle = {hit.handle: hit for hit in results.hits}
-        found = tuple(by_handle[each] for each in handles if each in by_handle)
-        return Recalled(question=last.text, results=results, hits=found, others=len(handles) - len(found))
-
-    def forget(self, id: str) -> str:
-        """Remove a memory from every answer; return its text. Raises NotFoundError: there is none."""
-
-        async def forget() -> str:
-            node = await self.memory.get(await resolve_id(self.memory, id.removeprefix("[id:").removesuffix("]")))
-            await self.memory.forget(node.id, reason="forgotten in a chat")
-            return node.content
-
-        return self.run(forget())
-
-    def set_off_record(self, is_off: bool) -> None:
-        """Store nothing of this conversation from here on, or store it again."""
-
-        async def mark() -> None:
-            standing = await self.host.router.standing(self.place)
-            if standing is not None and standing.session is not None:
-                marking = self.memory.off_record if is_off else self.memory.on_record
-                await marking(standing.session)
-            await self.host.router.off_record(self.place, is_off)
-
-        self.run(mark())
-
-    def is_off_record(self) -> bool:
-        standing = self.run(self.host.router.standing(self.place))
-        return standing is not None and standing.is_off_record
-
-    def is_resumed(self) -> bool:
-        """Return whether an earlier session goes on."""
-        standing = self.run(self.host.router.standing(self.place))
-        return standing is not None and standing.session is not None
-
-    def new_session(self) -> bool:
-        """End the session; return whether there was one."""
-        return self.run(self.host.router.complete(self.place)) is not None
-
-    def failed_jobs(self) -> Sequence[str]:
-        """Return what the host could not do, in words."""
-        letters = self.run(self.host.bus.dead_letters(5))
-        return [f"{each.topic} ({each.reason}, {plural(each.tries, 'try', 'tries')})" for each in letters]
-
-
-def _next(pieces: queue.SimpleQueue[str | BaseException | None]) -> str | BaseException | None:
-    """Wait in short steps: an interrupt must come through on every system."""
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return pieces.get(timeout=_POLL_S)
-
-
-class _Prompt:
-    """The chat line by line. `turns` is what was said, for JSON."""
-
-    def __init__(self, ctx: CommandContext, session: ChatSession) -> None:
-        self._ctx = ctx
-        self._session = session
-        self._listed: list[Hit] = []
-        self._is_live = ctx.out.is_terminal and not ctx.options.as_json
-        self.turns: list[dict[str, object]] = []
-        self._commands: Mapping[str, Callable[[str], None]] = {
-            "/memory": self._memory,
-            "/why": self._why,
-            "/forget": self._forget,
-            "/help": self._help,
-            "/off-the-record": lambda _: self._set_off_record(True),
-            "/on-the-record": lambda _: self._set_off_record(False),
-            "/new": self._new,
-        }
-
-    def greet(self, *, is_single: bool) -> None:
-        """Print what is needed to begin, and no more."""
-        session = self._session
-        if session.model is None:
-            self._ctx.err.print(dim(_NO_MODEL), soft_wrap=True)
-        elif self._is_live and not is_single:
-            resumed = " The last session goes on." if session.is_resumed() else ""
-            self._ctx.notice(f"Chatting with {session.model}.{resumed} /help lists the commands.")
-        if session.is_off_record():
-            self._ctx.notice("This chat is off the record: nothing is stored until /on-the-record.")
-        for each in session.failed_jobs():
-            self._ctx.notice(f"A background job failed: {each}")
-
-    def run_lines(self) -> None:
-        """Read lines until there are no more. Two Ctrl-C in a row at the prompt leave."""
-        if sys.stdin.isatty():
-            with contextlib.suppress(ImportError):
-                import readline  # noqa: F401  # line editing and history
-        interrupts = 0
-        while interrupts < 2:
-            try:
-                text = input(self._prompt()) if sys.stdin.isatty() else _piped_line()
-                interrupts = 0
-                if text.strip() in ("/quit", "/exit"):
-                    return
-                self.run_line(text)
-            except EOFError:
-                if self._is_live:
-                    self._ctx.out.print()
-                return
-            except KeyboardInterrupt:
-                interrupts += 1
-                if interrupts < 2:
-                    self._ctx.err.print(dim("\nPress Ctrl-C again, or type /quit, to leave."))
-
-    def _prompt(self) -> str:
-        return "you (off the record)> " if self._session.is_off_record() else "you> "
-
-    def run_line(self, text: str) -> None:
-        """Run one line. An error is printed, and the chat goes on."""
-        text = text.strip()
-        if not text:
-            return
-        try:
-            if text.startswith("/"):
-                name, _, rest = text.partition(" ")
-                self._commands.get(name, self._unknown)(rest.strip())
-            elif self._session.model is None:
-                self._search(text)
-            else:
-                self._say(text)
-        except RicordoError as error:
-            if self._ctx.options.as_json:
-                self.turns.append({"text": text, "error": {"code": error.code, "message": error.message}})
-            message = Text.assemble((safe(error.message), "red"), dim(f"  {safe(error.hint)}"))
-            self._ctx.err.print(message, soft_wrap=True)
-
-    def _say(self, text: str) -> None:
-        out, is_stopped, as_json = self._ctx.out, False, self._ctx.options.as_json
-        try:
-            for piece in self._session.answer(text):
-                if not as_json:
-                    out.print(Text(safe(piece)), end="", soft_wrap=True)
-                    out.file.flush()
-        except KeyboardInterrupt:
-            is_stopped = True
-        finally:
-            if not as_json:
-                out.print()
-        last = self._session.last
-        if last is not None:
-            self.turns.append(
-                {
-                    "text": text,
-                    "answer": last.answer,
-                    "session": last.session,
-                    "recalled": last.context,
-                    "ended": last.ended,
-                }
-            )
-            for each in last.problems:
-                self._ctx.notice(each)
-        if is_stopped:
-            self._ctx.notice("Stopped; what arrived so far is stored.")
-        elif last is not None and last.ended == "cut":
-            self._ctx.notice("The answer was cut at the maximum length.")
-
-    # commands
-
     def _help(self, _: str) -> None:
         for name, meaning in _COMMANDS.items():
             self._ctx.err.print(Text.assemble((f"{name:<26}", "bold"), dim(meaning)), soft_wrap=True)
@@ -363,8 +281,11 @@ class _Prompt:
     def _unknown(self, _: str) -> None:
         self._ctx.notice("There is no such command; /help lists the commands.")
 
+    def _found(self, text: str, limit: int) -> Results:
+        return self._run(self._store.search(text, limit=limit, trace=True))
+
     def _search(self, text: str) -> None:
-        results = self._session.search(text)
+        results = self._found(text, 5)
         self._listed = list(results.hits)
         self.turns.append({"text": text, "hits": results.hits})
         if not self._ctx.options.as_json:
@@ -374,32 +295,37 @@ class _Prompt:
         if question:
             self._search(question)
             return
-        last = self._session.last
+        last = self._last
         if last is not None and last.context:
             self._ctx.out.print(Text(safe(last.context)), soft_wrap=True)
             self._ctx.notice("The model read this with your last message. /why shows the reasons.")
         elif last is not None:
             self._ctx.notice("Nothing was recalled for your last message. /memory QUESTION searches.")
         else:
-            totals = self._session.run(self._session.memory.stats()).nodes
+            totals = self._run(self._store.stats()).nodes
             known = ", ".join(f"{count:,} {name}" for name, count in totals.items()) or "nothing yet"
             self._ctx.notice(f"Remembered so far: {known}. /memory QUESTION searches.")
 
     def _why(self, _: str) -> None:
-        recalled = self._session.recalled()
-        if recalled is None:
+        """Print why each hit was recalled; others were found by the people and things they are about."""
+        from ricordo.text.recalled import cited
+
+        last = self._last
+        if last is None or not last.context:
             self._ctx.notice("Nothing was recalled for your last message.")
             return
-        self._listed = list(recalled.hits)
-        trace = recalled.results.trace
+        handles, results = cited(last.context), self._found(last.text, _RECALLED)
+        by_handle = {hit.handle: hit for hit in results.hits}
+        self._listed = [by_handle[each] for each in handles if each in by_handle]
+        trace = results.trace
         terms = frozenset(trace.terms if trace else ())
-        for number, hit in enumerate(recalled.hits, start=1):
+        for number, hit in enumerate(self._listed, start=1):
             why = hits.reason(hit, terms, interval=trace.interval if trace else "")
             line = Text.assemble((f"{number:>2}  ", "dim"), hits.content(hit, terms), f"\n    found {why}")
             self._ctx.out.print(line.append(f"; {hit.event_time_relative}", "dim"), soft_wrap=True)
-        if recalled.others:
-            self._ctx.notice(f"{recalled.others} more are about the people or things that the others mention.")
-        if recalled.hits:
+        if others := len(handles) - len(self._listed):
+            self._ctx.notice(f"{others} more are about the people or things that the others mention.")
+        if self._listed:
             self._ctx.notice("/forget NUMBER removes one.")
 
     def _forget(self, which: str) -> None:
@@ -413,19 +339,38 @@ class _Prompt:
             if self._listed:
                 self._ctx.notice("Which of these? /forget NUMBER")
             return
-        content = self._session.forget(which)
-        self._ctx.notice(f"Forgotten: “{one_line(content, most=100)}”. `ricordo restore` brings it back.")
+
+        async def forget() -> str:
+            node = await self._store.get(await resolve_id(self._store, which.removeprefix("[id:").removesuffix("]")))
+            await self._store.forget(node.id, reason="forgotten in a chat")
+            return node.content
+
+        content = one_line(self._run(forget()), most=100)
+        self._ctx.notice(f"Forgotten: “{content}”. `ricordo restore` brings it back.")
 
     def _set_off_record(self, is_off: bool) -> None:
-        self._session.set_off_record(is_off)
+        async def mark() -> None:
+            state = await self._host.router.standing(self._key)
+            if state is not None and state.session is not None:
+                await (self._store.off_record if is_off else self._store.on_record)(state.session)
+            await self._host.router.off_record(self._key, is_off)
+
+        self._run(mark())
         if is_off:
             self._ctx.notice("Off the record: nothing is stored from here on, until /on-the-record.")
         else:
             self._ctx.notice("On the record: what is said from here on is stored again.")
 
     def _new(self, _: str) -> None:
-        is_over = self._session.new_session()
-        self._ctx.notice("A new session begins." if is_over else "Nothing has been said in this session yet.")
+        ended = self._run(self._host.router.complete(self._key))
+        self._ctx.notice("Nothing has been said in this session yet." if ended is None else "A new session begins.")
+
+
+def _next(pieces: queue.SimpleQueue[str | BaseException | None]) -> str | BaseException | None:
+    """Wait in short steps: an interrupt must come through on every system."""
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return pieces.get(timeout=_POLL_S)
 
 
 def _looks_like_id(text: str) -> bool:
