@@ -15,11 +15,10 @@ from tests.interfaces.serving import BASE, House, house
 
 from ricordo import DeniedError, InvalidError, StoreError
 from ricordo.interfaces.catalog import Capability, routes
+from ricordo.interfaces.http.app import Rpc
 from ricordo.interfaces.http.guard import Limits
-from ricordo.interfaces.http.openapi import path_of
-from ricordo.interfaces.http.rpc import Rpc
 from ricordo.interfaces.http.tokens import Tokens, checked_access, tokens_file
-from ricordo.interfaces.schema import input_schema
+from ricordo.interfaces.schema import input_schema, path_of
 
 CANARY = "zyzzyva-4711"
 JSON = {"Content-Type": "application/json"}

@@ -18,7 +18,7 @@ from tests.interfaces.conftest import clean_environment
 from ricordo import Memory, Scope
 from ricordo.interfaces.call import Caller, Dispatcher
 from ricordo.interfaces.catalog import instructions, tools
-from ricordo.interfaces.mcp.server import build
+from ricordo.interfaces.mcp import build
 
 RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 CANARY = "zyzzyva-4711"
@@ -321,7 +321,7 @@ async def test_the_process_binds_the_caller(
 
 
 def test_the_memory_is_not_loaded_before_the_first_answer() -> None:
-    program = "import sys, ricordo.interfaces.cli.app, ricordo.interfaces.mcp.server; print(*sys.modules)"
+    program = "import sys, ricordo.interfaces.cli.app, ricordo.interfaces.mcp; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert {"ricordo.memory", "ricordo.host", "numpy"} & set(done.stdout.split()) == set()

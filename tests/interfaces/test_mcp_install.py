@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from tests.interfaces.conftest import Cli, clean_environment
 
 from ricordo import ConflictError, InvalidError
-from ricordo.interfaces.mcp.clients import clients, make_plan, start_entry, write_plan
+from ricordo.interfaces.cli.serve import clients, make_plan, start_entry, write_plan
 
 HOME = Path("/home/ann")
 NAMES = tuple(clients(HOME, {}))

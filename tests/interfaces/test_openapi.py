@@ -28,7 +28,7 @@ from schemathesis.checks import (
 from tests.interfaces.serving import Served, served
 
 from ricordo.interfaces.catalog import routes
-from ricordo.interfaces.http.openapi import document, path_of
+from ricordo.interfaces.schema import document, path_of
 
 EXAMPLES = int(os.environ.get("RICORDO_HTTP_EXAMPLES", "3"))
 OUT = os.environ.get("RICORDO_HTTP_OUT")

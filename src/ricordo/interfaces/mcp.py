@@ -236,6 +236,33 @@ def _message(text: str, about: str) -> types.GetPromptResult:
     return types.GetPromptResult(description=about, messages=[message])
 
 
+# streamable HTTP
+
+
+class HttpEndpoint:
+    """The ASGI endpoint: the SDK's sessions, each bound to the token it began with."""
+
+    def __init__(self, dispatcher: Dispatcher, *, profile: str, most_bytes: int, caller_key: str) -> None:
+        """Args:
+        most_bytes: The largest body of a request.
+        caller_key: The member of an ASGI scope that holds the caller.
+        """
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        server = build(dispatcher, profile=profile, caller_of=lambda ctx: ctx.request.scope[caller_key])  # type: ignore[union-attr]
+        self.sessions = StreamableHTTPSessionManager(server, max_request_body_size=most_bytes)
+        self._caller_key = caller_key
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+        from mcp.server.auth.provider import AccessToken
+
+        caller: Caller = scope[self._caller_key]
+        # The name of a token binds a session to it: with another token the session is not found.
+        who = AccessToken(token="", client_id=caller.name, scopes=sorted(caller.access), subject=caller.owner)
+        await self.sessions.handle_request({**scope, "user": AuthenticatedUser(who)}, receive, send)
+
+
 # standard input and output
 
 

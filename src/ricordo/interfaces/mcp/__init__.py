@@ -1,1 +1,0 @@
-"""The MCP server, and the configuration of MCP clients."""
