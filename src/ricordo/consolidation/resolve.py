@@ -16,6 +16,7 @@ from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
+from ricordo.text.change import Judged, judge, topics
 from ricordo.text.likeness import is_much_the_same
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
@@ -27,6 +28,10 @@ _CERTAIN_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and the user need not be asked.
 _MAX_SEVERAL = 2
 _NEIGHBOURS = 3
+LATEST = 12
+"""So many facts are looked at for each telling word of a new one, the latest."""
+
+_MOST_OUTDATED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,7 @@ class _Arriving:
         self._now = now
         self._at: datetime = from_ms(now)
         self._lines: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        self._by_stem: dict[str, list[str]] = {}
         self._order: dict[str, int] = {}
         self.added: dict[str, Node] = {}
         self.put: dict[str, Node] = {}
@@ -106,6 +112,8 @@ class _Arriving:
         self._order[node.id] = len(self._order)
         self.added[node.id] = node
         insort(self._lines.setdefault(about, []), (line, node.id))
+        for stem in topics(node.content).stems:
+            self._by_stem.setdefault(stem, []).append(node.id)
         self._settle(node, found)
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
@@ -113,13 +121,40 @@ class _Arriving:
         near = self._snapshot.nodes.near_statements(node.owner, node.chat, about, line)
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
-            return []  # normal for such a slot: they need not even be read
-        stored = self._snapshot.nodes.by_key(self._scope, verdicts) if verdicts else {}
-        found = [(verdicts[key], self.put.get(old.id, old)) for key, old in stored.items()]
-        beside = ((compare(each.content, node.content), each) for each in self._beside(about, line))
-        found.extend((verdict, each) for verdict, each in beside if verdict)
-        live = [(verdict, old) for verdict, old in found if _is_rival(old, node, now=self._at)]
+            verdicts = {}  # normal for such a slot: they need not even be read
+        changed = self._outdated(node)
+        keys = verdicts.keys() | changed.keys()
+        stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
+        found = {
+            old.id: (_stronger(verdicts.get(key), changed.get(key)), self.put.get(old.id, old))
+            for key, old in stored.items()
+        }
+        for each in (*self._beside(about, line), *self._sharing(node)):
+            verdict = _stronger(compare(each.content, node.content), _judged(each, node))
+            if verdict:
+                found[each.id] = verdict, each
+        live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
+
+    def _outdated(self, node: Node) -> dict[int, Judged]:
+        """Return the stored facts that a new one may make out of date, in whatever words, by key.
+
+        At most one is replaced: of what else is about the same, the user decides.
+        """
+        stems = topics(node.content).stems
+        stored = self._snapshot.nodes.facts_with(node.owner, node.chat, stems, most=LATEST) if stems else {}
+        found = {
+            key: judged
+            for key, (content, speaker) in stored.items()
+            if (judged := judge(content, node.content, speakers=(speaker, node.speaker)))
+        }
+        likeliest = sorted(found, key=lambda key: (found[key].likelihood, key), reverse=True)[:_MOST_OUTDATED]
+        return {key: found[key] if key == likeliest[0] else _doubted(found[key]) for key in likeliest}
+
+    def _sharing(self, node: Node) -> list[Node]:
+        """Return the facts that this change itself has added before and that share a telling word."""
+        found = {each for stem in topics(node.content).stems for each in self._by_stem.get(stem, ())[-LATEST:]}
+        return [self.added[each] for each in sorted(found)]
 
     def _recency(self, node: Node) -> tuple[datetime, int, int]:
         """Order facts by when they hold from, then by the order in which they came."""
@@ -156,6 +191,22 @@ class _Arriving:
         self.reviews.append(review_of_two(kind, node, old, now=self._now))
 
 
+def _judged(old: Node, new: Node) -> Judged | None:
+    judged = judge(old.content, new.content, speakers=(old.speaker, new.speaker))
+    return judged and _doubted(judged)  # said in one breath: the user decides
+
+
+def _doubted(judged: Judged) -> Judged:
+    return replace(judged, verdict="conflict")
+
+
+def _stronger(aligned: Verdict | None, changed: Judged | None) -> Verdict | None:
+    """Return the verdict of two rules: the same words are the same whatever else they say."""
+    if changed is None or aligned in ("same", "replaced"):
+        return aligned
+    return changed.verdict
+
+
 def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:
     """Return a review of two facts. The one that is to stand comes first, which need not be the one that came last."""
     newer, older = (new, old) if comes_after(new, old) else (old, new)
@@ -164,7 +215,7 @@ def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review
     )
 
 
-def _is_rival(old: Node, new: Node, *, now: datetime) -> bool:
+def is_rival(old: Node, new: Node, *, now: datetime) -> bool:
     """Return whether a new fact can repeat or replace an older one: same type, live, and not expired."""
     is_over = old.expires_at is not None and old.expires_at <= now
     return old.type == new.type and old.is_live and not is_over

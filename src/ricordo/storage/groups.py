@@ -174,6 +174,15 @@ class Nodes(Protocol):
             line: the result of `statement_line`.
         """
 
+    def facts_with(
+        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+    ) -> dict[int, tuple[str, str | None]]:
+        """Return (content, speaker) by key of the live facts that hold any of some index terms.
+
+        Args:
+            most: the latest facts for each term; older ones are left out.
+        """
+
     def subjects(self, key: int) -> list[str]:
         """Return the ids of the entities a node is about."""
 
@@ -323,6 +332,9 @@ class Reviews(Protocol):
 
     def get(self, scope: Scope, review_id: str) -> Review | None:
         """Return a review by its id, decided or not; None if this caller sees none."""
+
+    def compared(self, node: int) -> set[int]:
+        """Return the keys of the facts that any review, open or decided, compares with a fact."""
 
     def of_quarantined(self, node: Node) -> Node | None:
         """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node
@@ -713,6 +725,9 @@ class Vectors(Protocol):
         """Return live nodes with a key above `after` that have no vector of a model: by ascending key, the first
         `most`.
         """
+
+    def of(self, model: int, keys: Iterable[int]) -> dict[int, NDArray[np.float32]]:
+        """Return the vectors that nodes have of a model, float32[dimension] by key."""
 
     def put(self, model: int, dimension: int, made: Sequence[NewVectors]) -> int | None:
         """Store vectors of live nodes whose content is still the text they were made from.

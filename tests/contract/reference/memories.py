@@ -27,6 +27,7 @@ from tests.contract.reference.rows import (
     whole_of,
 )
 from tests.contract.reference.tables import Row
+from tests.contract.reference.terms import terms_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -203,6 +204,18 @@ class Nodes(Group):
         above = [slot for slot in slots if line <= slot[0] < f"{first}!"][:NEIGHBOURS]
         below = [slot for slot in slots if first <= slot[0] < line][::-1][:NEIGHBOURS]
         return [(key, content) for _, key, content in (*above, *below)]
+
+    def facts_with(
+        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+    ) -> dict[int, tuple[str, str | None]]:
+        space = self._state.space(owner, chat)
+        facts = self._live(lambda row: row["space"] == space and row["shelf"] == "k")
+        found: dict[int, tuple[str, str | None]] = {}
+        for term in terms:
+            held = [row for row in facts if term in terms_of(row)]
+            for row in sorted(held, key=lambda row: row["key"], reverse=True)[:most]:
+                found[row["key"]] = row["content"], row["speaker"]
+        return found
 
     def _subject_keys(self, key: int) -> set[int]:
         return {row["entity"] for row in self._state.all("subjects") if row["node"] == key}

@@ -194,6 +194,17 @@ class Nodes(Group):
         }
         return [(key, content) for key, content in self._sql.rows("slots_near", values)]
 
+    def facts_with(
+        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+    ) -> dict[int, tuple[str, str | None]]:
+        space = self._sql.space(owner, chat)
+        found: dict[int, tuple[str, str | None]] = {}
+        if space is not None:
+            for term in terms:
+                values = {"match": f'"{term}·{space}k"', "most": most}
+                found.update((key, (content, who)) for key, content, who in self._sql.rows("facts_with", values))
+        return found
+
     def subjects(self, key: int) -> list[str]:
         return [entity_id for (entity_id,) in self._sql.rows("subjects_of", {"node": key})]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 
 import apsw
 import numpy as np
@@ -12,7 +13,7 @@ from ricordo.storage import faults
 from ricordo.storage.database.embeddings import CENTRE_MOST, PACK_ROWS, EmbeddingModels
 from ricordo.storage.database.statements import Group, Statements
 from ricordo.storage.database.statements import sql as statement
-from ricordo.storage.database.vector_math import encode, pack_segment, sketch_segment
+from ricordo.storage.database.vector_math import decode, encode, pack_segment, sketch_segment
 from ricordo.storage.sql import transaction
 from ricordo.storage.values import NewVectors, Unembedded
 from ricordo.text.languages import analyzer_version
@@ -91,6 +92,10 @@ class Vectors(Group):
     def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
         values = {"model": model, "after": after, "most": most}
         return [Unembedded(*row) for row in self._sql.rows("lacking", values)]
+
+    def of(self, model: int, keys: Iterable[int]) -> dict[int, NDArray[np.float32]]:
+        rows = self._sql.rows("embeddings_of", {"model": model, "nodes": json.dumps(list(keys))})
+        return {key: decode(vector) for key, vector in rows}
 
     def put(self, model: int, dimension: int, made: Sequence[NewVectors]) -> int | None:
         return put_vectors(self._sql, model, dimension, made)

@@ -278,6 +278,44 @@ class Statements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How a statement says that something changed, or that it did not; patterns of whole words in lower case.
+
+    Attributes:
+        no_longer: a denial of what was so: no longer, not any more.
+        ended: verbs and phrases of an end without a successor: quit, sold, died.
+        replaced: of a change to something else: switched, moved, instead.
+        now: the present as opposed to before: these days, since Monday.
+        corrected: what was said was wrong: correction, I meant.
+        added: it stands beside what is known: also, another.
+        unchanged: it is as it was: still, not yet.
+        unsure: a guess, a wish, a condition, a plan without a date.
+        reported: what a book, a dream, a joke or other people say.
+        past: an earlier time. `future`: a change that is settled for a later time.
+        owner_before: prepositions before the one that something belongs to ("у Риты").
+        owner_ending: how such a word ends where it stands before what belongs to it ("Emils Schloss").
+        kin: further words for people by what they are to someone, in all their forms.
+        common: words so frequent that two statements with one of them need not be about the same.
+    """
+
+    no_longer: Patterns = ()
+    ended: Patterns = ()
+    replaced: Patterns = ()
+    now: Patterns = ()
+    corrected: Patterns = ()
+    added: Patterns = ()
+    unchanged: Patterns = ()
+    unsure: Patterns = ()
+    reported: Patterns = ()
+    past: Patterns = ()
+    future: Patterns = ()
+    owner_before: Words = ()
+    owner_ending: str = ""
+    kin: Words = ()
+    common: Words = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
     """Words at the beginning of sentences, and words for the speaker.
 
@@ -476,6 +514,7 @@ class Language:
     dates: Dates = field(default_factory=Dates)
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     statements: Statements = field(default_factory=Statements)
+    change: Change = field(default_factory=Change)
     sentences: Sentences = field(default_factory=Sentences)
     plain: PlainStatements = field(default_factory=PlainStatements)
     entities: Entities = field(default_factory=Entities)

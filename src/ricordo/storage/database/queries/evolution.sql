@@ -9,6 +9,12 @@ SELECT n.key, n.content FROM (
     WHERE space = :space AND subjects = :subjects AND line < :line AND line >= :first ORDER BY line DESC LIMIT :most)
 ) JOIN nodes n ON n.key = node
 
+-- name: facts_with
+-- The latest live facts that hold an index term.
+SELECT n.key, n.content, n.speaker FROM (
+  SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH :match ORDER BY rowid DESC LIMIT :most
+) JOIN nodes n ON n.key = rowid
+
 -- name: subjects_of
 SELECT e.id FROM subjects s JOIN entities e ON e.key = s.entity WHERE s.node = :node ORDER BY e.key
 
@@ -67,6 +73,10 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'reviews'), 0)
 SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.decision, r.reasons, r.about, s.owner, s.chat
 FROM reviews r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
+
+-- name: reviews_compared
+SELECT older FROM reviews WHERE newer = :node AND older IS NOT NULL
+UNION SELECT newer FROM reviews WHERE older = :node
 
 -- name: reviews_open
 -- Reviews that can still be decided, latest first: if one of the two memories is gone, there is nothing to decide.

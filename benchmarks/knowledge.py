@@ -1,0 +1,218 @@
+"""Measure knowledge that changes: pairs of statements, and small stories, as people write them.
+
+    python benchmarks/knowledge.py [FILE…] [--embedder default none] [--out FILE.json] [--show]
+
+A pair is two statements of one person, three weeks apart, and a question. Reported by class and language: how often the
+statement that answers stands first, how often an outdated one was closed, closed or in review, and how often a true one
+was closed wrongly. A story is a list of steps (facts and messages of several people) with checks on the end of it.
+`benchmarks/data/knowledge/README.md` describes the fields. Only the public API is used, without a language model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ricordo import Memory, Node, NotFoundError, Scope, Settings
+
+FAST = Settings(durability="process")
+DATA = Path(__file__).parent / "data/knowledge"
+START = datetime(2026, 9, 7, 10, tzinfo=UTC)
+APART = timedelta(days=21)
+
+Row = Mapping[str, Any]
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.at = START
+
+    def now(self) -> int:
+        """Return the time in Unix milliseconds."""
+        return int(self.at.timestamp() * 1_000)
+
+
+class Outcome(NamedTuple):
+    """What became of a pair: whether its answer stands first (None where either may), and the older statement."""
+
+    row: Row
+    first: bool | None
+    closed: bool
+    in_review: bool
+
+    @property
+    def is_wrong(self) -> bool:
+        missed = self.row["old"] == "closed" and not (self.closed or self.in_review)
+        return self.first is False or missed or (self.row["old"] == "live" and self.closed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path, default=sorted(DATA.glob("*.jsonl")))
+    parser.add_argument("--embedder", nargs="+", default=["default", "none"])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--show", action="store_true", help="print each case that went wrong")
+    options = parser.parse_args()
+    rows = [json.loads(line) for file in options.files for line in file.read_text(encoding="utf-8").splitlines()]
+    report: dict[str, Any] = {}
+    for name in options.embedder:
+        embedder = None if name == "none" else name
+        outcomes = asyncio.run(run_pairs([row for row in rows if "first" in row], embedder))
+        stories = asyncio.run(run_stories([row for row in rows if "steps" in row], embedder))
+        report[name] = {"pairs": pair_figures(outcomes), "stories": story_figures(stories)}
+        if options.show:
+            show(outcomes, stories)
+    print(json.dumps(report, indent=1))
+    if options.out:
+        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+async def run_pairs(rows: Sequence[Row], embedder: str | None) -> list[Outcome]:
+    """Remember both statements of each pair, every pair for an owner of its own, and ask its question."""
+    clock = Clock()
+    async with Memory.open(":memory:", embedder=embedder, settings=FAST, clock=clock) as memory:
+        before = [await _of(memory, row).remember(row["first"]) for row in rows]
+        clock.at += APART
+        after = [await _of(memory, row).remember(row["second"]) for row in rows]
+        await memory.settle()
+        clock.at += timedelta(hours=1)
+        return [await _outcome(_of(memory, row), row, *pair) for row, *pair in zip(rows, before, after, strict=True)]
+
+
+def _of(memory: Memory, row: Row) -> Memory:
+    return memory.scoped(Scope(owner=row["id"]))
+
+
+async def _outcome(memory: Memory, row: Row, old: Node, new: Node) -> Outcome:
+    found = await memory.search(row["question"], limit=5)
+    wanted = {"first": old.id, "second": new.id}.get(row["answer"])
+    listed = [review for review in await memory.review() if review.older and review.older.id == old.id]
+    return Outcome(
+        row,
+        None if wanted is None else found.ids[:1] == [wanted],
+        not (await memory.get(old.id)).is_live,
+        any(review.kind == "conflict" for review in listed),
+    )
+
+
+def pair_figures(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float | int]]:
+    """Return the shares for all, by language and by class."""
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for each in outcomes:
+        for name in ("all", each.row["language"], each.row["class"]):
+            groups[name].append(each)
+    return {name: _figures(group) for name, group in groups.items()}
+
+
+def _figures(group: Sequence[Outcome]) -> dict[str, float | int]:
+    outdated = [each for each in group if each.row["old"] == "closed"]
+    true = [each for each in group if each.row["old"] == "live"]
+    return {
+        "pairs": len(group),
+        "answer_first": _share(each.first for each in group if each.first is not None),
+        "newer_first": _share(each.first for each in outdated if each.first is not None),
+        "closed": _share(each.closed for each in outdated),
+        "closed_or_in_review": _share(each.closed or each.in_review for each in outdated),
+        "closed_wrongly": _share(each.closed for each in true),
+        "true_in_review": _share(each.in_review for each in true),
+    }
+
+
+def _share(of: Iterable[bool | None]) -> float:
+    values = [bool(each) for each in of]
+    return round(sum(values) / len(values), 4) if values else 0.0
+
+
+# stories
+
+
+class Checked(NamedTuple):
+    row: Row
+    check: Row
+    holds: bool
+    found: str
+
+
+async def run_stories(rows: Sequence[Row], embedder: str | None) -> list[Checked]:
+    """Tell each story to an owner of its own, consolidate without a model, and check its end."""
+    checked: list[Checked] = []
+    for row in rows:
+        clock = Clock()
+        async with Memory.open(":memory:", embedder=embedder, settings=FAST, clock=clock) as memory:
+            for number, step in enumerate(row["steps"]):
+                clock.at = START + timedelta(days=step["day"], minutes=number)
+                if "remember" in step:
+                    await memory.remember(step["remember"])
+                else:
+                    session = f"day {step['day']}"
+                    await memory.add(step["say"], speaker=step.get("speaker"), session=session, at=clock.at)
+            for session in {f"day {step['day']}" for step in row["steps"] if "say" in step}:
+                await memory.end_session(session)
+            await memory.consolidate()
+            await memory.settle()
+            clock.at += timedelta(hours=1)
+            checked += [Checked(row, check, *await _check(memory, check)) for check in row["checks"]]
+    return checked
+
+
+async def _check(memory: Memory, check: Row) -> tuple[bool, str]:
+    if "question" in check:
+        found = await memory.search(check["question"], limit=3)
+        texts = [_shown(hit) for hit in found.hits]
+        return any(check["first"].casefold() in text.casefold() for text in texts[:1]), " || ".join(texts)
+    if "person" in check:
+        try:
+            known = (await memory.entity(check["person"])).type == "person"
+        except NotFoundError:
+            known = False
+        return known == check["known"], str(known)
+    piece = check.get("closed") or check.get("live") or check["of"]
+    live = [node for node in (await memory.list(limit=500)).nodes if piece.casefold() in node.content.casefold()]
+    facts = [node for node in live if node.type != "episodic"]
+    if "closed" in check:
+        return not facts, str([node.content for node in facts])
+    if "live" in check:
+        return bool(live), str([node.content for node in live])
+    return any(_subject(node) == check["subject"] for node in live), str([_subject(node) for node in live])
+
+
+def _shown(hit: Any) -> str:
+    return f"{hit.speaker}: {hit.content}" if getattr(hit, "speaker", None) else str(hit.content)
+
+
+def _subject(node: Node) -> str:
+    return getattr(node, "subject", None) or "owner"
+
+
+def story_figures(checked: Sequence[Checked]) -> dict[str, dict[str, float | int]]:
+    groups: dict[str, list[Checked]] = defaultdict(list)
+    for each in checked:
+        for name in ("all", each.row["language"], each.row["class"], next(iter(each.check))):
+            groups[name].append(each)
+    return {name: {"checks": len(group), "hold": _share(c.holds for c in group)} for name, group in groups.items()}
+
+
+def show(outcomes: Iterable[Outcome], stories: Iterable[Checked]) -> None:
+    """Print each case that went wrong."""
+    for each in outcomes:
+        if each.is_wrong:
+            row, done = each.row, "closed" if each.closed else "review" if each.in_review else "live"
+            print(f"{row['id']} {row['class']}: first={each.first} old={done} (should be {row['old']})")
+            print(f"    {row['first']}\n    {row['second']}\n    {row['question']} -> {row['answer']}")
+    for told in stories:
+        if not told.holds:
+            print(f"{told.row['id']} {told.row['class']}: {dict(told.check)} found {told.found}")
+            for step in told.row["steps"]:
+                print(f"    {step}")
+
+
+if __name__ == "__main__":
+    main()

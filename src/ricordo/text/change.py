@@ -1,0 +1,356 @@
+"""Whether a new statement makes an older one out of date, in ordinary words: "Sold the Corolla, picked up an Outback".
+
+`compare` in `statement` aligns two sentences of one form. People seldom repeat a form: what an update shares with what
+it updates is the thing it is about, and it says somehow that something changed. The features below measure both, and
+what speaks against a change: it is only wished for, quoted, long ago, or about someone else. They are the same in every
+language; the words come from the table `change` of the language files. A logistic regression weighs them; its
+coefficients stand in change.json, which `tools/fit_change.py` writes. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import exp
+from typing import Literal, TypeAlias
+
+from ricordo.text.analyzer import function_words, index_terms
+from ricordo.text.languages import LanguageSet, cached, languages_of
+
+Cue: TypeAlias = Literal[
+    "no_longer", "ended", "replaced", "now", "corrected", "added", "unchanged", "unsure", "reported", "past", "future"
+]
+CUES: tuple[Cue, ...] = (
+    "no_longer",
+    "ended",
+    "replaced",
+    "now",
+    "corrected",
+    "added",
+    "unchanged",
+    "unsure",
+    "reported",
+    "past",
+    "future",
+)
+
+NEAR = 0.4
+"""Statements without a common word may be about the same from this cosine of their vectors on."""
+
+MAX_CHARS = 600
+"""A longer text tells a story; only its beginning is read."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
+_QUOTED = re.compile(r"[\"«„“][^\"»“”]{12,}[\"»“”]|[‘'][^'’]{20,}['’](?!\w)")
+_DENIED_WITHIN = 4  # words between a negation and the verb it denies
+_BEGINNING = 5  # words in which the subject of a statement is looked for
+_SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
+_COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """What a statement is about.
+
+    Attributes:
+        words: its content words in order, each as its stems, and what it counts.
+        stems: those of its telling words, to look for statements about the same; `all_stems` of all its words.
+        beginnings: the first letters of its longer words.
+        numbers: words with a digit, as written.
+        is_own: it speaks of its speaker: I, my, we.
+        begins_own: it begins so, or has no other subject.
+        others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
+    """
+
+    words: tuple[tuple[tuple[str, ...], float], ...]
+    numbers: frozenset[str]
+    is_own: bool
+    begins_own: bool
+    others: frozenset[str]
+    stems: frozenset[str]
+    all_stems: frozenset[str]
+    beginnings: frozenset[str]
+
+    def likeness(self, stems: tuple[str, ...]) -> float:
+        """Return 1 if it has a word, .8 if it has one that begins alike (Cortison, Cortisonsalbe), else 0."""
+        if not self.all_stems.isdisjoint(stems):
+            return 1.0
+        last = stems[-1]
+        return 0.8 if len(last) >= _SAME_BEGINNING and last[:_SAME_BEGINNING] in self.beginnings else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The word lists of some languages."""
+
+    silent: frozenset[str]
+    common: frozenset[str]
+    own: frozenset[str]
+    kin: frozenset[str]
+    owner_before: frozenset[str]
+    owner_endings: tuple[str, ...]
+    capitals_are_names: bool
+
+
+@cached()
+def _words(languages: LanguageSet) -> _Words:
+    return _Words(
+        silent=frozenset(word for language in languages for word in function_words(language.code)),
+        common=frozenset(
+            stem
+            for word in languages.words(lambda each: each.change.common)
+            for stem in index_terms(word, languages=languages)
+        ),
+        own=languages.words(lambda each: each.sentences.first_person),
+        kin=languages.words(lambda each: each.change.kin)
+        | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
+        owner_before=languages.words(lambda each: each.change.owner_before),
+        owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
+        capitals_are_names=not any(language.code == "de" for language in languages),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Word:
+    """What is known of a word: whether it says nothing of a topic, its stems, and what it is otherwise."""
+
+    is_silent: bool
+    stems: tuple[str, ...]
+    is_common: bool
+    is_own: bool
+    is_kin: bool
+    has_digit: bool
+
+
+@cached(maxsize=65_536)
+def _word(low: str, languages: LanguageSet) -> _Word:
+    known, cues = _words(languages), _cue_patterns(languages)
+    bare = low.partition("'")[0]
+    is_silent = low in known.silent or bare in known.silent
+    has_digit = any(char.isdigit() for char in low)
+    stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
+    return _Word(
+        is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
+        stems=stems,
+        is_common=not known.common.isdisjoint(stems),
+        is_own=low in known.own or bare in known.own,
+        is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
+        has_digit=has_digit,
+    )
+
+
+@cached(maxsize=16_384)
+def topics(text: str) -> Topics:
+    """Return what a statement is about, without words of change and function words."""
+    text = text[:MAX_CHARS].replace("’", "'")
+    languages = languages_of(text)
+    known = _words(languages)
+    words: list[tuple[tuple[str, ...], float]] = []
+    numbers, others, own = set[str](), set[str](), []
+    before = ""
+    for place, found in enumerate(_WORD.finditer(text)):
+        written = found.group()
+        low = written.lower()
+        word = _word(low, languages)
+        own.append(word.is_own)
+        is_owner = place < _BEGINNING and (
+            (before in known.owner_before and not word.is_own)
+            or (written[0].isupper() and low.endswith(known.owner_endings) and before not in known.silent)
+        )
+        before = low
+        if word.is_silent:
+            continue
+        if word.has_digit:
+            numbers.add(low.rstrip("."))
+        if is_owner or (place < _BEGINNING and word.is_kin):
+            others.update(word.stems)
+        is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
+        worth = _NUMBER if word.has_digit else _COMMON if word.is_common else _NAME if is_name else 1.0
+        words.append((word.stems, worth))
+    return Topics(
+        words=tuple(words),
+        stems=frozenset(stem for stems, worth in words if worth > _COMMON for stem in stems),
+        all_stems=frozenset(stem for stems, _ in words for stem in stems),
+        beginnings=frozenset(stems[-1][:_SAME_BEGINNING] for stems, _ in words if len(stems[-1]) >= _SAME_BEGINNING),
+        numbers=frozenset(numbers),
+        is_own=any(own),
+        begins_own=any(own[:2]) and not others,
+        others=frozenset(others),
+    )
+
+
+@cached()
+def _cue_patterns(languages: LanguageSet) -> dict[Cue, re.Pattern[str]]:
+    def pattern(cue: Cue) -> re.Pattern[str]:
+        return languages.pattern(lambda each: getattr(each.change, cue), r"(?<!\w)(?:{})(?!\w)")
+
+    return {cue: pattern(cue) for cue in CUES}
+
+
+@cached()
+def _denied(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of a change that is denied: "did not switch", "haven't sold it", "nie gewechselt"."""
+    negations = "|".join(map(re.escape, languages.in_order(lambda each: each.statements.negations)))
+    endings = "|".join(map(re.escape, languages.in_order(lambda each: each.statements.negated_endings)))
+    changes = "|".join(languages.in_order(lambda each: (*each.change.ended, *each.change.replaced)))
+    if not (negations and changes):
+        return languages.pattern(lambda each: ())
+    denial = rf"(?:(?<!\w)(?:{negations})" + (rf"|\w(?:{endings})" if endings else "") + r")(?!\w)"
+    return re.compile(rf"{denial}(?:\W+\w+){{0,{_DENIED_WITHIN - 1}}}?\W+(?:{changes})(?!\w)")
+
+
+@cached(maxsize=1_024)
+def cues(text: str) -> frozenset[Cue | Literal["quoted", "asks"]]:
+    """Return how a statement speaks of change."""
+    text = text[:MAX_CHARS].replace("’", "'")
+    languages = languages_of(text)
+    low = text.lower()
+    found: set[Cue | Literal["quoted", "asks"]] = {
+        cue for cue, pattern in _cue_patterns(languages).items() if pattern.search(low)
+    }
+    if "no_longer" not in found and _denied(languages).search(low):
+        found.add("unchanged")
+    if _QUOTED.search(text):
+        found.add("quoted")
+    if text.rstrip().endswith("?"):
+        found.add("asks")
+    return frozenset(found)
+
+
+CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "corrected"))
+"""Cues that something changed; the others speak against it."""
+
+FEATURES = (
+    "telling",
+    "share",
+    "several",
+    "names its head",
+    "misses its head",
+    "changes",
+    "changes twice",
+    "no_longer",
+    "corrected",
+    "other number",
+    "only repeats",
+    "another's",
+    "own",
+    "added",
+    "unchanged",
+    "unsure",
+    "reported",
+    "past",
+    "future",
+    "quoted",
+    "asks",
+    "meaning",
+)
+
+
+def features(old: str, new: str, cosine: float | None = None) -> dict[str, float] | None:
+    """Return the features of a pair; None where they share no word and are not near in meaning.
+
+    Args:
+        cosine: of their vectors, if both are known.
+    """
+    before, after = topics(old), topics(new)
+    total = shared = 0.0
+    met: list[float] = []
+    for stems, worth in before.words:
+        total += worth
+        likeness = after.likeness(stems)
+        shared += worth * likeness
+        met.append(worth * likeness)
+    if not shared and (cosine is None or cosine < NEAR):
+        return None
+    said = cues(new)
+    telling = [worth for worth in met if worth > _COMMON]
+    has_head = not before.begins_own and bool(met)
+    is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
+    count = len(said & CHANGES) + is_other
+    found = {
+        "telling": float(bool(telling)),
+        "share": shared / total if total else 0.0,
+        "several": float(len(telling) > 1 or max(met, default=0.0) >= _NAME),
+        "names its head": float(has_head and any(met[:2])),
+        "misses its head": float(has_head and not any(met[:2])),
+        "changes": float(count > 0),
+        "changes twice": float(count > 1),
+        "other number": float(is_other),
+        "only repeats": float(shared > 0.99 * total and not said & {"ended", "no_longer"}),
+        "another's": float(any(not before.likeness((other,)) for other in after.others)),
+        "own": float(after.is_own),
+        "meaning": cosine or 0.0,
+    }
+    return {name: found.get(name, float(name in said)) for name in FEATURES}
+
+
+@cache
+def _coefficients() -> dict[str, dict[str, float]]:
+    loaded: dict[str, dict[str, float]] = json.loads(files("ricordo.text").joinpath("change.json").read_text("utf-8"))
+    return loaded
+
+
+def likelihood(old: str, new: str, cosine: float | None = None) -> float:
+    """Return how likely it is, from 0 to 1, that a new statement makes an older one out of date.
+
+    >>> likelihood("I drive a Corolla", "Sold the Corolla last week") > 0.5
+    True
+    >>> likelihood("I drive a Corolla", "Greg dreamt that he sold a Corolla") > 0.5
+    False
+    """
+    found = features(old, new, cosine)
+    if found is None:
+        return 0.0
+    weights = _coefficients()["words" if cosine is None else "meaning"]
+    total = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items())
+    return 1 / (1 + exp(-total))
+
+
+Judgement: TypeAlias = Literal["replaced", "conflict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a new statement does to an older one, and how likely it is to make it out of date."""
+
+    verdict: Judgement
+    likelihood: float
+
+
+_AGAINST = frozenset(("unsure", "reported", "past", "future", "added", "unchanged", "quoted", "asks"))
+
+
+def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[str | None, str | None]) -> Judged | None:
+    """Return whether a new statement replaces an older one, may do so, or (None) is another matter.
+
+    Only a statement that says that something changed, and nothing that speaks against it, replaces by itself.
+
+    Args:
+        speakers: who said the older and the newer one; None is the owner.
+    """
+    if _of_different_people(old, new, speakers):
+        return None
+    likely = likelihood(old, new, cosine)
+    weights = _coefficients()["least"]
+    if likely < weights["conflict"]:
+        return None
+    said = cues(new)
+    closes = likely >= weights["replaced"] and said & CHANGES and not said & _AGAINST and not _names_others(old, new)
+    return Judged(verdict="replaced" if closes else "conflict", likelihood=likely)
+
+
+def _names_others(old: str, new: str) -> bool:
+    before = topics(old)
+    return any(not before.likeness((other,)) for other in topics(new).others)
+
+
+def _of_different_people(old: str, new: str, speakers: tuple[str | None, str | None]) -> bool:
+    """Return whether two people speak of themselves, and neither names the other."""
+    one, other = speakers
+    if one == other or not (topics(old).is_own or topics(new).is_own):
+        return False
+    named = (one or "").casefold(), (other or "").casefold()
+    return not ((named[1] and named[1] in old.casefold()) or (named[0] and named[0] in new.casefold()))
