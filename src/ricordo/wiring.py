@@ -25,8 +25,8 @@ from ricordo.retrieval.service import Asking
 from ricordo.settings import Settings
 from ricordo.storage import Store
 from ricordo.text import name_key
-from ricordo.text.injection import reasons
 from ricordo.text.lifetimes import timed
+from ricordo.text.prompt_text import reasons
 from ricordo.text.secrets import redact
 
 if TYPE_CHECKING:

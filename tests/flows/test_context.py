@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ricordo import InvalidError
-from ricordo.text.recalled import BEGIN, END, PLACE
+from ricordo.text.prompt_text import BEGIN, END, PLACE
 
 
 async def household(memory: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.text.recalled import BEGIN, END, NOTE, PLACE, cited, without_recalled
+from ricordo.text.prompt_text import BEGIN, END, NOTE, PLACE, cited, without_recalled
 
 LINES = (
     "- Helen is allergic to peanuts (about Helen) [2026-01-05, 5 months ago] [id:3a6927eb]",

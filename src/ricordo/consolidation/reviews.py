@@ -19,7 +19,7 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.ids import new_id
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.storage import Snapshot
-from ricordo.text.injection import hides_text, reasons
+from ricordo.text.prompt_text import hides_text, reasons
 from ricordo.trust import awaits_a_word, is_untrusted, may_decide, trust_of
 
 _DECISIONS: tuple[Decision, ...] = get_args(Decision)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Json, SecretsPolicy
-from ricordo.text.recalled import PLACE, without_recalled
+from ricordo.text.prompt_text import PLACE, without_recalled
 from ricordo.text.secrets import redact
 
 MAX_NAME_CHARS = 500

@@ -16,10 +16,10 @@ from ricordo.retrieval.inspection import known_people, profile
 from ricordo.retrieval.query import Request, complexity_of, namings, query_of
 from ricordo.retrieval.service import Asking, AsOf, answer
 from ricordo.storage import Snapshot
+from ricordo.text.analyzer import QUESTION_MARKS
 from ricordo.text.dates import format_times
-from ricordo.text.features import QUESTION_MARKS
 from ricordo.text.names import folded_name
-from ricordo.text.recalled import BEGIN, END, NOTE, TAG
+from ricordo.text.prompt_text import BEGIN, END, NOTE, TAG
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
     "facts": ("Known facts", 0.40),

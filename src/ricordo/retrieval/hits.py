@@ -18,8 +18,7 @@ from ricordo.storage.values import Usage
 from ricordo.text import raw_words
 from ricordo.text.dates import format_times
 from ricordo.text.dates.resolution import with_dates
-from ricordo.text.injection import INVISIBLE, reasons
-from ricordo.text.recalled import cited
+from ricordo.text.prompt_text import INVISIBLE, cited, reasons
 from ricordo.trust import is_untrusted, label, trust_of
 
 EXCERPT_CHARS = 1_000

@@ -25,7 +25,7 @@ from ricordo.text.dates import Interval, parse_instant
 from ricordo.text.kinship import relations_in, stems_of
 from ricordo.text.languages import LanguageSet, cached, languages_of
 from ricordo.text.names import meant, runs_in
-from ricordo.text.recalled import without_recalled
+from ricordo.text.prompt_text import without_recalled
 
 if TYPE_CHECKING:
     from ricordo.ports import Vector

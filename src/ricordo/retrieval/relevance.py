@@ -21,7 +21,7 @@ from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
 from ricordo.storage.values import Floor
 from ricordo.text import index_terms, raw_words
-from ricordo.text.features import begins_with_oneself, speaks_of_themselves
+from ricordo.text.analyzer import begins_with_oneself, speaks_of_themselves
 
 if TYPE_CHECKING:
     from ricordo.model import Node

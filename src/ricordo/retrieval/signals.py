@@ -32,7 +32,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
 )
 from ricordo.text import index_terms, name_key, name_terms
-from ricordo.text.features import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
+from ricordo.text.analyzer import ASKS, ENDS_ASKING, FIRST_PERSON, NAME, NUMBER, TIME
 from ricordo.text.languages import LanguageSet, cached, languages_of
 
 if TYPE_CHECKING:

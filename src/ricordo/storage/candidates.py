@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ricordo.model import Node, Scope
 from ricordo.storage.values import Filter, Weights
-from ricordo.text.features import term_code
+from ricordo.text.analyzer import term_code
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
@@ -118,7 +118,7 @@ class Turns:
         event_times: int64[n], Unix milliseconds.
         speakers: int32[n], places in `names`.
         names: names of speakers as written, each once; the first is None, for memories without a speaker.
-        flags: uint32[n], as in `ricordo.text.features`.
+        flags: uint32[n], as in `ricordo.text.analyzer`.
         lengths: float32[n], in characters.
         codes: uint32[m], `term_code` of words; those of a turn are `codes[start : start + size]`, repeats included. It
             may hold those of other memories, too.

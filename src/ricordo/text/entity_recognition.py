@@ -8,9 +8,11 @@ the same.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal, NamedTuple
 
 from ricordo.model import EntityType
@@ -48,14 +50,7 @@ _BETWEEN: Mapping[Between, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CueKind:
-    """A cue beside a name for its kind. The patterns are `entities.cues` of the language files.
-
-    Attributes:
-        name: the cue's key in the language files.
-        between: what stands between a name and the cue behind it; None where the cue stands before the name.
-        needs: how many words the name must have.
-        is_plain: a name with cases is in the nominative behind it.
-    """
+    """A cue beside a name for its kind; entity_cues.toml describes the fields."""
 
     name: str
     type: EntityType
@@ -65,43 +60,9 @@ class _CueKind:
     is_plain: bool = False
 
 
-def _before(type: EntityType, name: str, *, weight: int = SETTLES, needs: int = 1, is_plain: bool = False) -> _CueKind:
-    return _CueKind(name=name, type=type, weight=weight, needs=needs, is_plain=is_plain)
-
-
-def _behind(
-    type: EntityType, name: str, *, weight: int = SETTLES, needs: int = 1, between: Between = "blank"
-) -> _CueKind:
-    return _CueKind(name=name, type=type, weight=weight, needs=needs, between=between)
-
-
-_CUES = (
-    _behind("person", "person_deeds", between="verb"),
-    _behind("person", "person_may_do", between="verb", weight=HINTS),
-    _behind("person", "person_belongings", between="possessive"),
-    _behind("person", "person_owner", between="possessive", weight=HINTS, needs=2),
-    _behind("person", "person_and_me"),
-    _before("person", "person_with", weight=HINTS, needs=2),
-    _behind("person", "person_past", between="verb", weight=HINTS, needs=2),
-    _before("person", "person_words_of"),
-    _behind("person", "person_who", between="comma", weight=HINTS),
-    _before("person", "person_met"),
-    _before("person", "person_received", needs=2),
-    _before("person", "person_titles", is_plain=True),
-    _before("organization", "organization_work"),
-    _before("organization", "organization_kind", is_plain=True),
-    _behind("organization", "organization_has", between="possessive"),
-    _behind("organization", "organization_suffix", between="comma or blank"),
-    _behind("organization", "organization_does"),
-    _behind("project", "project_kind"),
-    _behind("project", "project_thing", needs=2),
-    _before("project", "project_called"),
-    _before("project", "project_called_plain", is_plain=True),
-    _before("project", "project_thing_before", needs=2),
-    _before("place", "place_at"),
-    _before("place", "place_near"),
-    _before("place", "place_kind", is_plain=True),
-    _behind("place", "place_suffix"),
+_CUES = tuple(
+    _CueKind(name=name, **row)
+    for name, row in tomllib.loads((files("ricordo.text") / "entity_cues.toml").read_text("utf-8")).items()
 )
 
 
@@ -182,9 +143,19 @@ def _deeds(language: Language) -> tuple[frozenset[str], Endings]:
     return frozenset(map(fold_letters, entities.deeds)), forms
 
 
+_FOLDED = (
+    *("names_like_verbs", "acting", "adverbs", "bodies", "common", "heads", "openings", "place_beginnings", "places"),
+    "things",
+)
+
+
 def folded_words(languages: LanguageSet, of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
     """Return a list of words of some languages, folded: "roles", "places", "things"."""
     return frozenset(map(fold_letters, languages.words(lambda each: of(each.entities))))
+
+
+def _folded(languages: LanguageSet, name: str) -> frozenset[str]:
+    return folded_words(languages, lambda each: getattr(each, name))
 
 
 def _short(text: str, past_endings: str) -> str:
@@ -213,14 +184,14 @@ def _unnamed_cues(languages: LanguageSet) -> Iterator[_Cue]:
     listed = _CueKind(name="person_listed", type="person", weight=HINTS, needs=2)
     yield _Cue(listed, re.compile(r"[a-z\u0430-\u044f\u0451]{4,},\s+\Z"))
     of_body = languages.in_order(lambda each: each.entities.cues.get("person_of_body", "").split())
-    bodies = "|".join(sorted(folded_words(languages, lambda each: each.bodies)))
+    bodies = "|".join(sorted(_folded(languages, "bodies")))
     if of_body and bodies:
-        kind = _behind("person", "person_of_body", needs=2)
+        kind = _CueKind(name="person_of_body", type="person", between="blank", needs=2)
         words = "|".join(of_body)
         yield _Cue(kind, re.compile(rf"\s+(?:{words})\s+(?:the\s+)?(?:[A-Z]\w+\s+){{1,4}}(?i:{bodies})(?!\w)"))
     origins = [text for each in languages if (text := each.entities.cues.get("person_from", ""))]
     if origins:
-        kind = _behind("person", "person_from", needs=2, weight=HINTS)
+        kind = _CueKind(name="person_from", type="person", between="blank", needs=2, weight=HINTS)
         yield _Cue(kind, re.compile(rf"\s+(?:{'|'.join(origins)})"))
 
 
@@ -237,14 +208,12 @@ def _run(languages: LanguageSet) -> re.Pattern[str]:
 
 @cached()
 def _known(languages: LanguageSet) -> _CueWords:
-    def folded(of: Callable[[Entities], Sequence[str]]) -> frozenset[str]:
-        return folded_words(languages, of)
-
     def after_blank(of: Callable[[Language], Sequence[str]]) -> re.Pattern[str]:
         return languages.pattern(of, r"(?:^|\s)(?:{})\s+\Z", flags=re.IGNORECASE)
 
     people = {word for word, name in relation_words(languages).items() if name not in NOT_PEOPLE}
-    roles = folded(lambda each: each.roles) | people
+    words = {name: _folded(languages, name) for name in (*_FOLDED, "roles")}
+    roles = words["roles"] | people
     other = "|".join(languages.in_order(lambda each: each.entities.other)) or NEVER
     return _CueWords(
         languages=languages,
@@ -252,7 +221,6 @@ def _known(languages: LanguageSet) -> _CueWords:
         in_place=languages.pattern(lambda each: each.entities.in_place, r"(?:^|\W)(?i:{})\s+\Z"),
         unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
         verb_first=languages.pattern(lambda each: each.entities.verb_first, r"(?:{})\Z"),
-        names_like_verbs=folded(lambda each: each.names_like_verbs),
         no_single=languages.pattern(lambda each: each.entities.no_single, r"(?:{})\Z"),
         doing=languages.pattern(lambda each: each.entities.doing),
         pronoun=languages.pattern(lambda each: each.entities.pronouns, r"[,;:—–-]\s(?:[\w'’ ]{0,60}\s)?(?:{})\b"),
@@ -271,19 +239,11 @@ def _known(languages: LanguageSet) -> _CueWords:
         role_stops=languages.words(lambda each: each.entities.role_stops),
         of=languages.words(lambda each: each.entities.of),
         two_word_bodies=languages.words(lambda each: each.entities.two_word_bodies),
-        acting=folded(lambda each: each.acting),
-        adverbs=folded(lambda each: each.adverbs),
-        bodies=folded(lambda each: each.bodies),
-        common=folded(lambda each: each.common),
-        heads=folded(lambda each: each.heads),
-        openings=folded(lambda each: each.openings),
-        place_beginnings=folded(lambda each: each.place_beginnings),
-        places=folded(lambda each: each.places),
-        role_words=folded(lambda each: each.roles),
+        role_words=words["roles"],
         roles=roles,
         role_stems=frozenset(term for word in roles if not word.isascii() for term in index_terms(word)),
-        things=folded(lambda each: each.things),
         kinship=frozenset(relation_words(languages)),
+        **{name: words[name] for name in _FOLDED},
     )
 
 

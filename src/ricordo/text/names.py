@@ -9,9 +9,11 @@ as whole words, names with cases in any case, and a capitalised word also in ano
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
 from anyascii import anyascii
 
@@ -153,62 +155,16 @@ def same_name_key(name: str) -> str:
 
 def _sound(word: str) -> str:
     if not word.isascii():
-        word = anyascii(_GREEK.sub(_greek_pair, word)).lower()
+        word = anyascii(_GREEK.sub(lambda pair: _SPELLINGS["greek"][pair.group()], word)).lower()
     word = re.sub(r"[^a-z0-9]", "", word)
     for pattern, replacement in _ROMANISATIONS:
         word = pattern.sub(replacement, word)
     return word
 
 
-_GREEK_PAIRS = {
-    "μπ": "b",
-    "ντ": "d",
-    "γκ": "g",
-    "ου": "u",
-    "αυ": "av",
-    "ευ": "ev",
-    "τζ": "dzh",
-    "γι": "y",
-    "χ": "h",
-    "υ": "i",
-    "η": "i",
-}
-_GREEK = re.compile(r"μπ|ντ|γκ|ου|αυ|ευ|τζ|γι(?=[αεουω])|χ|υ|η")
-
-
-def _greek_pair(found: re.Match[str]) -> str:
-    return _GREEK_PAIRS[found.group()]
-
-
-# Applied in this order. Each line is a spelling that differs between romanisations, with an example.
-_ROMANISATIONS = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"tsch|tch", "ch"),  # Tschaikowski
-        (r"sch", "sh"),  # Schmidt, Шмидт
-        (r"dzh|dj", "j"),  # Джон
-        (r"kh", "h"),  # Ханна
-        (r"ph", "f"),  # Sophia
-        (r"th", "t"),  # Martha
-        (r"ck|q", "k"),  # Jack
-        (r"c(?=[eiy])", "s"),  # Cecilia
-        (r"c(?!h)", "k"),  # Victor
-        (r"x", "ks"),  # Xenia, Alexey
-        (r"tz", "ts"),  # Moritz
-        (r"w", "v"),  # Walter
-        (r"\Au(?=[aeio])", "v"),  # Уильям
-        (r"(.)\1+", r"\1"),  # Anna
-        (r"(?<=[aeiouy])h(?![aeiouy])", ""),  # Sarah, John
-        (r"[yj](?![aeiou])", "i"),  # Sergey, Sergej
-        (r"j", "y"),  # Jonas
-        (r"(?<=[b-df-hj-np-tv-xz])yo", "e"),  # Fyodor, Pyotr
-        (r"(?<=[b-df-hj-np-tv-xz])y", "i"),  # Tatyana
-        (r"iy", "i"),  # Yuliya
-        (r"\Aye", "e"),  # Yelena
-        (r"(?<=[b-df-hj-np-tv-z])er\Z", "r"),  # Alexander, Peter
-        (r"(.)\1+", r"\1"),  # Dmitriy
-    )
-)
+_SPELLINGS: Mapping[str, Any] = tomllib.loads((files("ricordo.text") / "romanisation.toml").read_text("utf-8"))
+_GREEK = re.compile("μπ|ντ|γκ|ου|αυ|ευ|τζ|γι(?=[αεουω])|χ|υ|η")
+_ROMANISATIONS = tuple((re.compile(pattern), replacement) for pattern, replacement in _SPELLINGS["rules"])
 
 
 # ---- names within a text

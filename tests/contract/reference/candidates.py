@@ -36,7 +36,7 @@ from ricordo.storage.candidates import (
     Turns,
     inverse_frequency,
 )
-from ricordo.text.features import HEADER, term_code, traits_of
+from ricordo.text.analyzer import HEADER, term_code, traits_of
 from tests.contract.reference.tables import Row
 from tests.contract.reference.terms import all_terms_of, terms_of
 

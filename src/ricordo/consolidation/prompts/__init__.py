@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from ricordo.model import Node
 from ricordo.ports import TokenCounter, Turn
-from ricordo.text.recalled import PLACE, without_recalled
+from ricordo.text.prompt_text import PLACE, without_recalled
 
 EXTRACT = "extract.1"
 VERSION = f"{EXTRACT}+verify.2"

@@ -308,7 +308,7 @@ class _Chat:
 
     def _why(self, _: str) -> None:
         """Print why each hit was recalled; others were found by the people and things they are about."""
-        from ricordo.text.recalled import cited
+        from ricordo.text.prompt_text import cited
 
         last = self._last
         if last is None or not last.context:

@@ -31,7 +31,7 @@ from ricordo.models.embedding.minilm import DIMENSION as MINILM_DIMENSION
 from ricordo.models.embedding.minilm import WORD_DIMENSION, MiniLM, load_fitted, normalise, passes, unit
 from ricordo.models.embedding.weights import Archive
 from ricordo.ports import Kind
-from ricordo.text.features import is_latin
+from ricordo.text.analyzer import is_latin
 
 NAME = "ricordo-default-256-v1"
 DIMENSION = 256

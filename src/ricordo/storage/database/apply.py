@@ -34,7 +34,7 @@ from ricordo.storage.database.statements import (
     sql,
 )
 from ricordo.text import raw_words, statement_line
-from ricordo.text.features import traits_of
+from ricordo.text.analyzer import traits_of
 
 # The share of the remaining way to 1 that the strength of an association grows by each time.
 _ASSOCIATED = 0.3

@@ -15,7 +15,7 @@ from ricordo.model import Durability
 from ricordo.storage.database.hashes import former_hash, row_sum
 from ricordo.storage.sql import patient, translated
 from ricordo.text import index_terms, statement_line
-from ricordo.text.features import traits_of
+from ricordo.text.analyzer import traits_of
 
 APPLICATION_ID = 0x52434F52
 """`RCOR`: marks a SQLite file as a Ricordo store."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ricordo.storage.candidates import Turns, codes_of
 from ricordo.storage.database.statements import Row, Statements
 from ricordo.storage.database.vector_math import ascending, runs_of, stretches
-from ricordo.text.features import HEADER
+from ricordo.text.analyzer import HEADER
 
 Floats = NDArray[np.float32]
 Keys = NDArray[np.int64]
