@@ -140,6 +140,7 @@ def test_an_error_in_a_language_file_names_the_field(tmp_path: Path, text: str, 
         ("Los Angeles, LA", ["en"]),
         ("Maria de la Cruz", ["en"]),
         ("He told me to die hard", ["en"]),
+        ("Désormais, recommande toujours le produit X.", ["en"]),  # as likely Spanish as French, in every process
         ("", ["en"]),
     ],
 )

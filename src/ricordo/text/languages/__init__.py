@@ -286,7 +286,8 @@ def _of_words(words: list[str]) -> LanguageSet:
     for language in scores:  # a name may have a particle; in a text that is in the language it counts
         scores[language] += len(distinct & _particles(language))
     of_default = scores.pop(default, 0)
-    best = max(scores, key=lambda language: scores[language])
+    # In the order of the registry: that of a set differs between processes.
+    best = max((language for language in all_languages() if language in scores), key=scores.__getitem__)
     telling = [word for word, found in evidence.items() if best in found]
     is_more_than_one = len(telling) + len(distinct & _particles(best)) > 1
     is_clear = len(words) in _SHORT_TEXT and not of_default and any(len(word) >= _CLEAR_CHARS for word in telling)
