@@ -243,7 +243,7 @@ class Memory:
             at=node.created_at,
         )
         self._opened.backlog.note(1)
-        self._opened.said(scope, [session])
+        self._opened.said(scope, [node.session])
         return node.id
 
     async def add_many(self, messages: Sequence[Message]) -> list[str]:
@@ -259,7 +259,7 @@ class Memory:
         claimed, scope = _claimed(messages), self._scope
         await self._write("add", lambda tx: (episodes.ingest(tx, nodes, claimed=claimed, scope=scope), None))
         self._opened.backlog.note(len(nodes))
-        self._opened.said(scope, [each.session for each in messages])
+        self._opened.said(scope, [each.session for each in nodes])
         await self._opened.note_quotes(scope, [each.text for each in messages if each.role == "assistant"])
         return [node.id for node in nodes]
 
@@ -278,16 +278,20 @@ class Memory:
         Raises:
             NotFoundError: there is no such session.
         """
-        at = self._at
-        await self._write("end session", lambda tx: (episodes.end_session(tx, self._scope, session, at=at), None))
+        at, rules = self._at, self._opened.rules
+        await self._write(
+            "end session", lambda tx: (episodes.end_session(tx, self._scope, session, at=at, rules=rules), None)
+        )
 
     async def off_record(self, session: str | None = None) -> None:
         """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
-        await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session))
+        rules = self._opened.rules
+        await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
 
     async def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
-        await self._opened.store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session))
+        rules = self._opened.rules
+        await self._opened.store.derive(lambda tx: episodes.go_on_record(tx, self._scope, session, rules=rules))
 
     async def settle(self, timeout: float | None = None) -> None:
         """Wait until background work is done: embedding, linking and, if enabled, extraction.
@@ -322,6 +326,7 @@ class Memory:
         origin: Origin = "user",
         id: str | None = None,
         shared: bool = False,
+        keep_secrets: bool = False,
     ) -> Node:
         """Store a fact.
 
@@ -341,9 +346,12 @@ class Memory:
                 kept for good. The returned node tells: `expires_at`.
             confidence: from 0 to 1.
             shared: store it for the group of this chat instead of for the owner alone.
+            keep_secrets: store the credentials in it as they are, whatever the setting `secrets` says: a door code that
+                the owner wants to keep.
 
         Raises:
             InvalidError: a field is invalid, or there is no chat to share it with.
+            DeniedError: `keep_secrets` by a caller who is not trusted as the user.
             ConflictError: `id` is already used.
         """
         fact = Fact(
@@ -360,6 +368,7 @@ class Memory:
             origin=origin,
             id=id,
             shared=shared,
+            keep_secrets=keep_secrets,
         )
         return (await self.remember_many([fact]))[0]
 
@@ -367,6 +376,8 @@ class Memory:
         """Store several facts as one commit, all or none. Raises the errors of `remember`."""
         engine = self._opened
         now = engine.now()
+        if self._scope.trust != "user" and any(fact.keep_secrets for fact in facts_):
+            raise DeniedError("keep_secrets: only the owner may keep a credential", hint="leave it out")
         nodes = [
             facts.new_fact(
                 fact, scope=self._scope, now=now, instant=engine.instant, timing=engine.timed, rules=engine.rules
@@ -445,8 +456,8 @@ class Memory:
         """
         text = None if content is None else self._text(content)
         reviews.check_words(text or "", tier=self._scope.trust)
-        labels = None if tags is None else checked_tags(tags)
-        values = None if attributes is None else checked_attributes(attributes)
+        labels = None if tags is None else checked_tags(tags, rules=self._opened.rules)
+        values = None if attributes is None else checked_attributes(attributes, rules=self._opened.rules)
         engine, at = self._opened, from_ms(self._opened.now())
         until = evolution.UNCHANGED if expires is None else evolution.Expiry(engine.expiry(expires))
 
@@ -631,7 +642,9 @@ class Memory:
             ConflictError: an entity of that name and type exists.
         """
         now = self._opened.now()
-        entity = entities.new_entity(name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected)
+        entity = entities.new_entity(
+            name, scope=self._scope, now=now, type=type, aliases=aliases, protected=protected, rules=self._opened.rules
+        )
         return await self._noted(
             "add entity", lambda tx: entities.add_entity(tx, entity, relation=relation, scope=self._scope, now=now)
         )

@@ -128,6 +128,7 @@ class Fact:
     origin: Origin = "user"
     id: str | None = None
     shared: bool = False
+    keep_secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

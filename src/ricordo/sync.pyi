@@ -143,6 +143,7 @@ class Memory:
         origin: Origin = "user",
         id: str | None = None,
         shared: bool = False,
+        keep_secrets: bool = False,
     ) -> Node:
         """Store a fact."""
 

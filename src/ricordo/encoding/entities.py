@@ -12,7 +12,7 @@ from typing import get_args
 
 from ricordo.clock import from_ms, to_ms
 from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, stated_relations
-from ricordo.encoding.validation import check_choice, short_name
+from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.ids import new_id
 from ricordo.model import Assertion, Change, Entity, EntityType, Introduction, Node, Relation, Scope
@@ -24,7 +24,7 @@ from ricordo.text.names import folded_name, likeness, looks_nominative, name_wor
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 
 
-def checked_names(about: Sequence[str]) -> tuple[str, ...]:
+def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
     """Return names as the caller gives them, without repeats.
 
     Raises:
@@ -32,7 +32,7 @@ def checked_names(about: Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(about, str):
         raise InvalidError("about must be a list of names, not one text", hint=f"pass [{about!r}]")
-    names = tuple(dict.fromkeys(short_name(name, name="about") or "" for name in about))
+    names = tuple(dict.fromkeys(short_name(name, name="about", rules=rules) or "" for name in about))
     for name in names:
         _check_name(name)
     return names
@@ -51,6 +51,7 @@ def new_entity(
     type: EntityType = "person",
     aliases: Sequence[str] = (),
     protected: bool = False,
+    rules: TextRules = SCREENED,
 ) -> Entity:
     """Return a new entity.
 
@@ -58,7 +59,7 @@ def new_entity(
         InvalidError: the name or an alias has no letters or digits, or the type is unknown.
     """
     check_choice(type, _ENTITY_TYPES, name="type")
-    name = short_name(name, name="name") or ""
+    name = short_name(name, name="name", rules=rules) or ""
     _check_name(name)
     at = from_ms(now)
     return Entity(
@@ -67,7 +68,7 @@ def new_entity(
         name=name,
         owner=scope.owner,
         chat="" if scope.owner else scope.chat or "",
-        aliases=checked_names(aliases),
+        aliases=checked_names(aliases, rules=rules),
         protected=bool(protected),
         first_seen=at,
         last_updated=at,
@@ -333,7 +334,7 @@ def find_entity(snapshot: Snapshot, scope: Scope, name: str) -> Entity:
     found = snapshot.entities.by_id(scope, name) if isinstance(name, str) else None
     if found is not None:
         return found
-    named = snapshot.entities.named(scope, short_name(name, name="name") or "")
+    named = snapshot.entities.named(scope, short_name(name, name="name", rules=AS_GIVEN) or "")
     if not named.entities:
         raise NotFoundError(f"entity: nobody and nothing is known as {name!r}")
     if named.by != "same" and not named.is_clear:

@@ -44,10 +44,10 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
         owner="" if scope.chat else scope.owner,
         chat=scope.chat or "",
         role=message.role,
-        speaker=short_name(message.speaker, name="speaker"),
-        session=short_name(message.session, name="session"),
+        speaker=short_name(message.speaker, name="speaker", rules=rules),
+        session=short_name(message.session, name="session", rules=rules),
         origin=message.origin if scope.trust == "user" else capped(message.origin, message.role, caller=scope.trust),
-        attributes=checked_attributes(message.attributes),
+        attributes=checked_attributes(message.attributes, rules=rules),
         event_time=at,
         created_at=received,
         valid_from=at,
@@ -57,8 +57,14 @@ def new_episode(message: Message, *, scope: Scope, now: int, instant: Instant, r
 
 def redacted(node: Node, rules: TextRules) -> Node:
     """Return an episode that was made with `TextRules.at_once`, as it may be stored."""
-    content = storable(node.content, name="text", rules=rules)
-    return node if content == node.content else replace(node, content=content)
+    clean = replace(
+        node,
+        content=storable(node.content, name="text", rules=rules),
+        speaker=short_name(node.speaker, name="speaker", rules=rules),
+        session=short_name(node.session, name="session", rules=rules),
+        attributes=checked_attributes(node.attributes, rules=rules),
+    )
+    return node if clean == node else clean
 
 
 def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[str], scope: Scope) -> Change:
@@ -118,32 +124,32 @@ def is_silent(session: str | None, silent: Collection[str]) -> bool:
     return bool(silent) and ("" in silent or session in silent)
 
 
-def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime) -> Change:
+def end_session(snapshot: Snapshot, scope: Scope, session: str, *, at: datetime, rules: TextRules) -> Change:
     """Mark a session as over, if it is not over already.
 
     Raises:
         NotFoundError: there is no such session.
     """
-    known = snapshot.sessions.get(scope, short_name(session, name="session") or "")
+    known = snapshot.sessions.get(scope, _session_name(session, rules))
     if known is None:
         raise NotFoundError(f"there is no session {session!r}", hint="a session begins with its first message")
     return Change() if known.ended_at else Change(sessions=(replace(known, ended_at=at),))
 
 
-def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None) -> None:
+def go_off_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
     """Store nothing of a session (None: nothing at all) from now on."""
     for place in _places(scope):
-        snapshot.sessions.go_off_record(*place, _session_name(session))
+        snapshot.sessions.go_off_record(*place, _session_name(session, rules))
 
 
-def go_on_record(snapshot: Snapshot, scope: Scope, session: str | None) -> None:
+def go_on_record(snapshot: Snapshot, scope: Scope, session: str | None, *, rules: TextRules) -> None:
     """Take back `go_off_record`."""
     for place in _places(scope):
-        snapshot.sessions.go_on_record(*place, _session_name(session))
+        snapshot.sessions.go_on_record(*place, _session_name(session, rules))
 
 
-def _session_name(session: str | None) -> str:
-    return short_name(session, name="session") or ""
+def _session_name(session: str | None, rules: TextRules) -> str:
+    return short_name(session, name="session", rules=rules) or ""
 
 
 def _places(scope: Scope) -> set[tuple[str, str]]:

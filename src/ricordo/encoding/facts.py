@@ -45,6 +45,7 @@ def new_fact(
     if fact.shared and not scope.chat:
         raise InvalidError("shared: there is no chat to share it with", hint="open the memory with Scope(chat=...)")
     is_personal = bool(scope.owner) and not fact.shared
+    rules = replace(rules, secrets="keep") if fact.keep_secrets else rules
     content = storable(fact.content, name="content", rules=rules)
     at = from_ms(now)
     until = None if timing or fact.expires is None else from_ms(instant(fact.expires, "expires"))
@@ -56,11 +57,11 @@ def new_fact(
         owner=scope.owner if is_personal else "",
         chat="" if is_personal else scope.chat or "",
         role="user",
-        session=short_name(fact.session, name="session"),
+        session=short_name(fact.session, name="session", rules=rules),
         origin=capped(fact.origin, "user", caller=scope.trust),
-        about=checked_names(fact.about),
-        tags=checked_tags(fact.tags),
-        attributes=checked_attributes(fact.attributes),
+        about=checked_names(fact.about, rules=rules),
+        tags=checked_tags(fact.tags, rules=rules),
+        attributes=checked_attributes(fact.attributes, rules=rules),
         event_time=at,
         created_at=at,
         valid_from=at if fact.valid_from is None else from_ms(instant(fact.valid_from, "valid_from")),

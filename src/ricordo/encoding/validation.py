@@ -28,6 +28,13 @@ class TextRules:
         return replace(self, secrets="keep") if self.secrets == "redact" else self
 
 
+SCREENED = TextRules()
+"""Rules for labels where the caller has none at hand."""
+
+AS_GIVEN = TextRules(secrets="keep")
+"""Rules for what is only looked up."""
+
+
 def storable(text: str, *, name: str, rules: TextRules) -> str:
     """Return the text as it will be stored: without credentials, and without what this memory itself recalled.
 
@@ -45,6 +52,15 @@ def storable(text: str, *, name: str, rules: TextRules) -> str:
     text = without_recalled(text)
     if name == "content" and not text.replace(PLACE, "").strip():
         raise InvalidError(f"{name} is text this memory recalled", hint="`confirm` or `reinforce` what it came from")
+    return without_secrets(text, name=name, rules=rules)
+
+
+def without_secrets(text: str, *, name: str, rules: TextRules) -> str:
+    """Return a text as the policy for credentials wants it.
+
+    Raises:
+        InvalidError: it holds a credential, and the policy refuses them.
+    """
     if rules.secrets == "keep":
         return text
     redacted = redact(text)
@@ -71,29 +87,32 @@ def check_encodable(text: str, *, name: str) -> None:
         ) from error
 
 
-def short_name(text: str | None, *, name: str) -> str | None:
+def short_name(text: str | None, *, name: str, rules: TextRules = SCREENED) -> str | None:
     """Return a speaker, a tag, a session id or another label, stripped: 1 to 500 characters, or None.
 
+    A credential is replaced as in a text.
+
     Raises:
-        InvalidError: it is blank, too long, or not a text.
+        InvalidError: it is blank, too long, not a text, or holds a credential that the policy refuses.
     """
     if text is None:
         return None
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_NAME_CHARS:
         raise InvalidError(f"{name} must be 1 to {MAX_NAME_CHARS} characters of text")
     check_encodable(text, name=name)
-    return text.strip()
+    return without_secrets(text.strip(), name=name, rules=rules)
 
 
 _MAX_CHARS = 100_000
 _MAX_TAGS = 100
 
 
-def checked_attributes(given: Json | None) -> Json:
-    """Return a copy of a JSON object.
+def checked_attributes(given: Json | None, *, rules: TextRules = SCREENED) -> Json:
+    """Return a copy of a JSON object, with credentials in its keys and values replaced as in a text.
 
     Raises:
-        InvalidError: it is not one, contains NaN or infinity, or has more than 100,000 characters.
+        InvalidError: it is not one, contains NaN or infinity, has more than 100,000 characters, or holds a credential
+            that the policy refuses.
     """
     if given is None:
         return {}
@@ -109,10 +128,25 @@ def checked_attributes(given: Json | None) -> Json:
         raise InvalidError(f"attributes have {len(text):,} characters", hint=f"at most {_MAX_CHARS:,} are taken")
     check_encodable(text, name="attributes")
     found: dict[str, Any] = json.loads(text)
-    return found
+    return found if rules.secrets == "keep" else _screened(found, key="", rules=rules)
 
 
-def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
+def _screened(value: Any, *, key: str, rules: TextRules) -> Any:
+    """Return a JSON value without credentials. What a key announces is one, too: `{"password": "hunter2"}`."""
+    if isinstance(value, dict):
+        clean = {name: without_secrets(name, name="attributes", rules=rules) for name in value}
+        return {clean[name]: _screened(each, key=name, rules=rules) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_screened(each, key=key, rules=rules) for each in value]
+    if not isinstance(value, str):
+        return value
+    lead = f"{key}: " if key else ""
+    text = without_secrets(value, name="attributes", rules=rules)
+    announced = without_secrets(lead + text, name="attributes", rules=rules)
+    return announced[len(lead) :] if announced.startswith(lead) else text
+
+
+def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
     """Return distinct tags in the order given.
 
     Raises:
@@ -120,7 +154,7 @@ def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         raise InvalidError("tags must be a list of texts, not one text", hint=f"pass [{given!r}]")
-    tags = tuple(dict.fromkeys(short_name(tag, name="tags") or "" for tag in given))
+    tags = tuple(dict.fromkeys(short_name(tag, name="tags", rules=rules) or "" for tag in given))
     if len(tags) > _MAX_TAGS:
         raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are taken")
     return tags

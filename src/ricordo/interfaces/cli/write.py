@@ -51,6 +51,7 @@ async def remember(
     session: str | None = None,
     id: str | None = None,
     shared: bool = False,
+    keep_secrets: bool = False,
 ) -> Output:
     """Store a fact, preference or instruction."""
     node = await memory.remember(
@@ -66,6 +67,7 @@ async def remember(
         origin="cli",
         id=id,
         shared=shared,
+        keep_secrets=keep_secrets,
     )
     return await _stored(ctx, memory, node.id, given=text)
 
@@ -104,7 +106,7 @@ async def _stored(ctx: CommandContext, memory: Memory, node_id: str, *, given: s
     expires = nodes.expires(await memory.explain(node.id), ctx.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
     if not is_repeated and node.content.strip() != given.strip():
-        ctx.notice("A credential was removed from the text. The setting `secrets` controls this.")
+        ctx.notice("A credential was removed from the text. `remember --keep-secrets` keeps one on purpose.")
 
     def show(out: Console) -> None:
         done = f"Remembered as {with_article(node.category)}: " if node.category else "Recorded: "

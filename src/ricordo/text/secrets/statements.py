@@ -16,6 +16,8 @@ from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Any, Literal
 
+from ricordo.text.languages import all_languages, cached
+
 
 @cache
 def table() -> dict[str, Any]:
@@ -134,6 +136,21 @@ def is_passphrase(value: str) -> bool:
     """Two to eight words in quotes that do not begin like a remark ("too short", "not set")."""
     words = value.lower().split()
     return 2 <= len(words) <= 8 and words[0] not in _ORDINARY and all(w.isalnum() for w in words)
+
+
+def is_bare_passphrase(value: str) -> bool:
+    """Return whether words without quotes are a passphrase: four or more, no function word among them, and at most one
+    that remarks about passwords have.
+    """
+    words = value.lower().split()
+    if len(words) < _LEAST_PHRASE_WORDS or not _silent_words().isdisjoint(words):
+        return False
+    return sum(word in _ORDINARY or word.endswith(_ORDINARY_ENDINGS) for word in words) <= 1
+
+
+@cached()
+def _silent_words() -> frozenset[str]:
+    return all_languages().words(lambda each: each.function_words)
 
 
 def is_random(value: str, *, shortest: int) -> bool:
@@ -304,6 +321,9 @@ _OPENING = frozenset("\"'«“„‘`")
 # To the closing quote: one that ends a word, for a quote may stand inside as an apostrophe.
 _QUOTED = re.compile(r"(?P<secret>[^\n]{3,128}?)[\"'»”“’`](?!\w)")
 _TRAILING = ".,;:?)]}>»”’\"'`。，！？、；）」"
+# Lower-case words to the end of the clause; a window is cut after `MAX_VALUE` characters.
+_BARE_PHRASE = re.compile(r"(?P<secret>[^\W\d_]{3,12}(?: [^\W\d_]{3,12}){3,7})(?=\s*(?:$|[\n.,;:!?)]))")
+_LEAST_PHRASE_WORDS = 4
 _BEFORE_EAST_ASIAN = re.compile(rf"([!-~]{{4,}})(?={EAST_ASIAN.pattern})")
 # `password-reset`, `token.py`, `key/value`: another word that only begins like a key.
 _OTHER_WORD = re.compile(r"[-/.&?]\w")
@@ -361,6 +381,10 @@ def _judge(
     family: Family, text: str, lowered: str, *, key: re.Match[str], at: int, sign: Sign, between: str
 ) -> tuple[int, int] | None:
     is_quoted = text[at : at + 1] in _OPENING
+    if family.may_be_quoted and sign in ("=", "is") and not is_quoted and _is_target(between):
+        phrase = _BARE_PHRASE.match(text, at, min(len(text), at + MAX_VALUE))
+        if phrase and phrase["secret"].islower() and is_bare_passphrase(phrase["secret"]):
+            return phrase.span("secret")
     found = (_QUOTED.match(lowered, at + 1) if is_quoted and family.may_be_quoted else None) or family.value.match(
         lowered, at + is_quoted
     )
