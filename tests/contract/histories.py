@@ -29,6 +29,7 @@ from tests.contract.backends import BACKENDS, location
 from tests.contract.canonical import Dump, canonical, differences, searched
 from tests.contract.reference import forget_all
 from tests.crash.kills import ROOT, machine
+from tests.storage import lives
 from tests.storage.histories import NICKNAMES, PEOPLE, HandClock, History
 from tests.storage.lives import ALL
 
@@ -98,7 +99,7 @@ async def live(backend: str, place: Path, *, seed: int, steps: int) -> Lived:
         options: dict[str, Any] = {"embedder": None, "clock": clock, "model": model, "settings": SETTINGS}
         async with Memory.open(where, **options) as memory:
             if history is None:
-                history = History(memory, clock, place, seed=seed, acts=ALL)
+                history = History(memory, clock, place, seed=seed, acts=ACTS)
             while done < steps:
                 done += 1
                 history.memory = memory.scoped(dice.choice(SCOPES))
@@ -109,6 +110,16 @@ async def live(backend: str, place: Path, *, seed: int, steps: int) -> Lived:
             if done == steps:
                 lived.dump = await _dumped(memory, history)
     return lived
+
+
+async def maintain(at: History) -> None:
+    """Maintain when all names are linked: enrichment counts them, and the machine decides how soon they are linked."""
+    await at.memory.consolidate()
+    await at.memory.settle(60)
+    await at.memory.maintain()
+
+
+ACTS = tuple((condition, maintain if act is lives.maintain else act) for condition, act in ALL)
 
 
 async def _step(history: History) -> str:

@@ -6,9 +6,11 @@ import asyncio
 from dataclasses import replace
 
 from ricordo.clock import from_ms
+from ricordo.language import ScriptedModel
 from ricordo.model import Change, Edge, Entity, Relation, Run, RunItem, Scope
 from ricordo.storage.values import Usage
 from tests.contract.backends import open_backend
+from tests.contract.histories import answer
 from tests.storage.making import ME, NOON, WHY, closing, commit, fact, said
 
 ANNA = Entity(id="anna", type="person", name="Anna", aliases=("Annie",), first_seen=NOON, last_updated=NOON, owner="me")
@@ -216,6 +218,25 @@ async def test_calls_of_models_are_counted_by_day_and_owner_and_tell_how_a_run_e
     await store.derive(lambda tx: tx.runs.note_outcome(eve, "t", day=day, at=6))
     assert (await store.read(lambda tx: tx.runs.get(Scope(owner="eve"), "r2"))).state == "undone"
     assert await store.read(lambda tx: tx.runs.get(ME, "r2")) is None
+
+
+async def test_what_models_used_for_a_conversation_still_counts_when_it_is_erased_or_undone(open_memory):
+    async with open_memory(model=ScriptedModel(answer)) as memory:
+        await memory.add("Anna likes tea", session="erased")
+        await memory.add("Bo plays chess", session="undone")
+        undone = (await memory.log(1))[0].seq
+        await memory.consolidate()
+
+        async def used():
+            return await memory._opened.store.read(lambda tx: tx.runs.model_use(ME, since="2026-01-01"))
+
+        before = await used()
+        assert before[0].calls >= 2
+        await memory.erase(session="erased")
+        assert await used() == before
+        await memory.undo(undone, with_later=True)
+        assert await used() == before
+        assert (await memory.doctor()).ok
 
 
 async def test_how_often_a_memory_was_shown_adds_up_and_goes_with_it(store):

@@ -13,7 +13,7 @@ from ricordo.errors import NotFoundError
 from ricordo.model import Change, Edge, Entity, Node, Reason, Relation, Review, RowState, Run, Scope
 from ricordo.text import name_key, same_name_key
 from tests.contract.reference.suppression import Suppression
-from tests.contract.reference.tables import DERIVED, TRUTH, Key, Row, State, children, key_of
+from tests.contract.reference.tables import TRUTH, Key, Row, State, drop_derived, key_of
 
 ASSOCIATED = 0.3
 """How much of the way to 1 a tie between memories covers each time they prove useful together."""
@@ -103,8 +103,7 @@ def put_back(writer: _Writer, states: Iterable[RowState]) -> None:
 
 def remove(state: State, table: str, key: Key) -> None:
     """Delete a row with what was derived from it."""
-    for name, child in children(state, table, key, among=DERIVED):
-        del state.tables[name][child]
+    drop_derived(state, table, key)
     row = state.tables[table].pop(key)
     if table == "aliases":
         note_names_changed(state, row["entity"])

@@ -311,7 +311,7 @@ class Runs(Group):
 
     def _put_call(self, run: Run, session: str | None, **fields: Any) -> int:
         space, key = self._key((run.owner, run.chat), session)
-        number = len(self._state.all("model_calls")) + 1
+        number = self._state.next_key("model_calls")
         told = {"run": run.id, "kind": run.kind, "model": run.model, "prompt": run.prompt}
         row = {"key": number, "space": space, "session": key, "tokens_out": 0, "cost": None, **told, **fields}
         self._state.put("model_calls", row)

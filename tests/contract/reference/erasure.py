@@ -9,7 +9,18 @@ from typing import Any
 
 from ricordo.model import Reason, Scope
 from ricordo.storage.values import Derived, ErasureTargets, OpenErasure
-from tests.contract.reference.tables import DERIVED, SHAPES, TRUTH, Key, Row, State, Tables, children, key_of, parents
+from tests.contract.reference.tables import (
+    SHAPES,
+    TRUTH,
+    Key,
+    Row,
+    State,
+    Tables,
+    children,
+    drop_derived,
+    key_of,
+    parents,
+)
 
 STAYS = frozenset(("spaces", "erasures", "erasing", "erased_ids"))
 """Tables that name a space and stay when the space is erased: they hold nothing that anybody said."""
@@ -130,8 +141,7 @@ class Erasure:
 
             self._state.put("erased_ids", {"space": row["space"], "id": hash_of(row["id"]), "at": at})
             self._take_out_evidence(row["id"])
-        for name, child in children(self._state, table, key, among=DERIVED):
-            del self._state.tables[name][child]
+        drop_derived(self._state, table, key)
         for name, child in children(self._state, table, key, among=TRUTH):
             self._purge(name, child, keeps_id=keeps_id, at=at)
         del self._state.tables[table][key]

@@ -160,6 +160,15 @@ def parents(table: str, row: Row) -> list[tuple[str, Key]]:
     return [(target, (key,)) for target, key in found if key is not None]
 
 
+def drop_derived(state: State, table: str, key: Key) -> None:
+    """Delete the derived rows that refer to a row. Calls of models stay: what was spent was spent."""
+    for name, child in children(state, table, key, among=DERIVED):
+        if name == "model_calls":
+            state.put(name, {**state.tables[name][child], "session": None})
+        else:
+            del state.tables[name][child]
+
+
 def children(state: State, table: str, key: Key, *, among: dict[str, Shape]) -> list[tuple[str, Key]]:
     """Return (table, key) of the rows that refer to a row now."""
     return [

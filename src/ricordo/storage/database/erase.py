@@ -132,7 +132,7 @@ class _Erasing:
 
     def _remove_children(self, table: str, keys: Sequence[int]) -> None:
         for reference in self._truth.references:
-            if reference.target != table or reference.table in REFERRING:
+            if reference.target != table or reference.table in REFERRING or reference.outlasts:
                 continue
             if self._has_key(reference.table):
                 among = f'"{reference.column}" IN (SELECT value FROM json_each(?))'

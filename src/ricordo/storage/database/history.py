@@ -250,6 +250,8 @@ class Reference:
     table: str
     column: str
     target: str
+    outlasts: bool
+    """Whether the referring row stays when the other goes: SQLite sets the column to NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +292,9 @@ class Truth:
         return [each for each in self.references if each.table == table and each.target in self.tables]
 
     def children(self, target: str, *, derived: bool = False) -> list[Reference]:
-        """Return what refers to rows of a table: truth or, if `derived`, derived rows."""
-        return [each for each in self.references if each.target == target and (each.table in self.tables) != derived]
+        """Return what refers to rows of a table and goes with them: truth or, if `derived`, derived rows."""
+        found = [each for each in self.references if each.target == target and not each.outlasts]
+        return [each for each in found if (each.table in self.tables) != derived]
 
 
 def truth_of(connection: apsw.Connection) -> Truth:
@@ -312,8 +315,10 @@ def truth_of(connection: apsw.Connection) -> Truth:
         for table, found in columns.items()
         if {name for name, _ in found} >= _WRITTEN
     }
-    rows = connection.execute(sql("schema_references"))
-    references = tuple(Reference(table=table, column=column, target=target) for table, column, target in rows)
+    references = tuple(
+        Reference(table=table, column=column, target=target, outlasts=bool(outlasts))
+        for table, column, target, outlasts in connection.execute(sql("schema_references"))
+    )
     return Truth(tables=_parents_first(tables, references), references=references)
 
 

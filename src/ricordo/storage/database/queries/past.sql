@@ -10,7 +10,7 @@ SELECT t.name, i.name, c.name FROM main.sqlite_schema AS t, pragma_index_list(t.
 WHERE t.type = 'table' AND i.origin = 'u' ORDER BY t.name, i.name, c.seqno
 
 -- name: schema_references
-SELECT t.name, f."from", f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+SELECT t.name, f."from", f."table", f.on_delete = 'SET NULL' FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
 WHERE t.type = 'table'
 
 -- name: schema_views
