@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SAME = frozenset(("machine", "store", "steps_each", "bytes_of_the_commit"))
+SAME = frozenset(("machine", "store", "steps_each", "bytes_of_the_commit", "backends"))
 """Fields that must be equal in all parts."""
 
 
