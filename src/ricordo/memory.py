@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, get_args
 
-from ricordo.clock import SystemClock, from_ms
+from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, resolve, reviews
 from ricordo.encoding import entities, entity_merge, episodes, facts
 from ricordo.encoding.validation import (
@@ -22,12 +22,11 @@ from ricordo.encoding.validation import (
     checked_tags,
     storable,
 )
-from ricordo.engine import Engine
+from ricordo.engine import Engine, StoreView
 from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc, maintain, undo, weak
 from ricordo.forgetting.upkeep import Upkeep
-from ricordo.ids import new_id
 from ricordo.model import (
     Archive,
     ArchiveReport,
@@ -74,7 +73,6 @@ from ricordo.retrieval.query import Request, checked_limit, checked_name, checke
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot
 from ricordo.storage.backup import back_up, restore_backup, verify_backup
-from ricordo.store_view import StoreView
 from ricordo.trust import capped, check_may_alter, trust_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ricordo import Memory, RicordoError, Scope, Settings, ids
+from ricordo import Memory, RicordoError, Scope, Settings
+from ricordo import clock as clock_
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
 from tests.contract.backends import BACKENDS, location
@@ -73,11 +74,11 @@ def counted_ids() -> Iterator[None]:
             self.count += 1
             return self.count.to_bytes(length)
 
-    before, ids.os, ids._last = ids.os, Counted(), 0  # type: ignore[assignment]
+    before, clock_.os, clock_._last = clock_.os, Counted(), 0  # type: ignore[assignment]
     try:
         yield
     finally:
-        ids.os = before
+        clock_.os = before
 
 
 @dataclass(slots=True)

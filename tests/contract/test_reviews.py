@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from ricordo.ids import new_id
+from ricordo.clock import new_id
 from ricordo.model import Edge, Entity, Review
 from tests.storage.making import ME, NOON, closing, commit, fact
 

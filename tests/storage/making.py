@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from ricordo.ids import new_id
+from ricordo.clock import new_id
 from ricordo.model import Change, Closing, Node, Reason, Scope
 from ricordo.storage import Store
 from ricordo.storage.database.connection import add_functions

@@ -6,7 +6,7 @@ import json
 
 from tests.storage.making import ME, NOON, closing, commit, fact, failing, opened, raw, rows
 
-from ricordo.ids import new_id
+from ricordo.clock import new_id
 from ricordo.model import Edge, Entity, Review
 
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.judge import Accepted, Judged, Relationship
 from ricordo.consolidation.resolve import Arrived, arrive, is_withheld, may_replace, repeated, review_of_two
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
-from ricordo.ids import new_id
 from ricordo.model import (
     Assertion,
     Change,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.apply import SURE, add_items, causal_edge, tier_of
 from ricordo.consolidation.context import (
     ConsolidationContext,
@@ -41,7 +41,6 @@ from ricordo.consolidation.judge import (
 from ricordo.consolidation.prompts import causation, one_line, own_words, reflection, speaker_label
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
-from ricordo.ids import new_id
 from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
 from ricordo.ports import TokenCounter
 from ricordo.storage import Snapshot

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.apply import LearningRules
 from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.prompts import instructions
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
-from ricordo.ids import new_id
 from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
 from ricordo.models.language import AnswerError, ask
 from ricordo.ports import Completion, LanguageModel, TokenCounter, Turn

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.apply import add_items
 from ricordo.consolidation.conclusions import (
     MAX_CHARS,
@@ -37,7 +37,6 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.judge import CONCLUDED, ProposedSummary, Refused, Summaries, clean_handle, handed, rejection
 from ricordo.consolidation.prompts import enrichment, one_line, own_words, speaker_label
 from ricordo.consolidation.resolve import is_withheld
-from ricordo.ids import new_id
 from ricordo.model import SUMMARY_MEMORY, Change, Entity, Node, Run, RunItem
 from ricordo.storage import Snapshot
 

@@ -10,9 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ricordo.clock import from_ms, to_ms
+from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.ids import new_id
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line

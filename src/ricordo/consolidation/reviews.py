@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import Arrived, arrive
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
-from ricordo.ids import new_id
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.storage import Snapshot
 from ricordo.text.prompt_text import hides_text, reasons

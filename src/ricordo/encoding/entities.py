@@ -10,11 +10,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
-from ricordo.clock import from_ms, to_ms
+from ricordo.clock import from_ms, new_id, to_ms
 from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, stated_relations
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.ids import new_id
 from ricordo.model import Assertion, Change, Entity, EntityType, Introduction, Node, Relation, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import name_key

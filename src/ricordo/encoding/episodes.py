@@ -7,12 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
-from ricordo.clock import from_ms
+from ricordo.clock import checked_id, from_ms, new_id
 from ricordo.encoding.entities import with_stated_relations
 from ricordo.encoding.screening import Screened, all_screened
 from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, short_name, storable
 from ricordo.errors import ConflictError, NotFoundError
-from ricordo.ids import checked_id, new_id
 from ricordo.model import Change, Message, Node, Origin, Role, Scope
 from ricordo.storage import Snapshot
 from ricordo.trust import capped

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.decay import Vital
-from ricordo.ids import new_id
 from ricordo.model import ArchiveReport, Change, ClosedReason, DecayCloses, Leaving, Node, Reason, Run, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store

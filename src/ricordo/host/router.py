@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ricordo.clock import new_id
 from ricordo.errors import InvalidError
 from ricordo.host.bus import Bus, Outgoing
 from ricordo.host.journal import Journal, Rows
-from ricordo.ids import new_id
 from ricordo.ports import Clock
 
 SESSION_COMPLETED = "session.completed"

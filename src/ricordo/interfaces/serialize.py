@@ -11,8 +11,8 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ricordo.clock import handle_of
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
-from ricordo.ids import handle_of
 from ricordo.model import Commit, Entity, Explanation, Hit, Node, Page, Profile, Results, Review, Scope, Version
 from ricordo.text.dates.resolution import with_dates
 

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import to_ms
+from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
-from ricordo.ids import handle_of
 from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import as_shown, hit_of, mark, may_be_quoted, visible

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
-from ricordo.clock import to_ms
+from ricordo.clock import handle_of, to_ms
 from ricordo.errors import RicordoError
-from ricordo.ids import handle_of
 from ricordo.model import Hit, Node, Scope, Share
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Usage

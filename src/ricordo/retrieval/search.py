@@ -7,15 +7,18 @@ them. Everything else is computed from these values. Work that misses the deadli
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.clock import to_ms
-from ricordo.model import Absence, Hit, Node, Results, Scope, Trace
+from ricordo.model import Absence, Hit, Node, Results, Scope, Share, Trace
 from ricordo.retrieval.hits import hit_of, warnings_of, without_withheld
 from ricordo.retrieval.query import Plan, entity_key, namings
 from ricordo.retrieval.ranking import (
@@ -31,7 +34,7 @@ from ricordo.retrieval.ranking import (
 )
 from ricordo.retrieval.relevance import MEASURES, Judged, evidence_of, judge
 from ricordo.retrieval.signals import WEIGHTS, Pool, asks_for_a_list, likeness, measure, pool_of, session
-from ricordo.storage import Snapshot
+from ricordo.storage import PastSnapshot, Snapshot
 from ricordo.storage.candidates import (
     FINDERS,
     FOLLOWERS,
@@ -360,3 +363,128 @@ def _not_found(plan: Plan, found: CandidateSet, node: Node) -> str:
         is_within = span.start <= to_ms(node.event_time) < span.end
         said.append("only the latest of its time were found by time" if is_within else "it is of another time")
     return "; ".join(said)
+
+
+# search of a store as it was
+#
+# A search may return exactly the memories of that time, with the contents they had. They are ranked by two of today's
+# signals: the share of the question's information that a memory holds, and the nearness of its meaning.
+
+_NEAREST = 80
+_IN_TIME = 40
+
+
+def find_past(snapshot: PastSnapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo) -> Found:
+    """Answer a plan from the past.
+
+    Raises:
+        NotFoundError: the question is limited to an entity that was not known then.
+    """
+    started = time.perf_counter()
+    entity = None if plan.query.entity is None else entity_key(snapshot, scope, plan.query.entity)
+    allowed = snapshot.nodes.matching(scope, plan.filter(entity))
+    within = set(allowed.tolist())
+    work: dict[str, Callable[[], dict[int, float]]] = {
+        "words": lambda: _share_of_words(snapshot, scope, plan, within),
+        "meaning": lambda: snapshot.similar(
+            scope, plan.question_vectors, among=allowed, shelves=plan.shelves, most=_NEAREST
+        ),
+        "date": lambda: _within_period(snapshot, scope, plan, within),
+    }
+    signals = {name: measure() for name, measure in work.items() if name not in plan.weighing.without}
+    ranked = _rank_past(snapshot, signals, plan, scope=scope)
+    best = tuple(
+        hit_of(each.node, score=each.score, shares=each.shares, terms=plan.terms, now=plan.now, zone=zone)
+        for each in ranked[: plan.query.limit]
+    )
+    return Found(
+        best=best,
+        candidates={name: len(found) for name, found in signals.items()},
+        timings_ms={"the past": (time.perf_counter() - started) * 1_000},
+        degraded=(),
+        absence=None if plan.query.why_not is None else _past_absence(snapshot, plan, ranked, scope, within),
+    )
+
+
+def _share_of_words(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
+    """Return for each memory the share of the question's information that it held."""
+    held = {term: snapshot.holders(scope, term) & allowed for term in plan.terms}
+    idf = {term: log(1 + len(allowed) / (len(keys) + 0.5)) for term, keys in held.items()}
+    total = sum(idf.values())
+    found: dict[int, float] = {}
+    for term, keys in held.items():
+        for key in keys:
+            found[key] = found.get(key, 0.0) + idf[term] / total
+    return found
+
+
+def _within_period(snapshot: PastSnapshot, scope: Scope, plan: Plan, allowed: set[int]) -> dict[int, float]:
+    """Return what happened in the period the question names."""
+    if plan.interval is None:
+        return {}
+    start, end = plan.interval.start, plan.interval.end
+    within = snapshot.nodes.within(scope, plan.filter(None), after=start, before=end, most=_IN_TIME)
+    return dict.fromkeys(set(within.tolist()) & allowed, 1.0)
+
+
+class _PastRanked(NamedTuple):
+    """A memory of that time with its score and the parts of it."""
+
+    node: Node
+    score: float
+    shares: tuple[Share, ...]
+
+
+def _rank_past(
+    snapshot: PastSnapshot, signals: Mapping[str, Mapping[int, float]], plan: Plan, *, scope: Scope
+) -> list[_PastRanked]:
+    """Return everything that any signal found, best first."""
+    shares: dict[int, list[Share]] = {}
+    for name, found in signals.items():
+        order = sorted(found.values())
+        for key, raw in found.items():
+            place = 1 + len(order) - bisect_right(order, raw)
+            shares.setdefault(key, []).append(Share(strategy=name, rank=place, raw=raw, share=WEIGHTS[name] * raw))
+    nodes = snapshot.nodes.by_key(scope, shares)
+    ranked = [
+        _past_hit(nodes[key], shares[key])
+        for key in shares
+        if key in nodes and not _has_expired(nodes[key], snapshot, plan)
+    ]
+    return sorted(ranked, key=lambda each: (-each.score, -each.node.key))
+
+
+def _past_hit(node: Node, shares: Sequence[Share]) -> _PastRanked:
+    score = sum(each.share for each in shares)
+    if node.confidence == 1:
+        return _PastRanked(node, score, tuple(shares))
+    lost = Share(strategy="confidence", rank=None, raw=node.confidence, share=score * (node.confidence - 1))
+    return _PastRanked(node, score + lost.share, (*shares, lost))
+
+
+def _past_absence(
+    snapshot: PastSnapshot, plan: Plan, ranked: Sequence[_PastRanked], scope: Scope, within: Container[int]
+) -> Absence:
+    """Return where the memory that `why_not` names ranked at that time, or why it is missing."""
+    asked = plan.query.why_not or ""
+    node = snapshot.nodes.get(scope, asked)
+    if node is None:
+        return Absence(id=asked, stage="unknown", detail="there was no such memory then")
+    if node.key not in within or _has_expired(node, snapshot, plan):
+        detail = "it was closed or had expired then, or a condition of the question leaves it out"
+        return Absence(id=node.id, stage="left out", detail=detail)
+    place = next((place for place, each in enumerate(ranked) if each.node.key == node.key), None)
+    if place is None:
+        return Absence(id=node.id, stage="not found", detail="it shares no word with the question, nor its meaning")
+    return Absence(
+        id=node.id,
+        stage="found" if place < plan.query.limit else "ranked below",
+        rank=place + 1,
+        detail=f"{place + 1} of {len(ranked)} candidates",
+        shares=ranked[place].shares,
+    )
+
+
+def _has_expired(node: Node, snapshot: PastSnapshot, plan: Plan) -> bool:
+    """Return whether it had expired by then."""
+    return node.expires_at is not None and to_ms(node.expires_at) <= snapshot.at and not plan.query.archived

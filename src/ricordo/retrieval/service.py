@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import InvalidError
 from ricordo.model import Hit, Results, Scope
 from ricordo.models.embedding import Embedded
-from ricordo.retrieval import as_of as past
 from ricordo.retrieval.query import QUESTION_MARKS, Intent, Query, Request, Weighing, intent_of, make_plan, query_of
 from ricordo.storage import Links, PastSnapshot, Snapshot, Store, When
 from ricordo.storage.values import EmbeddingModel, Floor
@@ -29,8 +28,7 @@ T = TypeVar("T")
 AsOf = datetime | str | int | None
 """A time, or the number of a commit; None for now."""
 
-# What comes before may take all of the deadline: loading an embedder, learning what chance reaches, a reader that is
-# busy. Memories are looked up for this long whatever that took.
+# Loading an embedder, calibration or a busy reader may use up the deadline. The store is still searched this long.
 _GRACE_S = 1.0
 # By measure: nearly half of the question's words, or a near meaning.
 _TELLING = {"words": 0.45, "meaning": 0.4}
@@ -38,10 +36,13 @@ _TELLING = {"words": 0.45, "meaning": 0.4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question's vector for each model that can answer, the active one first, what it asks for by that (None where
-    its words say so, or nobody knows), and what could not take part.
+    """An embedded question.
 
-    `models` are those the store had when it was embedded; None where it does not depend on them.
+    Attributes:
+        vectors: by the key of each model that can answer, the active one first.
+        degraded: what could not take part.
+        models: those the store had when it was embedded; None where it does not depend on them.
+        intent: by the question's meaning; None where its words tell it, or it is unknown.
     """
 
     vectors: Mapping[int, Embedded] = field(default_factory=dict)
@@ -68,13 +69,15 @@ class Embed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """All a question needs of the house.
+    """What a search needs of the engine.
 
-    `read` asks the store where that takes least; `warm` begins to read the vectors of memories;
-    `links` finds who is named in them. `exemplars` gives questions of known intent with the key of the model they are
-    embedded with, which is done when they are first asked for. `shown` takes the keys of what a
-    search showed, `told` what a context told. `floor` gives what chance reaches by an embedder's key, or by words
-    alone (0).
+    Attributes:
+        read: asks the store, when the caches it needs are loaded.
+        warm: begins to load the vectors of memories.
+        exemplars: returns questions of known intent and the key of their model; they are embedded at the first call.
+        shown, told: note the keys that a search showed, and the hits that a context showed.
+        floor: returns what chance reaches by a model's key, or by words alone (0).
+        links: finds who is named in memories.
     """
 
     store: Store
@@ -144,7 +147,7 @@ async def answer(asking: Asking, query: Query, *, traced: bool, as_of: AsOf) -> 
     embedding_ms = (time.monotonic() - started) * 1_000
     until = started + asking.deadline_s
     got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
-    if got is None:  # somebody has just changed the embedder of the store
+    if got is None:  # another process has just changed the embedder of the store
         question = replace(await _embedded(asking, query, refresh=True), models=None)
         got = await _found(asking, query, question, until=until, traced=traced, as_of=as_of)
         assert got is not None
@@ -158,7 +161,7 @@ async def _found(
     asking: Asking, query: Query, question: Question, *, until: float, traced: bool, as_of: AsOf
 ) -> tuple[Found, Plan] | None:
     """Return what a snapshot found for a question, and its plan; None if the question was embedded for other models."""
-    from ricordo.retrieval.search import find
+    from ricordo.retrieval.search import find, find_past
 
     interval = find_interval(query.text, now=asking.now, zone=asking.zone)
     plan = make_plan(
@@ -171,7 +174,7 @@ async def _found(
     )
     if as_of is not None:
         found = await read_past(
-            asking, lambda snapshot: past.find(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
+            asking, lambda snapshot: find_past(snapshot, plan, scope=asking.scope, zone=asking.zone), as_of
         )
         return (replace(found, best=tuple(filter(_is_telling, found.best))) if query.only_relevant else found), plan
 
@@ -238,7 +241,5 @@ async def _intent_by_meaning(asking: Asking, vectors: Mapping[int, Embedded]) ->
 
 
 def _is_telling(hit: Hit) -> bool:
-    """Return whether a hit of the past, which has no floor, says anything of its own to the question: shares words with
-    it, or is near in meaning.
-    """
+    """Return whether a hit of the past, which has no floor, shares words with the question or is near in meaning."""
     return any(share.raw >= _TELLING.get(share.strategy, inf) for share in hit.why)

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import apsw
 
+from ricordo.clock import new_id
 from ricordo.errors import InvalidError, StoreError, UnavailableError
-from ricordo.ids import new_id
 from ricordo.model import Durability
 from ricordo.storage.sql import named_statements, patient, transaction, translated, use_wal
 

@@ -22,9 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.errors import RicordoError
-from ricordo.ids import new_id
 from ricordo.integrations.mem0 import shapes
 from ricordo.integrations.mem0.shapes import IDENTITIES, Item, Mem0Error, asked, plain
 from ricordo.loop_thread import Portal

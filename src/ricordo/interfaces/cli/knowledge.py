@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ricordo.clock import handle_of
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.ids import handle_of
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.ids import handle_of
+from ricordo.clock import handle_of
 from ricordo.interfaces.cli.terminal import dim, fields, minute, one_line, safe, short_id, table
 from ricordo.model import Explanation, Node, Review, Version, Weak
 from ricordo.text.dates.resolution import with_dates

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ricordo.ids import handle_of
+from ricordo.clock import handle_of
 from ricordo.ports import Progress
 
 if TYPE_CHECKING:

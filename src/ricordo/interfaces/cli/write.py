@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ricordo.clock import handle_of
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.ids import handle_of
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import (

@@ -7,9 +7,8 @@ from typing import Any, get_args
 
 import apsw
 
-from ricordo.clock import from_ms
+from ricordo.clock import from_ms, new_id
 from ricordo.errors import RicordoError
-from ricordo.ids import new_id
 from ricordo.model import Category, Change, Origin, Reason, RowId, RowState, Scope
 from ricordo.storage.database.apply import apply
 from ricordo.storage.database.snapshot import DatabaseSnapshot
