@@ -119,7 +119,7 @@ class Memory:
             embedder: "default" (English and other languages), "minilm", "multilingual", "openai:MODEL", "ollama:MODEL",
                 "http://.../v1#MODEL", any object of the `Embedder` protocol, or None for full text only. If it is not
                 the one the store was last opened with, all memories are embedded again in the background while the
-                store goes on answering. "stored" means the one of last time.
+                store continues to answer. "stored" means the one of last time.
             model: the language model that turns conversations into knowledge: "openai:MODEL", "anthropic:MODEL",
                 "ollama:MODEL", "http://.../v1#MODEL", "file:PATH.gguf", any object of the `LanguageModel` protocol, or
                 None. It is used for nothing else, and never while a caller waits for an answer.
@@ -282,7 +282,7 @@ class Memory:
         )
 
     async def off_record(self, session: str | None = None) -> None:
-        """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
+        """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
         rules = self._opened.rules
         await self._opened.store.derive(lambda tx: episodes.go_off_record(tx, self._scope, session, rules=rules))
 
@@ -892,7 +892,7 @@ class Memory:
     async def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
         back. A conversation for which the model fails waits; the run's items say why. Without a model, what is said
-        plainly is kept by rule, and the conversations go on waiting.
+        plainly is kept by rule, and the conversations continue to wait.
 
         Args:
             session: this conversation only; if None, all that wait, except those that failed three times.
@@ -910,7 +910,7 @@ class Memory:
 
     async def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Extract knowledge from conversations that are still going on: from what was said since they were last read,
-        by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the setting
+        by the language model or by rule. They continue to wait, and `consolidate` repeats nothing. With the setting
         `extraction_enabled` this happens by itself whenever a conversation pauses.
 
         Args:

@@ -116,7 +116,7 @@ class Memory:
         """Mark a conversation as finished, so that it is consolidated next. Ending it twice is fine."""
 
     def off_record(self, session: str | None = None) -> None:
-        """Store nothing of a session, or nothing at all, until `on_record`. Adding then returns an unused id."""
+        """Stop storing a session, or anything, until `on_record`. Adding then returns an unused id."""
 
     def on_record(self, session: str | None = None) -> None:
         """Store messages again after `off_record`."""
@@ -315,12 +315,12 @@ class Memory:
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes
         back. A conversation for which the model fails waits; the run's items say why. Without a model, what is
-        said plainly is kept by rule, and the conversations go on waiting.
+        said plainly is kept by rule, and the conversations continue to wait.
         """
 
     def extract(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Extract knowledge from conversations that are still going on: from what was said since they were last
-        read, by the language model or by rule. They go on waiting, and `consolidate` repeats nothing. With the
+        read, by the language model or by rule. They continue to wait, and `consolidate` repeats nothing. With the
         setting `extraction_enabled` this happens by itself whenever a conversation pauses.
         """
 

@@ -258,7 +258,7 @@ async def test_a_failing_extension_is_skipped_and_reported(tmp_path, memory, clo
 def test_incompatible_extensions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match="weather needs memory"):
         in_order([Weather()])
-    with pytest.raises(InvalidError, match="weather is there twice"):
+    with pytest.raises(InvalidError, match="weather is listed twice"):
         in_order([Weather(), Weather()])
     one, two = Weather(), Weather()
     one.manifest = Manifest(name="a", version="1", needs=("b",))

@@ -232,7 +232,7 @@ async def test_if_the_model_fails_the_messages_are_kept(tmp_path, clock, caplog)
         added = await memory.add("Nuts are bad for me", user_id="a")
         assert texts(added) == ["Nuts are bad for me"]
         assert texts(await memory.get_all(filters={"user_id": "a"})) == ["Nuts are bad for me"]
-    assert "kept as they are" in caplog.text
+    assert "stored as they are" in caplog.text
 
 
 def test_the_ten_methods_have_the_same_names_in_both_apis():

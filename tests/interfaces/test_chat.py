@@ -220,7 +220,7 @@ def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelSe
         terminal.ask("My parrot is called Coco", "I see\\.")
         terminal.leave()
     with Terminal(cli, server.url, minutes=5) as terminal:
-        terminal.until("The last session goes on")
+        terminal.until("The last session continues")
         terminal.ask("What is my parrot called?", "It is called Coco\\.")
         terminal.leave()
     assert learnt(cli) == ([], [])

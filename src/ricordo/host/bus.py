@@ -130,7 +130,7 @@ class Bus:
 
         Raises:
             InvalidError: the topic or the payload is invalid.
-            UnavailableError: too many events wait.
+            UnavailableError: too many events are waiting.
         """
         event = Outgoing(topic=topic, payload=payload or {}, once=once)
         id_ = await self._journal.change(self.publishing(event))
@@ -180,7 +180,7 @@ class Bus:
         """Wait until every event due for this process's handlers is handled, at most `timeout` seconds.
 
         Raises:
-            UnavailableError: the time is over; delivery continues.
+            UnavailableError: the timeout has passed; delivery continues.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -190,7 +190,9 @@ class Bus:
                         return
                     await _either(news, 0.05)
         except TimeoutError as error:
-            raise UnavailableError("events still wait", hint="they are handled while the host runs") from error
+            raise UnavailableError(
+                "some events are not handled yet", hint="they are handled while the host runs"
+            ) from error
 
     async def waiting(self) -> tuple[int, int]:
         """Return how many deliveries wait for this process's handlers, and how many of them are due."""

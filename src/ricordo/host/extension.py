@@ -180,7 +180,7 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
     if len(by_name) != len(extensions):
         names = [each.manifest.name for each in extensions]
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InvalidError(f"extensions: {', '.join(twice)} is there twice")
+        raise InvalidError(f"extensions: {', '.join(twice)} is listed twice", hint="remove one")
     for each in extensions:
         if missing := sorted(set(each.manifest.needs) - by_name.keys()):
             raise InvalidError(f"extensions: {each.manifest.name} needs {', '.join(missing)}", hint="add it")
@@ -188,7 +188,9 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
         order = TopologicalSorter({name: each.manifest.needs for name, each in by_name.items()}).static_order()
         return [by_name[name] for name in order]
     except CycleError as error:
-        raise InvalidError(f"extensions: {', '.join(error.args[1][1:])} need each other") from error
+        raise InvalidError(
+            f"extensions: {', '.join(error.args[1][1:])} need each other", hint="remove one of the needs"
+        ) from error
 
 
 class Models:
@@ -326,9 +328,9 @@ class MemoryExtension:
             return  # it has no messages, or none that may be kept
         run = await memory.consolidate(session)
         if run.state == "failed":
-            raise UnavailableError(f"the conversation waits: {run.reason}")
+            raise UnavailableError(f"the conversation could not be consolidated: {run.reason}")
         if any(item.what == "left" for item in run.items):
-            raise UnavailableError("the conversation is being taken in by another process")
+            raise UnavailableError("another process is consolidating the conversation")
 
     def _of(self, place: ConversationKey) -> Memory:
         return self._memory.scoped(_scope(place))

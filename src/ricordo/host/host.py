@@ -133,7 +133,7 @@ class Host:
         plans = extension.manifest.schedules
         if not isinstance(extension, SchedulerProvider):
             if plans:
-                raise InvalidError(f"extensions: {extension.manifest.name} plans what it cannot run")
+                raise InvalidError(f"extensions: {extension.manifest.name} has schedules but no run_schedule method")
             return
         for each in plans:
             name = f"{extension.manifest.name}: {each.name}"
@@ -158,7 +158,7 @@ class Host:
     def tools(self) -> Sequence[Tool]:
         """Return the tools of all extensions. Of two with the same name, the first one counts.
 
-        Some models may call them; `ricordo chat` leaves them to its commands.
+        Models may call them; `ricordo chat` offers commands instead.
         """
         found: dict[str, Tool] = {}
         for each in self.extensions:
@@ -175,7 +175,7 @@ class Host:
             try:
                 async with asyncio.timeout(_CONTEXT_S):
                     said = await each.context(prompt)
-            except Exception as error:  # noqa: BLE001  # an extension may be anybody's code; the others still help
+            except Exception as error:  # noqa: BLE001  # an extension may be anyone's code; the others still help
                 _log.warning("%s had no context", name, exc_info=error)
                 missing.append(name)
                 continue
@@ -250,11 +250,11 @@ class Conversation:
         routed = await self._host.router.route(self._place)
         await self._enter(routed)
         exchange = self.last = Exchange(text=text, session=routed.session)
-        told = await self._host.context(Prompt(text=text, place=self._place, session=routed.session))
-        exchange.context = told.text
-        exchange.problems = tuple(f"{name} did not answer" for name in told.missing)
+        gathered = await self._host.context(Prompt(text=text, place=self._place, session=routed.session))
+        exchange.context = gathered.text
+        exchange.problems = tuple(f"{name} did not answer" for name in gathered.missing)
         exchange.problems += await self._host.hear(self._said(text, "user", routed))
-        turns = self._prompt(text, told.text)
+        turns = self._prompt(text, gathered.text)
         try:
             async with _closing(self._model.stream(turns, max_tokens=self._answer_tokens)) as pieces:
                 async for piece in pieces:

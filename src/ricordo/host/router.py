@@ -83,7 +83,7 @@ class Router:
             InvalidError: the session's name is blank or too long.
         """
         if session is not None and (not session.strip() or len(session) > _MOST_NAME_CHARS):
-            raise InvalidError("session: its name is blank or too long", hint="leave it out to get one")
+            raise InvalidError("session: the name is blank or too long", hint="leave it out to get a new one")
         now = self._clock.now()
         fresh = f"{place.channel}-{new_id(now)}"
 

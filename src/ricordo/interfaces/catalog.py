@@ -92,7 +92,7 @@ NOT_SHOWN: Mapping[str, str] = _TABLES["not_shown"]
 """Public methods of `Memory` that no interface shows, and why."""
 
 INSTRUCTIONS: Mapping[ProfileName, str] = _TABLES["instructions"]
-"""What an agent is told when it connects, by profile."""
+"""The instructions for an agent that connects, by profile."""
 
 WRITE_PATH: Mapping[str, Any] = _TABLES["write_path"]
 """The tools of the write path, and the prompt for an agent that has them."""

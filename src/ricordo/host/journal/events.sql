@@ -47,7 +47,7 @@ UPDATE deliveries SET holder = NULL, held_until = NULL, due_at = :due_at, reason
 WHERE event = :event AND handler = :handler AND holder = :holder
 
 -- name: delivery_let_go
--- Does not count as tried: its holder was told to stop.
+-- Not counted as an attempt: the holder was stopped.
 UPDATE deliveries SET holder = NULL, held_until = NULL, tries = tries - 1
 WHERE event = :event AND handler = :handler AND holder = :holder
 
@@ -76,7 +76,7 @@ WHERE is_dead = 1 AND handler = :handler AND event = (SELECT key FROM events WHE
 
 -- name: deliveries_orphaned
 -- Handlers without a subscriber for a long time.
-UPDATE deliveries SET is_dead = 1, reason = 'nobody listens any more'
+UPDATE deliveries SET is_dead = 1, reason = 'the handler has not subscribed for a long time'
 WHERE is_dead = 0 AND handler IN (SELECT handler FROM subscriptions WHERE seen_at < :before)
 
 -- name: subscriptions_old

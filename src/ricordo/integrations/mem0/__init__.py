@@ -489,10 +489,10 @@ async def _consolidated(store: Store, recorded: Sequence[Message], session: str,
     try:
         run = await store.consolidate(session)
     except RicordoError as error:
-        _log.warning("the messages are kept as they are: %s", error)
+        _log.warning("the messages are stored as they are: %s", error)
         return messages
     if run.state != "done":
-        _log.warning("the messages are kept as they are: %s", run.reason)
+        _log.warning("the messages are stored as they are: %s", run.reason)
         return messages
     made = [each.id for each in run.items if each.what in ("added", "replaced") and each.id is not None]
     found = await store.store_view.nodes(list(dict.fromkeys(made)))

@@ -135,18 +135,18 @@ def says_no_more(message: Message, facts: Sequence[Fact]) -> bool:
 
 def events(id: str, versions: Sequence[Version]) -> list[Item]:
     """Return the events of a memory, oldest first, as in mem0's table `history`."""
-    told: list[Item] = []
+    found: list[Item] = []
     before: Version | None = None
     for version in versions:
         ended = version.closed_at is not None and version.closed_reason != "superseded"
         was = None if before is None or before.closed_reason == "forgotten" else before.content
         changed = before is None or _payload(before) != _payload(version) or was is None
         if not ended and version.closed_at is None and changed:
-            told.append(_event(id, version, len(told), old=was, new=version.content))
+            found.append(_event(id, version, len(found), old=was, new=version.content))
         elif ended and (before is None or before.closed_at is None):
-            told.append(_event(id, version, len(told), old=version.content, new=None))
+            found.append(_event(id, version, len(found), old=version.content, new=None))
         before = version
-    return told
+    return found
 
 
 def _payload(version: Version) -> tuple[str, dict[str, Any]]:

@@ -161,7 +161,7 @@ class _Chat:
             self._ctx.err.print(dim(_NO_MODEL), soft_wrap=True)
         elif self._is_live and not is_single:
             state = self._state()
-            resumed = " The last session goes on." if state is not None and state.session is not None else ""
+            resumed = " The last session continues." if state is not None and state.session is not None else ""
             self._ctx.notice(f"Chatting with {self.model}.{resumed} /help lists the commands.")
         if self._is_off_record():
             self._ctx.notice("This chat is off the record: nothing is stored until /on-the-record.")
@@ -195,7 +195,7 @@ class _Chat:
         return input("you (off the record)> " if self._is_off_record() else "you> ")
 
     def run_line(self, text: str) -> None:
-        """Run one line. An error is printed, and the chat goes on."""
+        """Run one line. An error is printed, and the chat continues."""
         text = text.strip()
         if not text:
             return

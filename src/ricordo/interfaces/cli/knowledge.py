@@ -275,7 +275,7 @@ async def run(ctx: CommandContext, action: str, id: str, item: list[int] | None 
     if action not in _ACTIONS and action != "accept":
         raise InvalidError(f"action: {action!r} is unknown", hint=f"choose one of {', '.join(_ACTIONS)}, accept")
     if item and action != "accept":
-        raise InvalidError("item: only `accept` takes it")
+        raise InvalidError("--item is only for `run accept`", hint="leave it out")
     async with ctx.open(with_model=action == "replay") as memory:
         if action == "accept":
             return await _accept(ctx, memory, id, item)

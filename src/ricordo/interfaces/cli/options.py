@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
@@ -197,7 +197,8 @@ app = typer.Typer(
 def command(*, create: bool = False, with_model: bool = False, must_exist: bool = False) -> Callable[[W], W]:
     """Register a function as the verb of its name; `commands.toml` describes its parameters.
 
-    A function with the parameter `memory` gets the memory opened. A coroutine gets an event loop.
+    A function with the parameter `memory` gets the memory opened. A parameter of a dataclass stands for its fields. A
+    coroutine gets an event loop.
 
     Args:
         create: Create the store if there is none. A command that only reads does not: to it, a mistyped path is an
@@ -210,7 +211,10 @@ def command(*, create: bool = False, with_model: bool = False, must_exist: bool 
         verb = work.__name__.rstrip("_").replace("_", "-")
         own = inspect.signature(work, eval_str=True, locals={"Memory": object}).parameters
         texts = {**_TEXTS["shared"], **_TEXTS.get(verb, {})}
-        shown = [_described(each, texts.get(name)) for name, each in own.items() if name not in ("ctx", "memory")]
+        groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
+        parts = {name: _parameters(kind) for name, kind in groups.items()}
+        flat = [each for name in own if name not in ("ctx", "memory") for each in parts.get(name, [own[name]])]
+        shown = [_described(each, texts.get(each.name)) for each in flat]
         texts_of_stdin = [name for name in own if isinstance(texts.get(name), dict) and "reads_stdin" in texts[name]]
 
         async def run_opened(context: CommandContext, arguments: dict[str, Any]) -> Output:
@@ -221,6 +225,8 @@ def command(*, create: bool = False, with_model: bool = False, must_exist: bool 
             context = CommandContext(common.over(ctx.obj))
             if must_exist:
                 context.require_store()
+            for name, kind in groups.items():
+                arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in parts[name]})
             for name in texts_of_stdin:
                 if arguments[name] == "-":
                     arguments[name] = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n")
@@ -277,9 +283,12 @@ def _pair(metavar: str, help: str) -> dict[str, Any]:
     return {"metavar": metavar, "help": help}
 
 
+def _parameters(kind: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(kind, eval_str=True).parameters.values())
+
+
 _COMMON = [
-    _described(each, _TEXTS["common"][name], rich_help_panel=COMMON_PANEL)
-    for name, each in inspect.signature(CommonOptions, eval_str=True).parameters.items()
+    _described(each, _TEXTS["common"][each.name], rich_help_panel=COMMON_PANEL) for each in _parameters(CommonOptions)
 ]
 
 

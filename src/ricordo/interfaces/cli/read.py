@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -15,10 +15,34 @@ from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command, parse_as_of
 from ricordo.interfaces.cli.terminal import Output, safe
 from ricordo.interfaces.serialize import resolve_id
-from ricordo.model import Category, ClosedReason, Results
+from ricordo.model import ClosedReason, Results
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """The options by which `search` and `list` choose memories, as typed; the memory checks them."""
+
+    type: str | None = None
+    category: list[str] | None = None
+    entity: str | None = None
+    tag: list[str] | None = None
+    where: list[str] | None = None
+    session: str | None = None
+    after: str | None = None
+    before: str | None = None
+    as_of: str | None = None
+    archived: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Memory.search` and `Memory.list`.
+
+        Raises:
+            InvalidError: An attribute is not KEY=VALUE.
+        """
+        return asdict(self) | {"where": _attributes(self.where), "as_of": parse_as_of(self.as_of)}
 
 
 @command()
@@ -26,16 +50,7 @@ async def search(
     ctx: CommandContext,
     memory: Memory,
     question: str,
-    type: str | None = None,
-    category: list[str] | None = None,
-    entity: str | None = None,
-    tag: list[str] | None = None,
-    where: list[str] | None = None,
-    session: str | None = None,
-    after: str | None = None,
-    before: str | None = None,
-    as_of: str | None = None,
-    archived: bool = False,
+    filters: Filters,
     only_relevant: bool = False,
     limit: int = 10,
     trace: bool = False,
@@ -44,21 +59,7 @@ async def search(
     """Find memories by meaning, words and time. Best first."""
     expected = None if why_not is None else await resolve_id(memory, why_not)
     results = await memory.search(
-        question,
-        type=type,
-        category=_categories(category),
-        entity=entity,
-        tag=tag,
-        where=_attributes(where),
-        session=session,
-        after=after,
-        before=before,
-        as_of=parse_as_of(as_of),
-        archived=archived,
-        only_relevant=only_relevant,
-        limit=limit,
-        trace=True,
-        why_not=expected,
+        question, **filters.arguments(), only_relevant=only_relevant, limit=limit, trace=True, why_not=expected
     )
     return _results(ctx, question, results, traced=trace or why_not is not None, whole=trace)
 
@@ -87,11 +88,6 @@ def _results(ctx: CommandContext, question: str, results: Results, *, traced: bo
     return Output(data=results if traced else replace(results, trace=None), show=show)
 
 
-def _categories(given: list[str] | None) -> list[Category] | None:
-    """Pass the categories on as typed: the memory checks them, and lists the valid ones."""
-    return cast("list[Category] | None", given)
-
-
 def _attributes(given: list[str] | None) -> Mapping[str, Any] | None:
     """Parse `KEY=VALUE`: a value that is JSON (a number, true, null) is that, any other is text."""
     if not given:
@@ -100,7 +96,7 @@ def _attributes(given: list[str] | None) -> Mapping[str, Any] | None:
     for each in given:
         name, sign, value = each.partition("=")
         if not name or not sign:
-            raise InvalidError(f"where: {each!r} is not KEY=VALUE")
+            raise InvalidError(f"--where {each!r} is not KEY=VALUE", hint="for example --where task_id=7")
         try:
             found[name] = json.loads(value)
         except ValueError:
@@ -139,36 +135,10 @@ async def context(
 
 @command()
 async def list_(
-    ctx: CommandContext,
-    memory: Memory,
-    type: str | None = None,
-    category: list[str] | None = None,
-    entity: str | None = None,
-    tag: list[str] | None = None,
-    where: list[str] | None = None,
-    session: str | None = None,
-    after: str | None = None,
-    before: str | None = None,
-    as_of: str | None = None,
-    archived: bool = False,
-    limit: int = 20,
-    cursor: str | None = None,
+    ctx: CommandContext, memory: Memory, filters: Filters, limit: int = 20, cursor: str | None = None
 ) -> Output:
     """List memories, the latest first."""
-    page = await memory.list(
-        type=type,
-        category=_categories(category),
-        entity=entity,
-        tag=tag,
-        where=_attributes(where),
-        session=session,
-        after=after,
-        before=before,
-        as_of=parse_as_of(as_of),
-        archived=archived,
-        limit=limit,
-        cursor=cursor,
-    )
+    page = await memory.list(**filters.arguments(), limit=limit, cursor=cursor)
 
     def show(out: Console) -> None:
         nodes.listing(out, page.nodes, zone=ctx.zone)

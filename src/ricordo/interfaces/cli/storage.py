@@ -301,7 +301,7 @@ async def import_(ctx: CommandContext, path: Path, format: _Format = None, dry_r
             if not dry_run:
                 await wait_for_embeddings(ctx.err, memory)
     except asyncio.CancelledError:
-        ctx.notice("Stopped. What was read so far is stored; the same command again goes on from there.")
+        ctx.notice("Stopped. What was read so far is stored; run the same command again to continue.")
         raise
     return Output(data=report, show=lambda out: _show_import(out, report, dry_run=dry_run))
 

@@ -384,10 +384,10 @@ async def quarantine(
     """List memories that are held back because of their source or their text; approve or refuse one."""
     if action == "list":
         if id is not None:
-            raise InvalidError("id: list takes none", hint="ricordo quarantine show ID")
+            raise InvalidError("`quarantine list` takes no id", hint="use `ricordo quarantine show ID`")
         return await _list_quarantine(ctx, memory)
     if id is None:
-        raise InvalidError(f"id: {action} needs one", hint="`ricordo quarantine` lists the ids")
+        raise InvalidError(f"`quarantine {action}` needs an id", hint="`ricordo quarantine` lists the ids")
     held = await _held(memory, id)
     if action == "show":
         return Output(data=held, show=lambda out: _show_held(out, held, ctx))

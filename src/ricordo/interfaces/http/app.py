@@ -131,7 +131,10 @@ class Handlers:
         unknown = set(request.query_params) - {"format", "dry_run"}
         dry_run = {"": False, "false": False, "true": True}.get(request.query_params.get("dry_run", ""))
         if unknown or dry_run is None:
-            raise InvalidError(f"query: {', '.join(sorted(unknown)) or 'dry_run'}", hint="format, dry_run=true|false")
+            raise InvalidError(
+                f"query: {', '.join(sorted(unknown)) or 'dry_run'} is invalid",
+                hint="use format=NAME, dry_run=true or false",
+            )
         body = await self._body(request, self.limits.upload_bytes)
 
         async def work(progress: Progress) -> Any:

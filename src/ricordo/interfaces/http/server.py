@@ -41,7 +41,7 @@ class AccessRules:
 async def serve(
     config: StoreConfig, *, caller: Caller, address: Address, rules: AccessRules, notify: Callable[[str], None]
 ) -> None:
-    """Serve until the process is told to stop.
+    """Serve until the process is stopped.
 
     Args:
         caller: The caller behind the Unix socket; also the owner of the first token.
@@ -144,7 +144,10 @@ def _tcp(host: str, port: int) -> socket.socket:
     except OSError as error:
         opened.close()
         if error.errno == errno.EADDRINUSE:
-            raise UnavailableError(f"port {port} on {host} is already in use", hint="try --port 0") from error
+            raise UnavailableError(
+                f"port {port} on {host} is already in use",
+                hint="stop the other program, or choose another port, such as --port 0",
+            ) from error
         raise UnavailableError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
     return opened
 

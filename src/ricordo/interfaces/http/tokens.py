@@ -151,7 +151,7 @@ def tokens_file(location: str | Path) -> Path:
         InvalidError: The store is not a file or folder.
     """
     if str(location) == ":memory:" or "://" in str(location):
-        raise InvalidError(f"store: {location} cannot be served", hint="name a file")
+        raise InvalidError(f"store: {location} cannot be served", hint="give the path of a file or folder")
     path = Path(location).expanduser()
     return path.with_name(path.name + ".tokens.json")
 
@@ -174,7 +174,9 @@ def checked_access(access: Iterable[str]) -> frozenset[Access]:
     known: tuple[Access, ...] = get_args(Access)
     given = frozenset(access)
     if not given or not given <= set(known):
-        raise InvalidError(f"access: {', '.join(sorted(given)) or 'none'}", hint=f"choose from {', '.join(known)}")
+        raise InvalidError(
+            f"access: {', '.join(sorted(given)) or 'none'} is invalid", hint=f"choose from {', '.join(known)}"
+        )
     return frozenset(each for each in known if each in given)
 
 
