@@ -1,4 +1,4 @@
-"""What an opened memory consists of, and its life from opening to closing. Shared by all scopes of one store."""
+"""The parts of an opened memory, from opening to closing. All scopes of one store share them."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from ricordo.storage.values import Filter
 T = TypeVar("T")
 
 STORED = "stored"
-"""Stands for the embedder the store was last opened with."""
+"""The name of the embedder that the store was last opened with."""
 
 # Origins whose text may say how long it is to be kept.
 _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "conversation"))
-# A conversation is over when nobody spoke for so long.
+# A conversation is over after so long without a message.
 _QUIET_MS = 3_600_000
-# While this much or less waits for its vector, a search waits for it; a bulk import it does not wait for.
+# A search waits for the vectors of new memories up to this number; it does not wait for a bulk import.
 _FRESH_MOST = 64
 
 
@@ -81,11 +81,14 @@ class Engine:
         self._models: list[values.EmbeddingModel] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._exemplars: asyncio.Task[tuple[int, Exemplars] | None] | None = None
-        self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._beside)
+        self._prefetch = Prefetch(store, shelves=DEFAULT_SHELVES, beside=self._background)
         self._usage = UsageLog(store)
         self._told = ContextLog()
         self._floors = Floors(
-            store, embedder_of=self._embedder_by_key, is_settled=lambda: self.backlog.fresh == 0, beside=self._beside
+            store,
+            embedder_of=self._embedder_by_key,
+            is_settled=lambda: self.backlog.fresh == 0,
+            beside=self._background,
         )
         self.exchanges = Debouncer(
             self._extract,
@@ -145,7 +148,7 @@ class Engine:
             raise
 
     async def close(self) -> None:
-        """Finish the batch at hand, write what is queued, let go of the file."""
+        """Finish the current batch, write what is queued, and close the store."""
         self._prefetch.close()
         try:
             await self.exchanges.close()
@@ -155,7 +158,7 @@ class Engine:
             await asyncio.to_thread(self.store.close)
 
     def now(self) -> int:
-        """Unix milliseconds, UTC."""
+        """Return the current time in Unix milliseconds, UTC."""
         return self.clock.now()
 
     def today(self) -> str:
@@ -163,7 +166,7 @@ class Engine:
         return from_ms(self.now()).astimezone(self.zone).date().isoformat()
 
     def instant(self, value: datetime | str, name: str) -> int:
-        """A caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
+        """Return a caller's time as Unix milliseconds. Raises InvalidError, naming the parameter."""
         return parse_instant(value, now=self.now(), zone=self.zone, field=name)
 
     def expiry(self, given: datetime | str) -> datetime | None:
@@ -188,7 +191,7 @@ class Engine:
         return lifetimes.timed(node, zone=self.zone)
 
     def asking(self, scope: Scope) -> Asking:
-        """All a question needs of the house."""
+        """Return what a search in a scope needs."""
         return Asking(
             store=self.store,
             scope=scope,
@@ -234,9 +237,9 @@ class Engine:
         )
 
     def warm(self, scope: Scope) -> None:
-        """Load weights, vectors, turns and the questions of known intent beside other work."""
+        """Load weights, vectors, turns and the questions of known intent in the background."""
         if self.embedder is not None:
-            self._beside(self._embed_something())
+            self._background(self._embed_something())
             self._prefetch.load_vectors(scope)
             self._known_questions()
         self._prefetch.load_turns(scope)
@@ -245,10 +248,10 @@ class Engine:
         await self.embed_question("ready")
 
     async def upkeep(self, scope: Scope | None, *, dry_run: bool = False, progress: Progress | None = None) -> Upkeep:
-        """All upkeep needs of the house, with what was shown so far written down.
+        """Return what upkeep needs. The counts of shown memories are written first.
 
         Args:
-            scope: whose memories; everybody's when None.
+            scope: whose memories; those of all owners when None.
         """
         await self._usage.flush()
         settings = self.settings
@@ -274,7 +277,7 @@ class Engine:
         )
 
     async def note_quotes(self, scope: Scope, texts: Iterable[str]) -> None:
-        """What an assistant repeats of what it was told is use of it: counted like what is shown."""
+        """Count the memories that an assistant quotes from a context, like memories that a search shows."""
         quoted = {id for text in texts for id in self._told.quoted_in(scope, text)}
         if quoted:
             keys = await self.store.read(
@@ -283,7 +286,7 @@ class Engine:
             self._usage.note(keys, now=self.now())
 
     async def _consolidate_what_is_over(self, scope: Scope) -> Run:
-        """Make knowledge of the conversations in which nothing more is being said."""
+        """Consolidate the conversations that are over."""
         from ricordo.consolidation import run as running
 
         run = await running.consolidate(
@@ -293,7 +296,7 @@ class Engine:
         return run
 
     def said(self, scope: Scope, sessions: Iterable[str | None]) -> None:
-        """Messages were added to some conversations: what they tell is taken from them once there is a pause."""
+        """Note that messages were added to conversations, which are extracted once there is a pause."""
         if self.settings.extraction_enabled:
             self.exchanges.note(scope, sessions)
 
@@ -302,7 +305,7 @@ class Engine:
         return await self.store.read(lambda tx: tx.runs.latest_waiting())
 
     async def _extract(self, place: tuple[str, str], session: str | None) -> Run:
-        """Read what is new in a conversation."""
+        """Extract knowledge from the new messages of a conversation."""
         from ricordo.consolidation.extraction import extract_one
 
         owner, chat = place
@@ -311,10 +314,10 @@ class Engine:
         return run
 
     async def settle(self, timeout_s: float | None) -> None:
-        """Wait until conversations are read, and until what is there is embedded and linked.
+        """Wait until conversations are extracted, and all memories are embedded and linked.
 
         Raises:
-            UnavailableError: not done in time; it goes on.
+            UnavailableError: not done in time; the work continues.
         """
         began = time.monotonic()
         await self.exchanges.settle(timeout_s)
@@ -332,7 +335,7 @@ class Engine:
         that needs them, even if that search is cancelled.
         """
         if self._exemplars is None:
-            self._exemplars = self._beside(self._embed_exemplars())
+            self._exemplars = self._background(self._embed_exemplars())
         return asyncio.shield(self._exemplars)
 
     async def _embed_exemplars(self) -> tuple[int, Exemplars] | None:
@@ -344,7 +347,7 @@ class Engine:
                 return model.key, found
         return None
 
-    def _beside(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+    def _background(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -373,20 +376,20 @@ class Engine:
                 continue
             try:
                 embedded = await embed_question(embedder, text)
-            except Exception as error:  # noqa: BLE001 - an embedder may be anybody's code; words still answer
+            except Exception as error:  # noqa: BLE001 - an embedder may be third-party code; words still answer
                 degraded.append(f"embedding: {type(error).__name__}: {str(error)[:200]}")
                 continue
             if embedded.vector is None:
                 degraded.append("embedding: the question's vector is unsound")
             else:
                 found[model.key] = embedded
-        # Only now, when the embedder is loaded: a process's first question would else spend its patience on that.
+        # After the embedder is loaded: otherwise the first question of a process would spend this wait on loading.
         if not await self.backlog.caught_up(self._fresh_wait_s()):
             degraded.append(f"embedding: {self.backlog.fresh} memories wait for their vector")
         return Question(vectors=found, degraded=tuple(degraded), models=known)
 
     def _embedder_by_key(self, key: int) -> Embedder | None:
-        """The embedder whose vectors answer under a key, as far as this process has it."""
+        """Return the embedder of a model's key, if this process has it."""
         mine = self.backlog.model
         return self.embedder if mine is not None and mine.key == key else self._earlier.get(key)
 
@@ -394,7 +397,7 @@ class Engine:
         return self.settings.fresh_wait_ms / 1_000 if self.backlog.fresh <= _FRESH_MOST else 0.0
 
     def _embedder_of(self, model: values.EmbeddingModel) -> Embedder | None:
-        """The embedder of a model: ours, or the earlier one while its vectors still answer."""
+        """Return the embedder of a model: the current one, or an earlier one whose vectors still answer."""
         mine = self.backlog.model
         if mine is not None and model.key == mine.key:
             return self.embedder
@@ -409,7 +412,7 @@ class Engine:
 
 
 async def _stored_spec(store: Store) -> str | None:
-    """What the store was last opened with; the default for a new one. None where the caller brought an object."""
+    """Return the embedder's name the store was last opened with, "default" for a new store, None for an object."""
     known = await store.read(lambda tx: tx.models.known())
     latest = next((model for model in known if model.state == "coming"), None)
     latest = latest or next((model for model in known if model.state == "active"), None)
@@ -417,7 +420,7 @@ async def _stored_spec(store: Store) -> str | None:
 
 
 def _resolved(embedder: str | Embedder | None, settings: Settings) -> Embedder | None:
-    """The embedder meant; a remote one gets the key its provider's own tools would use."""
+    """Return the embedder of a name; a remote one gets the key that its provider's own tools would use."""
     key = api_key("openai") if isinstance(embedder, str) and embedder.startswith("openai:") else None
     return resolve(embedder, api_key=key, timeout_s=settings.provider_timeout_s)
 

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 _GROWN, _DOUBLED = 4 / 3, 2.0
 # Of a large store, where an answer takes longer, every third prompt is asked.
 _LARGE, _EACH = 20_000, 3
-# So many prompts are asked of one snapshot: others read in between.
+# So many prompts are asked of one snapshot; other reads go in between.
 _TOGETHER = 8
 _PATIENCE_S = 20.0
 

@@ -1,4 +1,4 @@
-"""The block of context for an agent. Pure: lines in, Markdown out."""
+"""The context for an agent: a block of Markdown within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ SECTIONS: Mapping[ContextName, tuple[str, float]] = {
 """Each section's title and its share of the budget; what one leaves over goes to the others."""
 
 _SPEAKING: tuple[ContextName, ...] = ("facts", "timeline")
-"""Who somebody is matters beside something to say, not by itself."""
+"""Profiles and sources are shown only with lines of one of these."""
 
 _BY_COMPLEXITY = {"simple": 0.5, "complex": 1.5}
 
 
 class EstimatedTokens:
-    """Estimates tokens: one for every four Latin characters, or two of other scripts; within a fifth of real
-    tokenizers.
-    """
+    """Estimates tokens, within a fifth of real tokenizers: four Latin characters each, or two of other scripts."""
 
     def count(self, text: str) -> int:
         plain = sum(char < "\u0250" for char in text)
@@ -45,18 +43,14 @@ class EstimatedTokens:
 
 
 def budget_for(complexity: str, *, usual: int) -> int:
-    """Return how many tokens a block may have: half of the usual for a simple prompt, half more for a complex one."""
+    """Return the budget of a block: half of the usual for a simple prompt, half more for a complex one."""
     return int(usual * _BY_COMPLEXITY[complexity])
 
 
 def assemble(
     drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter, complexity: str
 ) -> Context:
-    """Return the lines that fit, each section best first; no text if no line says anything.
-
-    Args:
-        budget: the most tokens the whole block may have.
-    """
+    """Return the lines that fit into a budget of tokens, best first in each section; no text without facts or turns."""
     left = budget - tokens.count(f"{BEGIN}\n{NOTE}\n{END}")
     heads = {name: tokens.count(f"## {title}\n") for name, (title, _) in SECTIONS.items()}
     taken: dict[ContextName, list[int]] = {name: [] for name in SECTIONS}
@@ -125,7 +119,7 @@ def _when(hit: Hit) -> str:
 
 
 def _tame(text: str) -> str:
-    """Return a text on one line that cannot close the block, start a heading or look like the end of a line."""
+    """Return a text on one line that cannot close the block, start a heading or imitate a handle."""
     joined = (
         " ".join(visible(text).split()).replace("<", "‹").replace(">", "›").replace(f"{TAG}", TAG.replace("-", "‑"))
     )
@@ -141,9 +135,9 @@ _FACT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What a context shows besides the hits: earlier values of facts by id, entities in them, all people, sources, and
-    replies to questions by id.
+class Extras:
+    """What a context shows in addition to the hits: earlier values of facts and replies to questions, both by the id of
+    the hit, profiles of entities, all people, and sources.
     """
 
     before: Mapping[str, Node] = field(default_factory=dict)
@@ -154,8 +148,10 @@ class Beside:
 
 
 async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str | None, as_of: AsOf = None) -> Context:
-    """Raises:
-    InvalidError: the budget is no positive number.
+    """Return the context for a prompt.
+
+    Raises:
+        InvalidError: the budget is not a positive number.
     """
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
         raise InvalidError(f"budget: {budget!r} is not a positive number of tokens")
@@ -167,16 +163,16 @@ async def brief(asking: Asking, prompt: str, *, budget: int | None, session: str
         return assemble({}, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     results = await answer(asking, query, traced=as_of is not None, as_of=as_of)
     hits = [hit for hit in results.hits if may_be_quoted(hit) and (session is None or hit.session != session)]
-    beside = Beside()
+    extras = Extras()
     if hits and as_of is None:
-        beside = await asking.read(lambda snapshot: _beside(snapshot, asking.scope, query.text, hits, now=asking.now))
-    drafts = drafted(hits, beside, session=session, now=asking.now, zone=asking.zone)
+        extras = await asking.read(lambda snapshot: _extras(snapshot, asking.scope, query.text, hits, now=asking.now))
+    drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone)
     found = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
     asking.told([hit for hit in hits if hit.id in found.ids])
     return found
 
 
-def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Beside:
+def _extras(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], *, now: int) -> Extras:
     facts = [hit for hit in hits if hit.type != "episodic"]
     nodes = [node for hit in facts if (node := snapshot.nodes.get(scope, hit.id)) is not None]
     before: dict[str, Node] = {}
@@ -186,7 +182,7 @@ def _beside(snapshot: Snapshot, scope: Scope, prompt: str, hits: Sequence[Hit], 
         before.update((node.id, former) for former in snapshot.nodes.by_key(scope, replaced).values())
         sources.update(dict.fromkeys(snapshot.nodes.sources(node.key, most=_SOURCES_EACH)))
     rested_on = as_shown(snapshot, snapshot.nodes.by_key(scope, sources))
-    return Beside(
+    return Extras(
         before=before,
         profiles=_profiles(snapshot, scope, prompt, facts, now=now),
         people=known_people(snapshot, scope, most=_PEOPLE),
@@ -219,7 +215,7 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
 
 
 def drafted(
-    hits: Sequence[Hit], beside: Beside, *, session: str | None, now: int, zone: ZoneInfo
+    hits: Sequence[Hit], extras: Extras, *, session: str | None, now: int, zone: ZoneInfo
 ) -> dict[ContextName, list[ContextLine]]:
     """Return all possible lines, best of each section first. Pure."""
 
@@ -228,17 +224,17 @@ def drafted(
         return [hit for hit in seen if may_be_quoted(hit)]
 
     shown = {hit.id for hit in hits}
-    other = [node for node in beside.sources if node.id not in shown and (session is None or node.session != session)]
-    before = {id: quoted[0].excerpt for id, node in beside.before.items() if (quoted := quotable([node]))}
+    other = [node for node in extras.sources if node.id not in shown and (session is None or node.session != session)]
+    before = {id: quoted[0].excerpt for id, node in extras.before.items() if (quoted := quotable([node]))}
     said_above = {hit.content for hit in hits}
     who = [
         _person(
             each, quotable([node for node in each.facts if node.id not in shown]), said=said_above, now=now, zone=zone
         )
-        for each in beside.profiles
+        for each in extras.profiles
     ]
-    listed = [(each.name, each.relation) for each in beside.people]
-    replies = {id: quoted[0] for id, node in beside.replies.items() if (quoted := quotable([node]))}
+    listed = [(each.name, each.relation) for each in extras.people]
+    replies = {id: quoted[0] for id, node in extras.replies.items() if (quoted := quotable([node]))}
     said = [each for hit in hits if hit.type == "episodic" for each in (hit, replies.get(hit.id)) if each is not None]
     return {
         "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],

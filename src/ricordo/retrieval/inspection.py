@@ -1,4 +1,4 @@
-"""Looking at memories: pages, versions, profiles, timelines, explanations and figures."""
+"""Views of memories without a question: pages, versions, profiles, timelines and explanations."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def profile(snapshot: Snapshot, scope: Scope, name: str, *, now: int, limit: int
     """Return everything about one entity, with at most `limit` facts and mentions.
 
     Raises:
-        NotFoundError: nobody and nothing goes by that name.
+        NotFoundError: no entity has that name.
         InvalidError: it may be one of several.
     """
     entity = entity_meant(snapshot, scope, name)
@@ -173,7 +173,7 @@ async def timeline(asking: Asking, request: Request) -> tuple[Node, ...]:
 def explain(
     snapshot: Snapshot, scope: Scope, node_id: str, *, now: int, zone: ZoneInfo, closes: DecayCloses, often: int
 ) -> Explanation:
-    """Return why a memory exists and what becomes of it.
+    """Return why a memory exists and when it ends.
 
     Args:
         closes, often: the settings `decay_closes` and `protect_mentions`.
