@@ -19,9 +19,8 @@ from tests.storage.making import failing, raw
 
 from ricordo import Memory, Scope
 from ricordo.storage import faults
-from ricordo.storage.database.history import truth_of
-from ricordo.storage.database.integrity import UNSEALED
-from ricordo.storage.jsonl.layout import DERIVED, FORMS, KEPT, OWN
+from ricordo.storage.database.history import TABLES, truth_of
+from ricordo.storage.jsonl.layout import FORMS, KEPT
 from ricordo.storage.jsonl.shapes import shapes_of
 from ricordo.storage.registry import open_store
 
@@ -64,9 +63,10 @@ def test_every_table_is_in_the_files_or_rebuilt(tmp_path):
         if not name.startswith(("sqlite_", "nodes_fts", "archive_fts"))
     }
     truth = set(truth_of(connection).tables)
-    assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/jsonl/layout.py"
-    assert tables - truth - KEPT.keys() - DERIVED - OWN == set(), "say in storage/jsonl/layout.py what becomes of these"
-    assert {*UNSEALED} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
+    assert truth - FORMS.keys() == set(), "a truth table needs a form in storage/database/tables.toml"
+    others = tables - truth - KEPT.keys() - {*TABLES["derived"], *TABLES["own_files"]}
+    assert others == set(), "say in storage/database/tables.toml what becomes of these"
+    assert {*TABLES["unsealed"]} - {"embeddings", "word_vectors"} == KEPT.keys(), "what lasts without seals has a sum"
     shapes = shapes_of(connection)
     fields = [(each.form.file, each.form.kind) for each in shapes.rows.values()]
     assert len(set(fields)) == len(fields), "two tables share a file and a kind of line"

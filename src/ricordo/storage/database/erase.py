@@ -15,7 +15,7 @@ from ricordo.clock import from_ms
 from ricordo.model import Reason, Scope
 from ricordo.storage import faults
 from ricordo.storage.database.hashes import bare, digest, erased_hash, former_hash, seal, sealed
-from ricordo.storage.database.history import Table, Truth, row_text, truth_of
+from ricordo.storage.database.history import TABLES, Table, Truth, row_text, truth_of
 from ricordo.storage.database.integrity import fingerprint_key, id_fingerprint, put_commit, settle_digest
 from ricordo.storage.database.statements import Group, Statements, sql
 from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
@@ -23,48 +23,7 @@ from ricordo.storage.values import Derived, ErasureTargets, Image, OpenErasure
 STEP_ROWS = 500
 """How many rows of a table go in one transaction, with all that refers to them."""
 
-REFERRING = frozenset(("commits", "erasures", "erased_ids", "erasing"))
-"""Tables that refer to a space and stay: what they hold is nobody's content."""
-
-BY_HAND = frozenset(
-    (
-        "traits",
-        "nodes_fts",
-        "archive_fts",
-        "history",
-        "packs",
-        "centres",
-        "to_link",
-        "relations_to_link",
-        "off_record",
-        "floors",
-        "proposals",
-    )
-)
-"""Tables that no foreign key leads to, and whose rows go by triggers of `nodes` or by the statements below."""
-
-WITHOUT_CONTENT = frozenset(
-    (
-        "meta",
-        "spaces",
-        "commits",
-        "models",
-        "removals",
-        "leases",
-        "erasures",
-        "erased",
-        "erased_ids",
-        "erasing",
-        "to_erase",
-        "runs",
-        "failures",
-        "model_use",
-        "model_calls",
-        "sums",
-    )
-)
-"""Tables that never say what anybody said: keys, counts and hashes. A commit's words and a space's name are blanked."""
-
+_REFERRING = frozenset(TABLES["referring"])
 
 _GO_ALONG = {
     ("entities", "memory"): "erase_entities_needed",
@@ -104,7 +63,7 @@ class _Erasing:
     def purge_some_of_space(self, space: int) -> int:
         """Erase some rows of a space, memories first; return 0 if there are no more."""
         references = [
-            each for each in self._truth.references if each.target == "spaces" and each.table not in REFERRING
+            each for each in self._truth.references if each.target == "spaces" and each.table not in _REFERRING
         ]
         for reference in sorted(references, key=lambda each: each.table != "nodes"):
             if not self._has_key(reference.table):
@@ -132,7 +91,7 @@ class _Erasing:
 
     def _remove_children(self, table: str, keys: Sequence[int]) -> None:
         for reference in self._truth.references:
-            if reference.target != table or reference.table in REFERRING or reference.outlasts:
+            if reference.target != table or reference.table in _REFERRING or reference.outlasts:
                 continue
             if self._has_key(reference.table):
                 among = f'"{reference.column}" IN (SELECT value FROM json_each(?))'

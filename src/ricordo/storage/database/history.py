@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from typing import Any
+from importlib.resources import files
+from typing import Any, Final
 
 import apsw
 
@@ -239,6 +241,9 @@ def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Imag
     found = connection.execute(f'SELECT {named} FROM "{table.name}" WHERE {where}', row.key).fetchone()
     return None if found is None else dict(zip(table.columns, found, strict=True))
 
+
+TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.database") / "tables.toml").read_text("utf-8"))
+"""What becomes of each table; the file says what the lists mean."""
 
 _OWN_KEY = "key"
 

@@ -14,34 +14,11 @@ import apsw
 from ricordo.clock import to_ms
 from ricordo.model import Reason
 from ricordo.storage.database.hashes import bare, chain, digest, seal
-from ricordo.storage.database.history import truth_of
+from ricordo.storage.database.history import TABLES, truth_of
 from ricordo.storage.database.schema import migrations
 from ricordo.storage.database.statements import Statements, sql
 
 FINGERPRINT_KEY = "fingerprint_key"
-
-UNSEALED: Final = (
-    "spaces",
-    "models",
-    "off_record",
-    "associates",
-    "erased",
-    "erased_ids",
-    "erasing",
-    "to_erase",
-    "model_use",
-    "model_calls",
-    "failures",
-    "withheld",
-    "withheld_prints",
-    "withheld_spans",
-    "meta",
-    "embeddings",
-    "word_vectors",
-)
-"""Tables that last but are not truth. Their rows have no seal, so triggers keep one sum over each table: that of
-`row_sum` modulo 2^62, to which a new row is added and from which a removed one is subtracted, in any order.
-"""
 
 SUM_MASK: Final = (1 << 62) - 1
 
@@ -51,7 +28,7 @@ WHICH: Final[Mapping[str, str]] = {"meta": f"WHERE name IN ('{FINGERPRINT_KEY}')
 
 def unsealed(connection: apsw.Connection) -> Mapping[str, tuple[str, ...]]:
     """Return the columns of the unsealed tables, in order."""
-    found: dict[str, list[str]] = {name: [] for name in UNSEALED}
+    found: dict[str, list[str]] = {name: [] for name in TABLES["unsealed"]}
     for table, column, _ in connection.execute(sql("schema_columns")):
         if table in found:
             found[table].append(column)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ricordo.storage.database.history import TABLES
+
 MEMORIES: Final = "memories.jsonl"
 EPISODES: Final = "episodes.jsonl"
 ARCHIVE: Final = "archive.jsonl"
@@ -55,57 +57,10 @@ class Form:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-FORMS: Final[Mapping[str, Form]] = {
-    "nodes": Form(
-        file=MEMORIES,
-        names={
-            "category": "memory_type",
-            "source_type": "source",
-            "source_role": "role",
-            "session": "source_session_id",
-            "attributes": "metadata",
-            "event_time": "observed_at",
-            "closed_at": "archived_at",
-            "closed_reason": "archive_reason",
-        },
-    ),
-    "sessions": Form(file=SESSIONS),
-    "entities": Form(
-        file=ENTITIES,
-        names={
-            "canonical_name": "name",
-            "attributes": "metadata",
-            "first_seen": "created_at",
-            "last_updated": "updated_at",
-        },
-    ),
-    "aliases": Form(file=ENTITIES, kind="alias"),
-    "relations": Form(file=ENTITIES, kind="relation"),
-    "subjects": Form(file=EDGES, kind="subject", names={"node": "memory"}),
-    "edges": Form(file=EDGES),
-    "reviews": Form(file=REVIEWS, names={"kind": "what"}),
-    "runs": Form(file=RUNS, names={"kind": "what"}),
-    "erasures": Form(file=RUNS, kind="erasure", names={"kind": "what"}),
-}
+FORMS: Final[Mapping[str, Form]] = {name: Form(**each) for name, each in TABLES["truth"].items()}
 """The truth tables. Rows of one that is missing here go to `others.jsonl`; a test reports it."""
 
-KEPT: Final[Mapping[str, Form]] = {
-    "spaces": Form(file=STORE, kind="space", names={"owner": "owner_user_id", "chat": "chat_id"}),
-    "models": Form(file=STORE, kind="model"),
-    "off_record": Form(file=STORE, kind="off_record"),
-    "associates": Form(file=STORE, kind="associate", names={"node": "memory"}),
-    "erased": Form(file=STORE, kind="erased"),
-    "erased_ids": Form(file=STORE, kind="erased_id"),
-    "erasing": Form(file=STORE, kind="erasing", names={"kind": "what"}),
-    "to_erase": Form(file=STORE, kind="to_erase", names={"row": "key"}),
-    "model_use": Form(file=STORE, kind="model_use"),
-    "model_calls": Form(file=STORE, kind="model_call", names={"kind": "what"}),
-    "failures": Form(file=STORE, kind="failure"),
-    "withheld": Form(file=STORE, kind="withheld"),
-    "withheld_prints": Form(file=STORE, kind="withheld_print"),
-    "withheld_spans": Form(file=STORE, kind="withheld_span"),
-    "meta": Form(file=STORE, kind="setting"),
-}
+KEPT: Final[Mapping[str, Form]] = {name: Form(file=STORE, **each) for name, each in TABLES["kept"].items()}
 """Tables outside the truth, without history, that cannot be computed again."""
 
 SETTINGS: Final = ("fingerprint_key",)
@@ -116,40 +71,8 @@ SEQUENCE: Final = "sequence"
 runs refer to them.
 """
 
-AFTER_ROWS: Final = frozenset(
-    ("associates", "failures", "model_calls", "to_erase", "withheld_prints", "withheld_spans")
-)
-"""Kept tables that refer to rows of the truth."""
-
-SETTLED: Final = frozenset(("withheld",))
-"""Kept tables that are also changed by triggers of rows; their lines are written after those."""
-
-DERIVED: Final = frozenset(
-    (
-        "usage",
-        "slots",
-        "found_mentions",
-        "entity_counts",
-        "linked",
-        "traits",
-        "to_link",
-        "relations_to_link",
-        "shelves",
-        "embeddings",
-        "word_vectors",
-        "centres",
-        "removals",
-        "packs",
-        "leases",
-        "floors",
-        "proposals",
-        "sums",
-    )
-)
-"""Tables computed again when the index is rebuilt, from rows and `vectors.jsonl`; `usage` may be lost."""
-
-OWN: Final = frozenset(("commits", "history"))
-"""Tables with files of their own."""
+AFTER_ROWS: Final = frozenset(TABLES["after_rows"])
+SETTLED: Final = frozenset(TABLES["settled"])
 
 
 def form_of(table: str) -> Form:
