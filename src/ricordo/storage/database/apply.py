@@ -16,7 +16,7 @@ from ricordo.model import Change, Closing, Edge, Entity, NameMove, Node, Reason,
 from ricordo.storage import faults
 from ricordo.storage.database.connection import all_terms, stored_terms
 from ricordo.storage.database.hashes import bare, sealed
-from ricordo.storage.database.history import put_back, restored_rows
+from ricordo.storage.database.history import TABLES, put_back, restored_rows
 from ricordo.storage.database.integrity import put_commit, settle_digest
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import (
@@ -48,36 +48,12 @@ _WIDE = frozenset(("node_insert", "node_traits"))
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of one commit by statement, in the order that the references between tables need."""
+    """The rows of one commit by statement."""
 
     hashes: list[bytes] = field(default_factory=list)
     is_plain: bool = True
     grown: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
-    by_statement: dict[str, list[Row]] = field(
-        default_factory=lambda: {
-            "session_insert": [],
-            "entity_insert": [],
-            "entity_update": [],
-            "alias_delete": [],
-            "alias_insert": [],
-            "node_insert": [],
-            "node_index": [],
-            "node_index_closed": [],
-            "node_traits": [],
-            "node_slot": [],
-            "node_update": [],
-            "session_update": [],
-            "relation_insert": [],
-            "relation_update": [],
-            "subject_delete": [],
-            "subject_insert": [],
-            "edge_put": [],
-            "edge_close": [],
-            "review_put": [],
-            "associate_put": [],
-            "run_put": [],
-        }
-    )
+    by_statement: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABLES["statements"]})
 
     def add(self, statement: str, row: Row) -> None:
         self.by_statement[statement].append(row)

@@ -12,25 +12,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from ricordo.model import Scope
+from ricordo.storage.database.embeddings import centre
 from ricordo.storage.database.history import Table, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import sql
+from ricordo.storage.database.vector_math import decode
 from ricordo.storage.protocol import Links
 from ricordo.storage.sql import read_snapshot, translated
 from ricordo.storage.values import FormerText, Image, When
 from ricordo.text import index_terms
 from ricordo.text.kinship import stems_of
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Keys = NDArray[np.int64]
+Keys = NDArray[np.int64]
 
 
 _BODY = re.compile(r"\bAS\s")
@@ -49,7 +49,6 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         self.at = at
 
     def current(self, now: int) -> int:
-        """Return the instant of the past: what had expired by then had expired."""
         return self.at
 
     @cached_property
@@ -59,7 +58,6 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         return {key: FormerText(content, speaker, tags, space) for key, content, speaker, tags, space in found}
 
     def holders(self, scope: Scope, term: str) -> set[int]:
-        """Return the nodes that held an index term, live or not."""
         spaces = self.visible(scope)
         match = " OR ".join(f'"{term}·{space}{shelf}"' for space in spaces for shelf in "kec")
         if not match:
@@ -69,9 +67,6 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         return held | {key for key, text in texts if term in _terms(text)}
 
     def closed_since(self, keys: Keys) -> Keys:
-        """Return those of the nodes that are closed today."""
-        import numpy as np
-
         rows = self.rows("past_closed_since", {"keys": json.dumps(keys.tolist())})
         return np.array([key for (key,) in rows], np.int64)
 
@@ -84,19 +79,6 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         shelves: Sequence[str],
         most: int,
     ) -> dict[int, float]:
-        """Return the memories most like a question, by cosine after today's mean is subtracted from both sides.
-
-        What is live today is found by today's index, what was closed since by its vectors. Texts that were altered
-        since have no vector any more.
-
-        Args:
-            vectors: by model, the question's vector, float32[dimension].
-            among: keys of the memories of then, ascending.
-            shelves: whose mean is subtracted.
-            most: upper bound for each model.
-        """
-        import numpy as np
-
         unaltered = among[~np.isin(among, np.array(list(self.altered), np.int64))]
         found: dict[int, float] = {}
         spaces = self.visible(scope)
@@ -114,11 +96,6 @@ class DatabasePastSnapshot(DatabaseSnapshot):
         self, keys: Keys, question: NDArray[np.float32], *, model: int, spaces: Sequence[int], shelves: Sequence[str]
     ) -> dict[int, float]:
         """Cosines with the question after today's mean is subtracted from both sides, of what has a vector today."""
-        import numpy as np
-
-        from ricordo.storage.database.embeddings import centre
-        from ricordo.storage.database.vector_math import decode
-
         rows = self.rows("embeddings_of", {"model": model, "nodes": json.dumps(keys.tolist())})
         if not rows:
             return {}

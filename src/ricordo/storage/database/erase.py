@@ -177,13 +177,11 @@ class _Erasing:
         for table in self._truth.tables.values():
             if "evidence" not in table.columns:
                 continue
-            columns = ", ".join(f'"{name}"' for name in table.columns)
-            statement = (
-                f"SELECT {columns} FROM \"{table.name}\" WHERE evidence != '[]' AND EXISTS"
+            named = (
+                "evidence != '[]' AND EXISTS"
                 " (SELECT 1 FROM json_each(evidence) WHERE value IN (SELECT value FROM json_each(?)))"
             )
-            for row in self._connection.execute(statement, (json.dumps(sorted(ids)),)).fetchall():
-                image = dict(zip(table.columns, row, strict=True))
+            for image in table.images(self._connection, named, (json.dumps(sorted(ids)),)):
                 self._rewrite(table, image, {"evidence": _without(image["evidence"], ids)})
             self._rewrite_history(table, ids)
 
@@ -203,10 +201,8 @@ class _Erasing:
     def take_out(self, name: str, key: int, values: Mapping[str, Any]) -> None:
         """Blank parts of a row that has a key, with its history: a part of it is erased."""
         table = self._truth.tables[name]
-        columns = ", ".join(f'"{each}"' for each in table.columns)
-        row = self._connection.execute(f'SELECT {columns} FROM "{name}" WHERE key = ?', (key,)).fetchone()
-        if row is not None:
-            self._rewrite(table, dict(zip(table.columns, row, strict=True)), values)
+        for row in table.images(self._connection, "key = ?", (key,)):
+            self._rewrite(table, row, values)
         for image in self._snapshot.rows("history_images", {"table": name, "rows": json.dumps([str(key)])}):
             former = table.image(image[3], image[1])
             if any(former[each] != value for each, value in values.items()):
@@ -215,10 +211,9 @@ class _Erasing:
     def _rewrite(self, table: Table, image: Image, values: Mapping[str, Any]) -> None:
         fresh = self._resealed(table, image, values)
         columns = [*values, "seal"]
-        where = " AND ".join(f'"{name}" = ?' for name in table.key)
         marks = ", ".join(f'"{name}" = ?' for name in columns)
         bound = [*(fresh[name] for name in columns), *(image[name] for name in table.key)]
-        self._connection.execute(f'UPDATE "{table.name}" SET {marks} WHERE {where}', bound)
+        self._connection.execute(f'UPDATE "{table.name}" SET {marks} WHERE {table.where_key}', bound)
         told = {"table": table.name, "row": row_text(table.row_id(image)), "commit": image["commit_seq"]}
         self._snapshot.rows("history_unmake", told)
 

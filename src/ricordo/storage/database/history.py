@@ -85,8 +85,7 @@ def _remove(snapshot: Statements, truth: Truth, each: Restored) -> None:
     for reference in truth.children(each.table.name, derived=True):
         statement = f'DELETE FROM "{reference.table}" WHERE "{reference.column}" = ?'
         snapshot.connection.execute(statement, (each.now[each.table.key[0]],))
-    where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
-    snapshot.connection.execute(f'DELETE FROM "{each.table.name}" WHERE {where}', _key(each))
+    snapshot.connection.execute(f'DELETE FROM "{each.table.name}" WHERE {each.table.where_key}', _key(each))
 
 
 def _write(snapshot: Statements, each: Restored) -> None:
@@ -102,8 +101,7 @@ def _write(snapshot: Statements, each: Restored) -> None:
         if each.table.name == "sessions":
             snapshot.raise_sequence("sessions", each.then["key"])
         return
-    where = " AND ".join(f'"{name}" = ?' for name in each.table.key)
-    statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {where}'
+    statement = f'UPDATE "{each.table.name}" SET ({named}) = ({marks}) WHERE {each.table.where_key}'
     snapshot.connection.execute(statement, (*values, *_key(each)))
 
 
@@ -148,17 +146,14 @@ class Ledger:
         self._former: dict[RowId, list[tuple[int, Image]]] = {}
 
     def commits_of_run(self, scope: Scope, run_id: str) -> list[int]:
-        """Return the commits of a run, oldest first; none if the caller may not see it."""
         values = {"run": run_id, "spaces": json.dumps(self._snapshot.visible(scope))}
         return [seq for (seq,) in self._snapshot.rows("commits_of_run", values)]
 
     def visible(self, scope: Scope, commits: Iterable[int]) -> set[int]:
-        """Return which of these commits the caller may see."""
         values = {"seqs": json.dumps(sorted(commits)), "spaces": json.dumps(self._snapshot.visible(scope))}
         return {seq for (seq,) in self._snapshot.rows("commits_visible", values)}
 
     def touched(self, commit: int) -> list[RowId]:
-        """Return the rows a commit wrote, altered or removed, as far as anything is left of them."""
         found: dict[RowId, None] = {}
         for name, row, before in self._snapshot.rows("history_touched", {"seq": commit}):
             table = self._truth.tables[name]
@@ -170,13 +165,11 @@ class Ledger:
         return list(found)
 
     def current(self, row: RowId) -> Image | None:
-        """Return the row as it is; None if there is none."""
         if row not in self._current:
             self._current[row] = current_image(self._connection, self._truth.tables[row.table], row)
         return self._current[row]
 
     def state(self, row: RowId, commit: int) -> Image | None:
-        """Return the row as it was right after a commit; None if there was none."""
         for replaced, image in self._versions(row):
             if replaced > commit:
                 return image if image["commit_seq"] <= commit else None
@@ -184,13 +177,11 @@ class Ledger:
         return now if now is not None and now["commit_seq"] <= commit else None
 
     def touches(self, row: RowId) -> list[int]:
-        """Return the commits that wrote, altered or removed a row, ascending."""
         found = {seq for replaced, image in self._versions(row) for seq in (replaced, image["commit_seq"])}
         now = self.current(row)
         return sorted(found | ({now["commit_seq"]} if now else set()))
 
     def children(self, row: RowId) -> list[RowId]:
-        """Return the rows that refer to a row now."""
         found = []
         for reference in self._truth.children(row.table):
             rows = self._rows(self._truth.tables[reference.table], f'"{reference.column}" = ?', (row.key[0],))
@@ -200,7 +191,6 @@ class Ledger:
         return found
 
     def parents(self, row: RowId, image: Image) -> list[RowId]:
-        """Return the rows that an image of a row refers to."""
         return [
             RowId(table=reference.target, key=(image[reference.column],))
             for reference in self._truth.parents(row.table)
@@ -208,7 +198,6 @@ class Ledger:
         ]
 
     def rivals(self, row: RowId, image: Image) -> list[RowId]:
-        """Return other rows that hold now what only one row may hold, an id for instance."""
         table = self._truth.tables[row.table]
         found = []
         for columns in table.unique:
@@ -227,19 +216,12 @@ class Ledger:
         return self._former[row]
 
     def _rows(self, table: Table, where: str, values: tuple[Any, ...]) -> list[tuple[RowId, Image]]:
-        """Return rows with their images. Names come from the schema, so the statement is put together."""
-        named = ", ".join(f'"{name}"' for name in table.columns)
-        statement = f'SELECT {named} FROM "{table.name}" WHERE {where}'
-        images = [dict(zip(table.columns, row, strict=True)) for row in self._connection.execute(statement, values)]
-        return [(table.row_id(image), image) for image in images]
+        return [(table.row_id(image), image) for image in table.images(self._connection, where, values)]
 
 
 def current_image(connection: apsw.Connection, table: Table, row: RowId) -> Image | None:
-    """Return a row as it is. Names come from the schema, so the statement is put together."""
-    named = ", ".join(f'"{name}"' for name in table.columns)
-    where = " AND ".join(f'"{name}" = ?' for name in table.key)
-    found = connection.execute(f'SELECT {named} FROM "{table.name}" WHERE {where}', row.key).fetchone()
-    return None if found is None else dict(zip(table.columns, found, strict=True))
+    """Return a row as it is; None if there is none."""
+    return next(iter(table.images(connection, table.where_key, row.key)), None)
 
 
 TABLES: Final[Mapping[str, Any]] = tomllib.loads((files("ricordo.storage.database") / "tables.toml").read_text("utf-8"))
@@ -272,6 +254,21 @@ class Table:
     def sealed(self) -> tuple[str, ...]:
         """The columns covered by the row hash: all but the hash."""
         return tuple(name for name in self.columns if name != "seal")
+
+    @property
+    def where_key(self) -> str:
+        """The condition that finds a row by its key."""
+        return " AND ".join(f'"{name}" = ?' for name in self.key)
+
+    def images(
+        self, connection: apsw.Connection, where: str = "TRUE", values: tuple[Any, ...] = ()
+    ) -> list[dict[str, Any]]:
+        """Return the rows for which a condition holds, column to value. Names come from the schema, so the statement is
+        put together.
+        """
+        named = ", ".join(f'"{name}"' for name in self.columns)
+        rows = connection.execute(f'SELECT {named} FROM "{self.name}" WHERE {where}', values).fetchall()
+        return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def row_id(self, image: Image) -> RowId:
         """Return which row an image shows."""

@@ -6,28 +6,23 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
-from ricordo.model import Edge, Node, Scope
+from ricordo.model import ClosedReason, Edge, Node, Scope, Stats
+from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.statements import Group, Row, asserted_edge, node_of
-from ricordo.storage.values import Everything, Filter, Holdings, Weights
+from ricordo.storage.values import Everything, Filter, Floor, Holdings, Weights
 from ricordo.trust import trust_of
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Keys = NDArray[np.int64]
-from typing import Any
-
-from ricordo.model import ClosedReason, Stats
-from ricordo.storage.database.embeddings import EmbeddingModels
-from ricordo.storage.values import Floor
+Keys = NDArray[np.int64]
 
 # More ids than this in one statement are fetched in slices.
 _SLICE = 5_000
@@ -125,16 +120,12 @@ class Nodes(Group):
         return [asserted_edge(row) for row in self._sql.rows("edges_of_node", self._sql.scoped(scope, key=node.key))]
 
     def matching(self, scope: Scope, filter_: Filter) -> Keys:
-        import numpy as np
-
         clause, values = conditions(filter_)
         query = f"SELECT group_concat(key) FROM (SELECT n.key FROM nodes AS n WHERE {clause})"
         text = self._sql.connection.execute(query, values | self._sql.scoped(scope)).get
         return np.sort(np.fromstring(text, dtype=np.int64, sep=",")) if text else np.empty(0, np.int64)
 
     def within(self, scope: Scope, filter_: Filter, *, after: int, before: int, most: int) -> Keys:
-        import numpy as np
-
         clause, values = conditions(replace(filter_, after=None, before=None))
         query = (
             f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.event_time >= :start AND n.event_time < :end"

@@ -268,12 +268,10 @@ class CatchUp:
                 rows[row] = commit, HandLine(name, offset, line, shape.table.name)
 
     def _compare_table(self, shape: Shape, newest: Mapping[str, tuple[int, HandLine]]) -> None:
-        """Compare the newest lines of a table with its rows. The statement is built from names of the schema."""
+        """Compare the newest lines of a table with its rows."""
         table = shape.table
-        named = ", ".join(f'"{name}"' for name in table.columns)
         left = dict(newest)
-        for row in self._connection.execute(f'SELECT {named} FROM "{table.name}"').fetchall():
-            image: dict[str, Any] = dict(zip(table.columns, row, strict=True))
+        for image in table.images(self._connection):
             key = table.row_id(image)
             _, given = left.pop(">".join(map(str, key.key)), (0, None))
             if given is None or given.line.get("removed"):

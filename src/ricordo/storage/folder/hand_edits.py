@@ -202,11 +202,7 @@ class _Adoption:
             self._subject(key, str(person))
 
     def _present(self, shape: Shape, key: int | None) -> Image | None:
-        if key is None:
-            return None
-        named = ", ".join(f'"{name}"' for name in shape.table.columns)
-        row = self._connection.execute(f'SELECT {named} FROM "{shape.table.name}" WHERE key = ?', (key,)).fetchone()
-        return None if row is None else dict(zip(shape.table.columns, row, strict=True))
+        return next(iter(shape.table.images(self._connection, "key = ?", (key,))), None)
 
     def _given(self, shape: Shape, line: Line) -> dict[str, Any]:
         """Return the columns that a line states."""
