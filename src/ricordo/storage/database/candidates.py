@@ -90,7 +90,7 @@ class SearchReader(Statements):
 
     @contextmanager
     def turns(self, *, shared: bool = True) -> Iterator[TurnTable]:
-        """The turns that were read so far, come to where this snapshot is; one of its own where others are ahead.
+        """Yield the cached turns, brought to the state of this snapshot; a table of its own if the cache is ahead.
 
         Args:
             shared: False where closed turns are looked at, which stand in no session's order.
@@ -132,13 +132,13 @@ class SearchReader(Statements):
         return found
 
     def _all_lie_on(self, scope: Scope, shelves: Sequence[str]) -> bool:
-        """Whether there is nothing a caller may see on any other shelf."""
+        """Return whether all that a caller may see is in these partitions."""
         counts = self.rows_of_store("shelf_counts", self.scoped(scope))
         return all(shelf in shelves for _, shelf, nodes, _ in counts if nodes)
 
     def _endings(self, scope: Scope, shelves: Sequence[str], *, archived: bool) -> list[str]:
-        """How the terms of those shelves end that a caller may look into and that may hold something: looking into one
-        costs as much where nothing is on it.
+        """Return the endings of the terms of these partitions that the caller may see and that are not empty: searching
+        an empty one costs as much.
         """
         if archived:
             return [f"·{space}{shelf}" for space in self.visible(scope) for shelf in shelves]
@@ -502,7 +502,7 @@ def read_all_turns(snapshot: SearchReader, spaces: tuple[int, ...]) -> None:
         words, position = table.words_of(keys), table.position
     if position[1] >= KEYS_BELOW:
         return
-    holders = Holders(words)  # nobody waits for this either
+    holders = Holders(words)  # this blocks no one either
     with snapshot.turns() as table:
         if table.position == position:
             table.keep_holders(holders, spaces=spaces, through=position[1])

@@ -1,10 +1,10 @@
 """Vectors in the store, and the indexes over them that a process holds in memory.
 
-`embeddings` is what there is; packs are a cache of it that loads fast; the index in memory follows both by their
+`embeddings` is what there is; segments are a cache of it that loads fast; the index in memory follows both by their
 ascending ids, across processes: removed vectors are taken out first, then new ones are added.
 
-Of a large shelf only keys and signs are read at first, a sixth of the bytes. The vectors it takes to answer then come
-from `embeddings`, until a process that asks again has read the rest of the packs.
+Of a large partition only keys and signs are read at first, a sixth of the bytes. The vectors that an answer needs then
+come from `embeddings`, until a process that searches again has read the rest of the segments.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ PACK_ROWS = 16_384
 
 # The vectors a first answer takes are thousands and come one by one; reading so many all at once takes no longer.
 _READ_AT_ONCE = 150_000
-# Until all is read a search takes thirty milliseconds longer: so much of that at a time, not a pack after each search.
+# Until all is read, a search takes 30 ms longer; so for this long at a time, not a segment after each search.
 _READ_ON_S = 0.03
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Place = tuple[int, int, str]
-"""Model, space, shelf."""
+"""Model, space, partition."""
 Position = tuple[int, int, int]
 """The last embedding, the last removal and the last erasure there is."""
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """The index of one model, space and shelf, and how far it has followed the store.
+    """The index of one model, space and partition, and how far it has followed the store.
 
-    `unread` are the packs of which only keys and signs are in memory; while there are any, the index only sketches.
+    `unread` are the segments of which only keys and signs are in memory; while there are any, the index only sketches.
     """
 
     index: VectorIndex
@@ -76,7 +76,7 @@ class VectorShelves:
         limit: int,
         among: Keys | None,
     ) -> tuple[Keys, Scores]:
-        """The live nodes nearest to a vector, over several spaces and shelves, best first.
+        """The live nodes nearest to a vector, over several spaces and partitions, best first.
 
         Args:
             among: only these keys; None for all.
@@ -109,9 +109,7 @@ class VectorShelves:
             return any(held.unread for held in self._shelves.values())
 
     def read_on(self, snapshot: Statements, *, for_s: float = _READ_ON_S) -> bool:
-        """Read some more of the vectors of large shelves, a pack at least, for so many seconds. False if there are no
-        more.
-        """
+        """Read more vectors of large partitions for some seconds, at least a segment. Return whether any are left."""
         with self._lock:
             shelves = list(self._shelves.values())
         until = time.monotonic() + for_s
@@ -211,7 +209,7 @@ def _merged(parts: list[tuple[Keys, Scores]], limit: int) -> tuple[Keys, Scores]
 def _search(
     snapshot: Statements, held: _Shelf, vector: NDArray[np.float32], *, model: int, limit: int, among: Keys | None
 ) -> tuple[Keys, Scores]:
-    """Search a shelf; while some of it is unread, the vectors to be scored come from the store."""
+    """Search a partition; while some of it is unread, the vectors to be scored come from the store."""
     if not held.unread:
         return held.index.search(vector, limit, among=among)
     keys = held.index.sketch(vector, limit) if among is None else held.index.present(among)
@@ -259,7 +257,7 @@ def _follow(snapshot: Statements, held: _Shelf, place: Place, position: Position
 
 
 def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], removed: list[tuple[int, int]]) -> int:
-    """Read all packs of a shelf; what was removed after a pack was made is taken out before the next one adds."""
+    """Read all segments of a partition. Removals after a segment was made apply before the next one is added."""
     through, index = 0, held.index
     packs = [(*row[:3], row[3] // (12 + index.dimension)) for row in snapshot.rows("packs_of", values)]
     count = sum(rows for *_, rows in packs)
@@ -274,21 +272,21 @@ def _load_packs(snapshot: Statements, held: _Shelf, values: dict[str, object], r
         gone = [node for id_, node in removed if id_ > removals]
         if gone:
             index.remove_all(gone)
-    with suppress(InvalidError):  # an unsound pack stays unread
+    with suppress(InvalidError):  # an unsound segment stays unread
         while held.unread and count <= _READ_AT_ONCE:
             _read_codes(snapshot, held)
     return through
 
 
 def _read_pack(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> None:
-    """Read a pack straight into the index: a quarter faster than through a value of a row."""
+    """Read a segment straight into the index: a quarter faster than through a value of a row."""
     room = index.reserve(rows)
     _read_into(snapshot, "segment", key, (room.keys, room.scales, room.codes))
     index.commit(room)
 
 
 def _read_signs(snapshot: Statements, index: VectorIndex, key: int, rows: int) -> Room:
-    """Read keys and signs of a pack. Returns where its codes go."""
+    """Read keys and signs of a segment. Returns where its codes go."""
     room = index.reserve(rows)
     _read_into(snapshot, "sketch", key, (room.keys, *room.signs))
     index.commit(room, is_whole=False)
@@ -296,7 +294,7 @@ def _read_signs(snapshot: Statements, index: VectorIndex, key: int, rows: int) -
 
 
 def _read_codes(snapshot: Statements, held: _Shelf) -> None:
-    """Read the rest of a pack of which only keys and signs were read. One that is unsound stays unread for ever."""
+    """Read the rest of a segment of which only keys and signs were read. One that is unsound stays unread for ever."""
     key, room = held.unread[-1]
     _read_into(snapshot, "segment", key, (np.empty_like(room.keys), room.scales, room.codes))
     check_scales(room.scales)
@@ -306,7 +304,7 @@ def _read_codes(snapshot: Statements, held: _Shelf) -> None:
 
 
 def _read_into(snapshot: Statements, column: str, key: int, arrays: Sequence[NDArray[Any]]) -> None:
-    """Read a blob of a pack from its beginning into these arrays, one after the other."""
+    """Read a blob of a segment from its beginning into these arrays, one after the other."""
     with snapshot.connection.blob_open("main", "packs", column, key, False) as blob:
         for array in arrays:
             blob.read_into(array.data.cast("B"))

@@ -44,9 +44,9 @@ _LATER_MOST = 5_000
 # Holders of the words of a question are looked through up to so many; more of them than candidates have words.
 _OCCURRENCES_MOST = 20_000
 
-# Row 0 is nobody: where a session ends, or where it is not known how it goes on.
+# Row 0 stands for no turn: the end of a session, or an unknown neighbour.
 _NOBODY = 0
-# As far around a turn as anybody could ask.
+# More steps than any search asks for.
 _ALL_AROUND = np.iinfo(np.int8).max
 
 _ROW = np.dtype(
@@ -170,7 +170,7 @@ class TurnTable:
         self._held_later: _Held | None = None
 
     def follow(self, snapshot: Statements) -> bool:
-        """Come to where a snapshot is, and let go of what is no longer so. False if the table is ahead of it."""
+        """Bring the table to the state of a snapshot. Return False if the table is ahead of it."""
         changes, last = snapshot.rows_of_store("turns_position")[0]
         if changes < self._changes or (changes == self._changes and last < self._last):
             return False
@@ -187,7 +187,7 @@ class TurnTable:
         return True
 
     def keep(self, fetched: Fetched, *, among: Keys | None = None) -> None:
-        """Take in turns that were fetched from a snapshot that is followed, as far as they are not here.
+        """Add turns that were fetched from the followed snapshot and are not in the table yet.
 
         Args:
             among: only these; None for all.
@@ -325,7 +325,7 @@ class TurnTable:
             best: those of them near which, within `reach` steps, others are candidates, too.
             allowed: ascending keys that these others must be among; None for all.
             spaces: whose turns may be given.
-            shelves: of which shelves these others must be; None for any.
+            shelves: of which partitions these others must be; None for any.
         """
         at = self._read(snapshot, chosen)
         found = self._found(best)
@@ -340,7 +340,7 @@ class TurnTable:
         return self._taken(candidates, self._near(candidates, reach), spaces), len(candidates)
 
     def _on(self, snapshot: Statements, at: Places, shelves: Sequence[str]) -> list[int]:
-        """The keys of those rows that lie on some shelves. A turn changes its shelf once; the table need not follow."""
+        """Return the keys of the rows that are in some partitions. The table does not record partitions."""
         keys = json.dumps(np.unique(self._keys[at]).tolist())
         return [key for (key,) in snapshot.rows("keys_on_shelves", {"keys": keys, "shelves": json.dumps(shelves)})]
 

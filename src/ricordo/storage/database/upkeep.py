@@ -141,7 +141,7 @@ def encode_words(words: NDArray[np.float32]) -> bytes:
 
 
 def recentre(snapshot: Statements, model: int, dimension: int) -> bool:
-    """Take the mean of each shelf that has grown by a third since the last time, of its first 20,000 vectors.
+    """Take the mean of each partition that has grown by a third since the last time, of its first 20,000 vectors.
 
     Taking the mean of the collection from both sides of the cosine lifted recall@10 by 1 to 8 points (MEASURED.md). The
     mean of a few vectors is mostly those vectors themselves: below 50 there is none.
@@ -158,7 +158,7 @@ def recentre(snapshot: Statements, model: int, dimension: int) -> bool:
 
 
 def pack_full_shelves(snapshot: Statements) -> int:
-    """Pack one lot of vectors of each shelf that has enough loose ones. Returns how many packs were made."""
+    """Write a segment of vectors for each partition that has enough loose ones. Return how many were written."""
     made = 0
     for model, space, shelf, after in snapshot.rows("shelves_to_pack", {"least": PACK_ROWS}):
         values = {"model": model, "space": space, "shelf": shelf}

@@ -179,7 +179,7 @@ class Block:
         return scores
 
     def distances(self, asked: Signs) -> Distances:
-        """How far the signs of all rows are from those asked; the dead are as far as can be."""
+        """Return the distance of the signs of all rows from those asked for; of dead rows the largest."""
         found = distances(self.signs[:, : self.count], asked)
         if self.dead is not None:
             found[self.dead[: self.count]] = np.iinfo(found.dtype).max
