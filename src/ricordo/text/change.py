@@ -61,14 +61,12 @@ class Topics:
         beginnings: the first letters of its longer words.
         numbers: words with a digit, as written.
         is_own: it speaks of its speaker: I, my, we.
-        begins_own: it begins so, or has no other subject.
         others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
     """
 
     words: tuple[tuple[tuple[str, ...], float], ...]
     numbers: frozenset[str]
     is_own: bool
-    begins_own: bool
     others: frozenset[str]
     stems: frozenset[str]
     all_stems: frozenset[str]
@@ -149,13 +147,13 @@ def topics(text: str) -> Topics:
     languages = languages_of(text)
     known = _words(languages)
     words: list[tuple[tuple[str, ...], float]] = []
-    numbers, others, own = set[str](), set[str](), []
+    numbers, others, is_own = set[str](), set[str](), False
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
         low = written.lower()
         word = _word(low, languages)
-        own.append(word.is_own)
+        is_own = is_own or word.is_own
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
             or (written[0].isupper() and low.endswith(known.owner_endings) and before not in known.silent)
@@ -176,8 +174,7 @@ def topics(text: str) -> Topics:
         all_stems=frozenset(stem for stems, _ in words for stem in stems),
         beginnings=frozenset(stems[-1][:_SAME_BEGINNING] for stems, _ in words if len(stems[-1]) >= _SAME_BEGINNING),
         numbers=frozenset(numbers),
-        is_own=any(own),
-        begins_own=any(own[:2]) and not others,
+        is_own=is_own,
         others=frozenset(others),
     )
 
@@ -226,17 +223,10 @@ CHANGES: frozenset[str] = frozenset(("no_longer", "ended", "replaced", "now", "c
 FEATURES = (
     "telling",
     "share",
-    "several",
-    "names its head",
-    "misses its head",
+    "novel",
     "changes",
-    "changes twice",
-    "no_longer",
-    "corrected",
-    "other number",
     "only repeats",
     "another's",
-    "own",
     "added",
     "unchanged",
     "unsure",
@@ -247,44 +237,38 @@ FEATURES = (
     "asks",
     "meaning",
 )
+_MOST_NOVEL = 6.0
 
 
 def features(old: str, new: str, cosine: float | None = None) -> dict[str, float] | None:
-    """Return the features of a pair; None where they share no word and are not near in meaning.
+    """Return the features of a pair, each from 0 to 1; None where they share no word and are not near in meaning.
 
     Args:
         cosine: of their vectors, if both are known.
     """
     before, after = topics(old), topics(new)
-    total = shared = 0.0
-    met: list[float] = []
-    for stems, worth in before.words:
-        total += worth
-        likeness = after.likeness(stems)
-        shared += worth * likeness
-        met.append(worth * likeness)
+    met = [(worth, worth * after.likeness(stems)) for stems, worth in before.words]
+    total, shared = sum(worth for worth, _ in met), sum(likeness for _, likeness in met)
     if not shared and (cosine is None or cosine < NEAR):
         return None
     said = cues(new)
-    telling = [worth for worth in met if worth > _COMMON]
-    has_head = not before.begins_own and bool(met)
+    novel = sum(worth for stems, worth in after.words if not before.likeness(stems))
     is_other = bool(before.numbers and after.numbers) and not after.numbers <= before.numbers
-    count = len(said & CHANGES) + is_other
     found = {
-        "telling": float(bool(telling)),
+        "telling": float(any(likeness > _COMMON for _, likeness in met)),
         "share": shared / total if total else 0.0,
-        "several": float(len(telling) > 1 or max(met, default=0.0) >= _NAME),
-        "names its head": float(has_head and any(met[:2])),
-        "misses its head": float(has_head and not any(met[:2])),
-        "changes": float(count > 0),
-        "changes twice": float(count > 1),
-        "other number": float(is_other),
-        "only repeats": float(shared > 0.99 * total and not said & {"ended", "no_longer"}),
-        "another's": float(any(not before.likeness((other,)) for other in after.others)),
-        "own": float(after.is_own),
+        "novel": min(novel / _MOST_NOVEL, 1.0),
+        "changes": float(is_other or not said.isdisjoint(CHANGES)),
+        "only repeats": float(shared > 0.99 * total and said.isdisjoint(("ended", "no_longer"))),
+        "another's": float(_names_others(before, after)),
         "meaning": cosine or 0.0,
     }
     return {name: found.get(name, float(name in said)) for name in FEATURES}
+
+
+def _names_others(before: Topics, after: Topics) -> bool:
+    """Return whether the newer statement begins with someone whom the older one does not name."""
+    return any(not before.likeness((other,)) for other in after.others)
 
 
 @cache
@@ -338,13 +322,13 @@ def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[st
     if likely < weights["conflict"]:
         return None
     said = cues(new)
-    closes = likely >= weights["replaced"] and said & CHANGES and not said & _AGAINST and not _names_others(old, new)
+    closes = (
+        likely >= weights["replaced"]
+        and said & CHANGES
+        and not said & _AGAINST
+        and not _names_others(topics(old), topics(new))
+    )
     return Judged(verdict="replaced" if closes else "conflict", likelihood=likely)
-
-
-def _names_others(old: str, new: str) -> bool:
-    before = topics(old)
-    return any(not before.likeness((other,)) for other in topics(new).others)
 
 
 def _of_different_people(old: str, new: str, speakers: tuple[str | None, str | None]) -> bool:
