@@ -5,7 +5,7 @@ The trace consists of the same numbers as the score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import exp, inf
@@ -253,7 +253,11 @@ def _ranks(measured: Floats) -> NDArray[np.intp]:
 
 
 def in_succession(
-    hits: Sequence[Ranked], *, links: Iterable[tuple[int, int]], successors: Mapping[int, int]
+    hits: Sequence[Ranked],
+    *,
+    links: Sequence[tuple[int, int]],
+    successors: Mapping[int, int],
+    newer: Collection[int] = (),
 ) -> list[Ranked]:
     """Return the hits, best first, with newer versions in the places of the older ones they are linked with.
 
@@ -264,8 +268,9 @@ def in_succession(
         hits: best first.
         links: pairs (newer, older) of node keys; keys of nodes that are no hits may connect those that are.
         successors: for the key of a replaced node, that of its live newest version.
+        newer: keys of nodes that are no hits and come in right before an older one that is.
     """
-    present = _succeeded(hits, successors)
+    present = _with_newer(_succeeded(hits, successors), links, newer)
     after: dict[int, set[int]] = {}
     for newer, older in links:
         after.setdefault(newer, set()).add(older)
@@ -279,6 +284,16 @@ def in_succession(
         for place, key in zip(ranks, newest, strict=True):
             ordered[place] = _moved(present[places[key]], score=present[place].score)
     return ordered
+
+
+def _with_newer(hits: Sequence[Ranked], links: Iterable[tuple[int, int]], newer: Collection[int]) -> list[Ranked]:
+    coming = {older: latest for latest, older in links if latest in newer}
+    found: dict[int, Ranked] = {}
+    for hit in hits:
+        if hit.key in coming:
+            found.setdefault(coming[hit.key], hit._replace(key=coming[hit.key]))
+        found.setdefault(hit.key, hit)
+    return list(found.values())
 
 
 def _succeeded(hits: Sequence[Ranked], successors: Mapping[int, int]) -> list[Ranked]:

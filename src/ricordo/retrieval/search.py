@@ -189,7 +189,8 @@ def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Rank
     if plan.query.archived:
         return weighed
     if known.versions or known.successors:
-        weighed = in_succession(weighed, links=known.versions, successors=known.successors)
+        newer = () if plan.filter(None).narrows else known.newer
+        weighed = in_succession(weighed, links=known.versions, successors=known.successors, newer=newer)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed

@@ -9,7 +9,7 @@ closed memories instead of live ones. Shelves are "k" (knowledge), "e" (turns) a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
@@ -257,6 +257,7 @@ class Shortlist:
         statements: of facts that are one statement: the subjects, the statement, and since when (Unix milliseconds).
         successors: the live newest version of each closed candidate that has one.
         versions: pairs (newer, older) in which these memories and their successors stand.
+        newer: live memories that are no candidates and stand in such a pair with one.
         evidence: ids of the messages that knowledge rests on.
     """
 
@@ -266,4 +267,24 @@ class Shortlist:
     statements: Mapping[int, tuple[str, str, int]]
     successors: Mapping[int, int]
     versions: Sequence[tuple[int, int]]
+    newer: Collection[int]
     evidence: Mapping[int, tuple[str, ...]]
+
+
+def live_newer(
+    versions: Sequence[tuple[int, int]],
+    *,
+    known: Collection[int],
+    weigh: Callable[[Sequence[int]], Mapping[int, Weights]],
+    now: int,
+) -> tuple[int, ...]:
+    """Return the live memories that are the newer ones of pairs with known ones, and not known themselves.
+
+    Args:
+        weigh: returns what is known of memories that the caller sees.
+    """
+    found = {newer for newer, older in versions if older in known and newer not in known}
+    weights = weigh(sorted(found)) if found else {}
+    return tuple(
+        key for key, each in weights.items() if each.is_live and (each.expires_at is None or each.expires_at > now)
+    )

@@ -35,6 +35,7 @@ from ricordo.storage.candidates import (
     Shortlist,
     Turns,
     inverse_frequency,
+    live_newer,
 )
 from ricordo.text.analyzer import HEADER, term_code, traits_of
 from tests.contract.reference.tables import Row
@@ -227,7 +228,10 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         weights = {key: each for key, each in weights.items() if each.expires_at is None or each.expires_at > now}
     closed = [key for key, each in weights.items() if not each.is_live and not archived]
     successors = {key: newest for key in closed if (newest := snapshot.nodes.successor(key))}
-    wanted = [*weights, *successors.values()]
+    ranked = [*weights, *successors.values()]
+    versions = [] if archived else snapshot.nodes.succession(ranked)
+    newer = live_newer(versions, known=ranked, weigh=lambda keys: snapshot.nodes.weights(scope, keys), now=now)
+    wanted = [*ranked, *newer]
     nodes = snapshot.nodes.by_key(scope, wanted)
     facts = [key for key, node in nodes.items() if node.type != "episodic"]
     lines = [] if archived else snapshot.graph.lines(facts)
@@ -237,6 +241,7 @@ def shortlist(snapshot: Any, scope: Scope, keys: Any, *, archived: bool, now: in
         shown=snapshot.suppression.shown(nodes),
         statements={key: (about, line, since) for key, about, line, since in lines},
         successors=successors,
-        versions=[] if archived else snapshot.nodes.succession(wanted),
+        versions=versions,
+        newer=newer,
         evidence=snapshot.nodes.evidence(scope, facts),
     )
