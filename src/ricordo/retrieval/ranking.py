@@ -272,8 +272,8 @@ def in_succession(
     """
     present = _with_newer(_succeeded(hits, successors), links, newer)
     after: dict[int, set[int]] = {}
-    for newer, older in links:
-        after.setdefault(newer, set()).add(older)
+    for later, older in links:
+        after.setdefault(later, set()).add(older)
     if not after:
         return present
     places = {each.key: place for place, each in enumerate(present)}
