@@ -5,7 +5,8 @@ store: a single file, and a folder of plain files.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,9 @@ import pytest
 
 import ricordo
 import ricordo.sync
-from ricordo import Settings
+from ricordo import Settings, UnavailableError
+from ricordo.language import Script
+from ricordo.ports import Turn
 
 START = 1_767_261_600_000  # 2026-01-01T10:00Z
 DAY = 86_400_000
@@ -84,3 +87,21 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandCloc
         twin = await asyncio.to_thread(lambda: ricordo.sync.Memory.open(place, **options))
         yield Blocking(twin)
         await asyncio.to_thread(twin.close)
+
+
+def confirming(answers: Iterable[object]) -> Script:
+    """Return a script that gives these answers in order, and confirms every statement that is to be verified."""
+    left = list(answers)
+
+    def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
+        if schema["title"] == "Checks":
+            return confirmed(turns)
+        return left.pop(0) if left else UnavailableError("the scripted model has no answer left")
+
+    return answer
+
+
+def confirmed(turns: Sequence[Turn]) -> object:
+    """Return the answer that confirms all statements of a prompt."""
+    handles = re.findall(r"^(c\d+) note: ", turns[1].text, re.MULTILINE)
+    return {"checks": [{"claim": each, "is": "stated", "confidence": 0.9} for each in handles]}

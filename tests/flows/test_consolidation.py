@@ -11,7 +11,7 @@ import pytest
 import ricordo
 from ricordo import Memory, Settings
 from ricordo.language import ScriptedModel
-from tests.flows.conftest import HandClock, Place
+from tests.flows.conftest import HandClock, Place, confirming
 
 
 def fact(text: str, *evidence: str, **fields: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ async def opened(place: Place, clock: HandClock) -> AsyncIterator[Open]:
     async def open_(*answers: object, **settings: Any) -> Memory:
         for each in memories:
             await each.close()
-        model = ScriptedModel(answers[0] if len(answers) == 1 and callable(answers[0]) else answers)
+        model = ScriptedModel(answers[0] if len(answers) == 1 and callable(answers[0]) else confirming(answers))
         memory = await Memory.open(
             place.location,
             embedder="hashing",

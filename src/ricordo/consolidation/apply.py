@@ -215,7 +215,11 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     nodes = {node_id: timed(_node(node_id, fact, draft, at=learning.at)) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
     waits = learning.rules.holds_untrusted
-    held_for = {node.id: why for node in kept if (why := reasons_to_hold(node, holds_untrusted=waits))}
+    held_for: dict[str, tuple[str, ...]] = {}
+    for node in kept:
+        doubts = (doubt,) if (doubt := facts[node.id][1].doubt) and not draft.is_verbatim else ()
+        if why := (*reasons_to_hold(node, holds_untrusted=waits), *doubts):
+            held_for[node.id] = why
     given = [quarantined(node, at=learning.at) if node.id in held_for else node for node in kept]
     change = learning.rules.add_entities(
         snapshot,
@@ -449,8 +453,10 @@ def _link_and_record(learning: _Learning, arrived: Arrived, facts: Facts, same: 
         for each in evidence:
             learning.link(Edge(source=kept, target=each, type="derived_from", confidence=min(1.0, fact.sure)))
         what: RunItemKind = "added" if kept in added and kept == node_id else "repeated"
-        what = "held" if what == "added" and not added[kept].is_live else what
-        learning.items.append(RunItem(what=what, id=kept, text=fact.content, evidence=evidence))
+        is_held = what == "added" and not added[kept].is_live
+        reason = fact.doubt if is_held else ""
+        what = "held" if is_held else what
+        learning.items.append(RunItem(what=what, id=kept, text=fact.content, reason=reason, evidence=evidence))
     for edge in arrived.change.link:
         if edge.type == "supersedes":
             learning.items.append(RunItem(what="replaced", id=edge.target, other=edge.source))

@@ -8,10 +8,9 @@ words; pairs in which neither does are shown to no model.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.apply import SURE, add_items, causal_edge, tier_of
@@ -20,6 +19,7 @@ from ricordo.consolidation.context import (
     Spent,
     as_shown,
     ask_model,
+    batches,
     failure_reason,
     new_run,
     note_outcome,
@@ -42,13 +42,10 @@ from ricordo.consolidation.prompts import causation, one_line, own_words, reflec
 from ricordo.consolidation.resolve import is_withheld
 from ricordo.errors import RicordoError
 from ricordo.model import Category, Change, Edge, Node, NodeType, Run, RunItem, RunKind
-from ricordo.ports import TokenCounter
 from ricordo.storage import Snapshot
 from ricordo.text import name_terms
 from ricordo.text.likeness import is_much_the_same
 from ricordo.trust import awaits_a_word, capped, role_of_derived, trust_of
-
-T = TypeVar("T")
 
 MAX_CHARS = 500
 """The most characters in a conclusion."""
@@ -151,28 +148,6 @@ def last_looked(
     """Return how far the latest run of a kind came: (key of the last node it looked at, keys of what it was shown)."""
     items = snapshot.runs.items_of_last(*context.place, kind)
     return [(node, evidence) for what, node, evidence in items if what == "looked"]
-
-
-def batches(
-    items: Sequence[T], text: Callable[[T], str], *, room: int, most: int, tokens: TokenCounter
-) -> Iterator[list[T]]:
-    """Yield consecutive items, as many together as fit into a prompt; a single item always fits.
-
-    Args:
-        room: tokens of a batch.
-        most: the most items in a batch.
-    """
-    held: list[T] = []
-    taken = 0
-    for item in items:
-        cost = tokens.count(text(item)) + 6
-        if held and (len(held) >= most or taken + cost > room):
-            yield held
-            held, taken = [], 0
-        held.append(item)
-        taken += cost
-    if held:
-        yield held
 
 
 # reflections

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
 
 Shape = TypeVar("Shape", bound=BaseModel)
+T = TypeVar("T")
 
 LEASE_MS = 30_000
 """How long a lease on a conversation lasts, where other processes cannot tell that its holder has died."""
@@ -249,3 +250,25 @@ def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:
     cut = snapshot.suppression.shown({node.key: node for node in nodes})
     kept = (replace(node, content=cut[node.key]) if node.key in cut else node for node in nodes)
     return tuple(node for node in kept if node.content)
+
+
+def batches(
+    items: Sequence[T], text: Callable[[T], str], *, room: int, most: int, tokens: TokenCounter
+) -> Iterator[list[T]]:
+    """Yield consecutive items, as many together as fit into a prompt; a single item always fits.
+
+    Args:
+        room: tokens of a batch.
+        most: the most items in a batch.
+    """
+    held: list[T] = []
+    taken = 0
+    for item in items:
+        cost = tokens.count(text(item)) + 6
+        if held and (len(held) >= most or taken + cost > room):
+            yield held
+            held, taken = [], 0
+        held.append(item)
+        taken += cost
+    if held:
+        yield held

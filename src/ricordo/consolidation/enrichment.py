@@ -15,7 +15,6 @@ from ricordo.consolidation.apply import add_items
 from ricordo.consolidation.conclusions import (
     MAX_CHARS,
     Decide,
-    batches,
     conclusion,
     evidence_edges,
     last_looked,
@@ -28,6 +27,7 @@ from ricordo.consolidation.context import (
     Spent,
     as_shown,
     ask_model,
+    batches,
     new_run,
     prompt_room,
     require_model,

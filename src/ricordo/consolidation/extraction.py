@@ -8,6 +8,7 @@ crash loses nothing and reads nothing twice.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -20,16 +21,43 @@ from ricordo.consolidation.context import (
     Spent,
     as_shown,
     ask_model,
+    batches,
     failure_reason,
     model_name,
     new_run,
     note_outcome,
     prompt_room,
+    require_model,
     with_cost,
 )
-from ricordo.consolidation.judge import Accepted, Judged, Proposal, Refused, Verdicts, clean_handle, combine, judge
+from ricordo.consolidation.evidence import NEW_VALUE, new_values
+from ricordo.consolidation.judge import (
+    NOT_OF_EVIDENCE,
+    Accepted,
+    Check,
+    Checks,
+    Judged,
+    Proposal,
+    Refused,
+    Verdicts,
+    clean_handle,
+    combine,
+    has_in_common,
+    judge,
+    scaled,
+)
 from ricordo.consolidation.plain_rules import propose
-from ricordo.consolidation.prompts import EXTRACT, VERSION, Page, extraction, lines_of, pages, verification
+from ricordo.consolidation.prompts import (
+    CHECK,
+    EXTRACT,
+    VERSION,
+    Page,
+    check,
+    extraction,
+    lines_of,
+    pages,
+    verification,
+)
 from ricordo.errors import NotFoundError, RicordoError
 from ricordo.model import Change, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
@@ -132,13 +160,61 @@ async def _judged_page(
     key = "page:" + blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
     kept = await context.store.read(lambda tx: tx.proposals.body(said.scope, key))
     proposal = await ask_model(context, turns, Proposal, spent) if kept is None else Proposal.model_validate_json(kept)
-    judged = judge(proposal, page, context.rules)
+    judged = await _verified(context, judge(proposal, page, context.rules), page, spent)
     if judged.is_unfounded:  # otherwise the messages would stop answering, with nothing in their place
         raise AnswerError("nothing in the model's answer rests on the conversation")
     if kept is None and spent.run.state != "dry":
         body, at = proposal.model_dump_json(), context.now()
         await context.store.derive(lambda tx: _keep_answer(tx, said, key, body, at=at))
     return judged, key
+
+
+async def _verified(context: ConsolidationContext, judged: Judged, page: Page, spent: Spent) -> Judged:
+    """Ask the model whether the doubtful facts of a page are said by what they rest on.
+
+    What is confirmed is doubtful no more; what says otherwise than its evidence, or has nothing in common with it and
+    is not confirmed, is refused. The rest stays doubtful: it is held back for review.
+    """
+    doubtful = {f"c{number}": fact for number, fact in enumerate((f for f in judged.facts if f.doubt), start=1)}
+    checks: dict[str, Check] = {}
+    if doubtful:
+        room, tokens = prompt_room(require_model(context), context.tokens, CHECK), context.tokens
+        asked = [(each, fact.content[:_PAIR_CHARS], *_lines_of(page, fact)) for each, fact in doubtful.items()]
+        for part in batches(asked, _check_text, room=room, most=_PAIRS, tokens=tokens):
+            with contextlib.suppress(AnswerError):  # what nobody confirms is held back
+                answer = await ask_model(context, check(part), Checks, spent)
+                checks |= {clean_handle(each.claim): each for each in answer.checks}
+    facts, refused = list[Accepted](), list[Refused]()
+    told = [*page.before, *page.lines]
+    outcomes = {id(fact): checks.get(handle) for handle, fact in doubtful.items()}
+    for fact in judged.facts:
+        found = outcomes.get(id(fact))
+        is_stated = (
+            found is not None and found.is_ == "stated" and scaled(found.confidence) >= context.rules.min_confidence
+        )
+        if is_stated:
+            fact = replace(fact, doubt=NEW_VALUE if new_values(fact.content, told) else "")
+        elif fact.doubt and found is not None and found.is_ == "otherwise":
+            refused.append(Refused(text=fact.content, reason="its evidence says otherwise"))
+            continue
+        elif fact.doubt and not has_in_common(fact.content, fact.evidence):
+            refused.append(Refused(text=fact.content, reason=NOT_OF_EVIDENCE))
+            continue
+        facts.append(fact)
+    return replace(judged, facts=tuple(facts), refused=(*judged.refused, *refused))
+
+
+def _check_text(claim: tuple[str, str, Sequence[str], Sequence[str]]) -> str:
+    return "\n".join((claim[1], *claim[2], *claim[3]))
+
+
+def _lines_of(page: Page, fact: Accepted) -> tuple[list[str], list[str]]:
+    """Return the lines that a fact rests on, without handles, and those before them."""
+    said, cited = [line.partition(" ")[2] for line in page.lines], {node.id for node in fact.evidence}
+    places = [place for place, node in enumerate(page.episodes.values()) if node.id in cited]
+    before = {near for place in places for near in range(max(0, place - _BEFORE), place)} - set(places)
+    earlier = page.before if 0 in places else ()
+    return [*earlier, *(said[place] for place in sorted(before))], [said[place] for place in places]
 
 
 def _keep_answer(snapshot: Snapshot, said: Transcript, key: str, body: str, *, at: int) -> None:
@@ -163,9 +239,9 @@ async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) ->
         answer = await ask_model(context, verification(shown), Verdicts, spent)
         for verdict in answer.verdicts:
             pair = part.get(clean_handle(verdict.pair))
-            if pair and verdict.is_ in ("same", "contradicts") and 0 <= verdict.confidence <= 1:
+            if pair and verdict.is_ in ("same", "contradicts"):
                 index, old = pair
-                found.append(Compared(fact=index, old=old, says=verdict.is_, confidence=verdict.confidence))  # type: ignore[arg-type]  # just checked
+                found.append(Compared(fact=index, old=old, says=verdict.is_, confidence=scaled(verdict.confidence)))  # type: ignore[arg-type]  # just checked
     return tuple(found)
 
 

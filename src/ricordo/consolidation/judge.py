@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field
 
+from ricordo.consolidation.evidence import doubt
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
@@ -34,8 +35,8 @@ _MAX_SUMMARY_CHARS = 1_000
 
 _NOT_HANDED_OUT = "cites evidence that it was not shown"
 _NO_EVIDENCE = "has no evidence"
-_NOT_OF_EVIDENCE = "shares no word with its evidence"
-_UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, _NOT_OF_EVIDENCE))
+NOT_OF_EVIDENCE = "shares no word with its evidence"
+_UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, NOT_OF_EVIDENCE))
 
 CONCLUDED = 0.6
 """Confidence in what a model concluded. Something said outright has `STATED`; the user's own statement has 1."""
@@ -110,6 +111,18 @@ class Summary(BaseModel, extra="ignore"):
     summary: str
 
 
+class Check(BaseModel, extra="ignore"):
+    claim: str
+    is_: str = Field(alias="is", json_schema_extra={"enum": ["stated", "otherwise", "more"]})
+    confidence: float
+
+
+class Checks(BaseModel, extra="ignore"):
+    """Whether statements are said by the lines they rest on."""
+
+    checks: list[Check] = Field(max_length=MAX_ITEMS)
+
+
 class Verdict(BaseModel, extra="ignore"):
     pair: str
     is_: str = Field(alias="is", json_schema_extra={"enum": ["same", "contradicts", "neither"]})
@@ -173,7 +186,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A fact that may become a memory. `sure` is how certain the model was, from 0 to 1."""
+    """A fact that may become a memory.
+
+    Attributes:
+        sure: how certain the model was, from 0 to 1.
+        doubt: why it may say something else than its evidence; such a fact is held back for review.
+    """
 
     content: str
     type: NodeType
@@ -183,6 +201,7 @@ class Accepted:
     confidence: float
     sure: float
     evidence: tuple[Node, ...]
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +227,17 @@ class Judged:
     def is_unfounded(self) -> bool:
         """Whether there are statements and none rests on what was said: the model did not understand it."""
         return not self.facts and any(each.reason in _UNFOUNDED for each in self.refused)
+
+
+def scaled(confidence: float) -> float:
+    """Return a confidence from 0 to 1, also where a model gave it out of 10 or 100; -1 if it is none.
+
+    >>> scaled(0.9), scaled(7), scaled(95)
+    (0.9, 0.7, 0.95)
+    """
+    if not 0 <= confidence <= 100:
+        return -1.0
+    return confidence if confidence <= 1 else confidence / (10 if confidence <= 10 else 100)
 
 
 def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
@@ -282,15 +312,18 @@ class _PageJudge:
             about=self._about(given.about),
             slot=" ".join(given.slot.casefold().split())[:_MAX_NAME_CHARS],
             confidence=STATED if given.said else CONCLUDED,
-            sure=given.confidence,
+            sure=scaled(given.confidence),
             evidence=evidence or (),
+            doubt=doubt(text, evidence or ()),
         )
 
     def _objection(self, text: str, given: ProposedFact, evidence: tuple[Node, ...] | None) -> str:
         """Return why a fact is refused; "" if it is not."""
         if evidence and all(node.role in ("assistant", "system") for node in evidence):
             return "rests on the assistant's own words"
-        return rejection(text, evidence, self._rules, sure=given.confidence)
+        reason = rejection(text, evidence, self._rules, sure=scaled(given.confidence))
+        # Other words may say the same: that is decided when it is verified.
+        return objection(text, self._rules) if reason == NOT_OF_EVIDENCE else reason
 
     def entity(self, given: ProposedEntity) -> Introduction | None:
         """Return a person or thing that this page names, by the names used there; None if it is refused."""
@@ -382,7 +415,7 @@ def rejection(
         return "is not a short statement"
     if not rules.min_confidence <= sure <= 1:
         return "is not certain enough"
-    return objection(text, rules) if has_in_common(text, evidence) else _NOT_OF_EVIDENCE
+    return objection(text, rules) if has_in_common(text, evidence) else NOT_OF_EVIDENCE
 
 
 def has_in_common(text: str, evidence: Sequence[Node]) -> bool:

@@ -302,7 +302,7 @@ def _offer_json(item: RunItem, fact: Accepted | None) -> dict[str, Any]:
     found = {"what": item.what, "id": item.id, "evidence": item.evidence}
     if fact is None or item.what != "added":
         return found
-    more = {name: getattr(fact, name) for name in ("type", "category", "about", "slot", "confidence", "sure")}
+    more = {name: getattr(fact, name) for name in ("type", "category", "about", "slot", "confidence", "sure", "doubt")}
     return {**found, "text": item.text, "fact": more}
 
 

@@ -17,7 +17,8 @@ from ricordo.ports import TokenCounter, Turn
 from ricordo.text.prompt_text import PLACE, without_recalled
 
 EXTRACT = "extract.1"
-VERSION = f"{EXTRACT}+verify.2"
+CHECK = "check.1"
+VERSION = f"{EXTRACT}+{CHECK}+verify.2"
 """The version that a run records. A changed prompt gets a new file and a new number."""
 
 PAGE = 30
@@ -46,6 +47,16 @@ def extraction(lines: Sequence[str], *, before: Sequence[str], day: str, name: s
     earlier = ["(said before, for understanding only)", *before, "(from here on)"] if before else []
     fenced = "\n".join((f"<<<{mark}", *earlier, *lines, f"{mark}>>>"))
     return [Turn(role="system", text=instructions(name)), Turn(role="user", text=f"Begun on {day}.\n{fenced}")]
+
+
+def check(claims: Sequence[tuple[str, str, Sequence[str], Sequence[str]]]) -> list[Turn]:
+    """Ask whether statements are said by their lines. `claims` are (handle, statement, lines before, lines)."""
+    lines = [
+        line
+        for handle, claim, before, cited in claims
+        for line in (f"{handle} note: {one_line(claim)}", *(f"{handle} [{each}]" for each in before), *cited)
+    ]
+    return _asking(CHECK, lines)
 
 
 def verification(pairs: Sequence[tuple[str, str, str]]) -> list[Turn]:

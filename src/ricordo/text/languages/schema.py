@@ -33,6 +33,7 @@ class Letters:
     inflected: str = ""
     folds: Mapping[str, str] = field(default_factory=dict)
     latin_lookalikes: Mapping[str, str] = field(default_factory=dict)
+    has_capital_nouns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

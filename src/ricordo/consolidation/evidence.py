@@ -1,0 +1,203 @@
+"""Whether what a model proposes is said by the messages it cites. Pure.
+
+A statement that repeats a clause of its evidence in other persons' grammar ("I live in Oslo", "The user lives in Oslo")
+is taken as said. Everything else is doubtful and has to be verified: a new word may be a synonym or an invention, and
+the same words may tell of somebody else, of another time, or the opposite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ricordo.consolidation.prompts import own_words, speaker_label
+from ricordo.model import Node
+from ricordo.text import function_words, index_terms, name_terms, raw_words, same_name_key
+from ricordo.text.dates import mentions_time
+from ricordo.text.kinship import relation_words
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
+from ricordo.text.sentences import plain_sentences
+
+ADDS = "adds something to its evidence"
+OTHER_WAY = "says it in another way than its evidence"
+NEW_VALUE = "has a name or a number that nobody said"
+"""Why a statement is held back. Runs and reviews keep these reasons, so they hold nothing of what was said."""
+
+_DATE = r"\b(?:\d{4}-\d\d(?:-\d\d)?|(?:19|20)\d\d)\b"
+_QUOTES = re.compile(r"[\"«»“”„]")
+_CLAUSE_ENDS = re.compile(r"[,;:()—–]|\s-\s")
+_CONTRACTED = re.compile(r"['’ʼ](?:d|ll)\Z")
+
+
+def doubt(statement: str, evidence: Sequence[Node]) -> str:
+    """Return why a statement has to be verified; "" if a clause of its evidence says just that.
+
+    >>> doubt("The user lives in Rome", [])
+    'adds something to its evidence'
+    """
+    said = [node for node in evidence if node.role == "user"]
+    if any(_says(clause, statement, node) for node in said for clause in _clauses(own_words(node))):
+        return ""
+    return ADDS if _has_new_word(statement, evidence) else OTHER_WAY
+
+
+def new_values(statement: str, shown: Sequence[str]) -> list[str]:
+    """Return the numbers in digits and the names of a statement that no shown text has.
+
+    Dates may be new where the texts mention a time: "yesterday" is stored as a date. Where nouns are written with a
+    capital letter, names are not told from them, and only numbers are looked at.
+    """
+    known = {term for text in shown for term in (*name_terms(text), *index_terms(text))}
+    languages = languages_of(statement).union(languages_of("\n".join(shown)))
+    has_names = not any(language.letters.has_capital_nouns for language in languages)
+    if any(map(mentions_time, shown)):
+        dates = languages.words(lambda each: each.statements.dates)
+        is_date = re.compile(
+            rf"{_DATE}|\b(?:{'|'.join(dates)})\w*\s+\d\d?\b|\b\d\d?\w*\.?\s+(?:{'|'.join(dates)})", re.IGNORECASE
+        )
+        statement = is_date.sub(" ", statement)
+    found = []
+    for place, word in enumerate(statement.split()):
+        bare = word.strip(".,;:!?()\"'«»“”„’")
+        is_name = has_names and place > 0 and bare[:1].isupper() and bare.casefold() not in _user_words()
+        if (is_name or any(map(str.isdigit, bare))) and not known.intersection((*name_terms(bare), *index_terms(bare))):
+            found.append(bare)
+    return found
+
+
+def _has_new_word(statement: str, evidence: Sequence[Node]) -> bool:
+    """Return whether a statement has a word that its evidence has in no form; words for the user count as said."""
+    marks = _marks(languages_of(statement))
+    said = {term for node in evidence for term in _terms(f"{speaker_label(node)} {own_words(node)}", marks)}
+    return not said.issuperset(_terms(statement, marks))
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """Yield the clauses that tell something outright: nothing of questions, quotations, guesses and conditions."""
+    for sentence in plain_sentences(text):
+        marks = _marks(languages_of(sentence))
+        if sentence.endswith("?") or _QUOTES.search(sentence) or marks.doubtful.search(sentence):
+            continue
+        for part in _CLAUSE_ENDS.split(sentence):
+            yield from marks.conjunction.split(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Marks:
+    """The words of some languages that tell persons, denials and times, and those that say nothing by themselves."""
+
+    empty: frozenset[str]
+    first_person: frozenset[str]
+    possessive: re.Pattern[str]
+    negations: frozenset[str]
+    negated_endings: tuple[str, ...]
+    times: frozenset[str]
+    time_endings: tuple[str, ...]
+    past: frozenset[str]
+    past_form: re.Pattern[str]
+    doubtful: re.Pattern[str]
+    conjunction: re.Pattern[str]
+    kin: dict[str, str]
+
+    def is_denied(self, words: Sequence[str]) -> int:
+        """Return how many words deny something."""
+        return sum(word in self.negations or word.endswith(self.negated_endings or ("\0",)) for word in words)
+
+    def times_in(self, words: Iterable[str]) -> frozenset[str]:
+        """Return the words that set a statement in another time than the present."""
+        return frozenset(word for word in words if word in self.times or word.endswith(self.time_endings or ("\0",)))
+
+    def is_past(self, word: str) -> bool:
+        return word in self.past or self.past_form.search(word) is not None
+
+
+@cached()
+def _marks(languages: LanguageSet) -> _Marks:
+    past_form = "|".join(
+        languages.in_order(lambda each: (*each.statements.past_verb, *each.statements.participle)) or ("(?!)",)
+    )
+    joined = "|".join(map(re.escape, languages.in_order(lambda each: each.entities.conjunctions))) or "(?!)"
+    return _Marks(
+        empty=frozenset(word for each in languages for word in function_words(each.code))
+        | languages.words(lambda each: each.statements.fillers),
+        first_person=languages.words(lambda each: each.sentences.first_person),
+        possessive=languages.pattern(lambda each: each.kinship.possessives, r"(?:{})\Z", flags=re.IGNORECASE),
+        negations=languages.words(lambda each: each.statements.negations),
+        negated_endings=languages.in_order(lambda each: each.statements.negated_endings),
+        times=languages.words(
+            lambda each: (*each.dates.future, *each.dates.past, *each.statements.past, *each.statements.unsure)
+        ),
+        time_endings=languages.in_order(lambda each: each.dates.future_endings),
+        past=languages.words(lambda each: each.statements.past_verbs),
+        past_form=re.compile(past_form),
+        doubtful=languages.pattern(lambda each: each.plain.doubtful, flags=re.IGNORECASE),
+        conjunction=re.compile(rf"\s(?:{joined})\s", re.IGNORECASE),
+        kin=relation_words(languages),
+    )
+
+
+@cached()
+def _user_words() -> frozenset[str]:
+    words = all_languages().words(lambda each: (*each.sentences.user_words, *each.sentences.self_words))
+    return frozenset(part for word in words for part in word.split())
+
+
+def _terms(text: str, marks: _Marks) -> list[str]:
+    """Return the terms of a text without function words and words for the user; relations by their names."""
+    found = []
+    for word in raw_words(text):
+        bare = re.sub(r"['’ʼ]s?\Z", "", word)
+        if bare in marks.empty or word in marks.empty or bare in _user_words():
+            continue
+        found += [f"kin {marks.kin[bare]}"] if bare in marks.kin else index_terms(word)
+    return found
+
+
+def _says(clause: str, statement: str, node: Node) -> bool:
+    """Return whether a clause says a statement: the same content words in a row, from its subject on, of the same
+    person, and with the same denials and times.
+    """
+    marks = _marks(languages_of(clause).union(languages_of(statement)))
+    told, given = raw_words(clause), raw_words(statement)
+    wanted, found = _terms(statement, marks), _terms(clause, marks)
+    if not wanted or found[: len(wanted)] != wanted or any(map(_CONTRACTED.search, told)):
+        return False
+    if marks.is_denied(told) != marks.is_denied(given) or marks.times_in(told) != marks.times_in(given):
+        return False
+    if _past_of(told, wanted, marks) != _past_of(given, wanted, marks):
+        return False
+    return _subject(told, marks, is_owners=_is_owners(node)) == _subject(given, marks, is_owners=True)
+
+
+def _past_of(words: Sequence[str], wanted: Sequence[str], marks: _Marks) -> bool:
+    """Return whether one of the words that stand for some terms has a form of the past."""
+    kept = set(wanted)
+    return any(marks.is_past(word) for word in words if kept.intersection(index_terms(word)))
+
+
+def _subject(words: Sequence[str], marks: _Marks, *, is_owners: bool) -> str:
+    """Return of whom a clause or a statement speaks first: "the user", "of the user" ("my ..."), or "".
+
+    Args:
+        is_owners: whether the owner of the memory says it; otherwise its first person is somebody else.
+    """
+    for word in words:
+        bare = re.sub(r"['’ʼ].*\Z", "", word)
+        is_possessive = word.endswith(("'s", "’s"))
+        if bare in _user_words() and bare not in marks.first_person:
+            return "of the user" if is_possessive else "the user"
+        if bare in marks.first_person:
+            mine = "of the user" if marks.possessive.match(bare) else "the user"
+            return mine if is_owners else f"the speaker, not {mine}"
+        if bare not in marks.empty:
+            return ""
+    return ""
+
+
+def _is_owners(node: Node) -> bool:
+    """Return whether the owner of a memory said a message."""
+    if node.speaker is None or not node.owner:
+        return node.speaker is None
+    speakers = all_languages().words(lambda each: each.sentences.speakers)
+    return node.speaker.casefold() in speakers or same_name_key(node.speaker) == same_name_key(node.owner) != ""
