@@ -5,8 +5,9 @@ store: a single file, and a folder of plain files.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +15,9 @@ import pytest
 
 import ricordo
 import ricordo.sync
-from ricordo import Settings, UnavailableError
-from ricordo.language import Script
-from ricordo.ports import Turn
+from ricordo import Settings
+from ricordo.language import ScriptedModel
+from ricordo.ports import Completion, Turn
 
 START = 1_767_261_600_000  # 2026-01-01T10:00Z
 DAY = 86_400_000
@@ -89,19 +90,21 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: HandCloc
         await asyncio.to_thread(twin.close)
 
 
-def confirming(answers: Iterable[object]) -> Script:
-    """Return a script that gives these answers in order, and confirms every statement that is to be verified."""
-    left = list(answers)
+class ConfirmingModel(ScriptedModel):
+    """A scripted model that confirms what is to be verified, by itself; `prompts` are only the other prompts."""
 
-    def answer(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
-        if schema["title"] == "Checks":
-            return confirmed(turns)
-        return left.pop(0) if left else UnavailableError("the scripted model has no answer left")
-
-    return answer
+    async def complete(self, turns: Sequence[Turn], *, schema: Mapping[str, Any], max_tokens: int) -> Completion:
+        if schema.get("title") != "Checks":
+            return await super().complete(turns, schema=schema, max_tokens=max_tokens)
+        return Completion(text=json.dumps(confirmed(turns)))
 
 
 def confirmed(turns: Sequence[Turn]) -> object:
-    """Return the answer that confirms all statements of a prompt."""
-    handles = re.findall(r"^(c\d+) note: ", turns[1].text, re.MULTILINE)
-    return {"checks": [{"claim": each, "is": "stated", "confidence": 0.9} for each in handles]}
+    """Return the answer that confirms the statements of a prompt that share a longer word with their lines."""
+    checks = []
+    for part in re.split(r"^(?=c\d+ note: )", turns[1].text, flags=re.MULTILINE)[1:]:
+        note, _, lines = part.partition("\n")
+        handle, _, claim = note.partition(" note: ")
+        is_said = any(word[:5] in lines for word in re.findall(r"\w{4,}", claim))
+        checks.append({"claim": handle, "is": "stated" if is_said else "more", "confidence": 0.9})
+    return {"checks": checks}

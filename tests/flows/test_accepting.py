@@ -8,8 +8,7 @@ import pytest
 
 import ricordo
 from ricordo import Memory
-from ricordo.language import ScriptedModel
-from tests.flows.conftest import Place
+from tests.flows.conftest import ConfirmingModel, Place
 from tests.flows.test_consolidation import contents, fact, opened, person, proposal  # noqa: F401 - a fixture
 from tests.storage.canonical import canonical
 from tests.storage.making import rows
@@ -33,7 +32,7 @@ async def replayed(memory: Memory, run: Any) -> Any:
         fact("Nothing", "e9"),
         entities=[person("Boris", "e2")],
     )
-    return await memory.replay(run.id, model=ScriptedModel([better], name="better"))
+    return await memory.replay(run.id, model=ConfirmingModel([better], name="better"))
 
 
 def number_of(run: Any, text: str) -> int:

@@ -11,9 +11,8 @@ import pytest
 import ricordo
 from ricordo import Memory, Scope, Settings
 from ricordo.errors import UnavailableError
-from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
-from tests.flows.conftest import DAY
+from tests.flows.conftest import DAY, ConfirmingModel
 from tests.flows.test_consolidation import fact, opened, proposal  # noqa: F401  # a fixture
 from tests.storage.canonical import canonical
 
@@ -354,7 +353,7 @@ async def test_without_a_model_conclusions_report_it_and_budgets_apply(tmp_path,
     async with Memory.open(tmp_path / "bare.db", embedder=None) as memory:
         with pytest.raises(UnavailableError, match="no language model"):
             await getattr(memory, work)()
-    model = ScriptedModel([WORKS[work], WORKS[work]])
+    model = ConfirmingModel([WORKS[work], WORKS[work]])
     settings = Settings(durability="process", daily_tokens=10, model_price_in=1.0, model_price_out=2.0)
     async with Memory.open(tmp_path / "me.db", embedder=None, model=model, settings=settings, clock=clock) as memory:
         await prepared(memory)
@@ -405,7 +404,7 @@ async def test_conclusions_never_use_memories_of_other_owners(tmp_path: Path, ki
 
     place = tmp_path / "me.db" if kind == "file" else f"{tmp_path}/memories/"
     async with Memory.open(
-        place, embedder=None, model=ScriptedModel(answer), settings=Settings(durability="process"), clock=clock
+        place, embedder=None, model=ConfirmingModel(answer), settings=Settings(durability="process"), clock=clock
     ) as memory:
         bob = memory.scoped(Scope(owner="bob"))
         await prepared(bob)

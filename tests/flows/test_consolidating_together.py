@@ -15,7 +15,7 @@ from ricordo.consolidation import context
 from ricordo.language import ScriptedModel
 from tests.crash.embedders import Letters
 from tests.crash.forking import run_forked
-from tests.flows.conftest import HandClock, Place
+from tests.flows.conftest import ConfirmingModel, HandClock, Place
 from tests.flows.test_consolidation import fact, proposal
 from tests.storage.making import rows
 
@@ -62,7 +62,7 @@ def whats(run: Any) -> list[str]:
 async def test_two_processes_pay_for_a_session_once(another, place):
     slow, quick = (
         Slow(proposal(fact("Anna lives in Rome", "e1"))),
-        ScriptedModel([proposal(fact("Boris likes tea", "e1"))]),
+        ConfirmingModel([proposal(fact("Boris likes tea", "e1"))]),
     )
     first, second = await another(slow), await another(quick)
     await first.add("Anna lives in Rome.", session="s1")
@@ -85,7 +85,7 @@ async def test_two_processes_pay_for_a_session_once(another, place):
 async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
     monkeypatch.setattr(context, "LEASE_MS", 600)
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
-    first, second = await another(slow), await another(ScriptedModel([]))
+    first, second = await another(slow), await another(ConfirmingModel([]))
     await first.add("Anna lives in Rome.", session="s1")
     going = asyncio.create_task(first.consolidate())
     await slow.asked.wait()
@@ -97,7 +97,7 @@ async def test_a_lease_is_prolonged_while_a_model_thinks(another, monkeypatch):
 
 async def test_a_failure_or_cancellation_frees_the_session(another, place):
     slow = Slow(proposal(fact("Anna lives in Rome", "e1")))
-    first, second = await another(slow), await another(ScriptedModel(["nonsense", "nonsense"]))
+    first, second = await another(slow), await another(ConfirmingModel(["nonsense", "nonsense"]))
     await first.add("Anna lives in Rome.", session="s1")
     assert (await second.consolidate()).state == "failed"
     assert leases(place.index) == []
@@ -130,14 +130,14 @@ async def test_the_lease_of_a_dead_process_ends(another, place):
     died = await asyncio.to_thread(run_forked, DYING, place.location)
     assert died.returncode == 9, died.stderr
     assert len(leases(place.index)) == 1
-    memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
+    memory = await another(ConfirmingModel([proposal(fact("Anna lives in Rome", "e1"))]))
     assert whats(await memory.consolidate()) == ["added"]
     assert leases(place.index) == []
 
 
 async def test_a_lease_of_another_machine_ends_by_time(another, place):
     path = place.index
-    memory = await another(ScriptedModel([proposal(fact("Anna lives in Rome", "e1"))]))
+    memory = await another(ConfirmingModel([proposal(fact("Anna lives in Rome", "e1"))]))
     await memory.add("Anna lives in Rome.", session="s1")
     ((space, session),) = rows(path, "SELECT space, key FROM sessions")
     until = time.time_ns() // 1_000_000 + 20_000

@@ -10,8 +10,7 @@ import pytest
 
 import ricordo
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
-from tests.flows.conftest import HandClock, Place, confirming
+from tests.flows.conftest import ConfirmingModel, HandClock, Place
 
 
 def fact(text: str, *evidence: str, **fields: Any) -> dict[str, Any]:
@@ -42,7 +41,7 @@ async def opened(place: Place, clock: HandClock) -> AsyncIterator[Open]:
     async def open_(*answers: object, **settings: Any) -> Memory:
         for each in memories:
             await each.close()
-        model = ScriptedModel(answers[0] if len(answers) == 1 and callable(answers[0]) else confirming(answers))
+        model = ConfirmingModel(answers[0] if len(answers) == 1 and callable(answers[0]) else answers)
         memory = await Memory.open(
             place.location,
             embedder="hashing",
@@ -516,7 +515,7 @@ async def test_a_replay_compares_another_model_with_what_is_known(opened):
     await memory.add("Anna lives in Rome.", session="s1")
     await memory.add("Anna plays the cello, and Boris the flute.", session="s1")
     run = await memory.consolidate()
-    other = ScriptedModel(
+    other = ConfirmingModel(
         [proposal(fact("Anna plays the cello", "e2"), fact("Boris plays the flute", "e2"), fact("Nothing", "e9"))],
         name="better",
     )

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Settings
-from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
+from tests.flows.conftest import ConfirmingModel
 from tests.flows.test_consolidation import contents, fact, opened, proposal, refusals, verdict  # noqa: F401  # a fixture
 from tests.storage.canonical import canonical
 
@@ -175,7 +175,7 @@ class Slow:
     context_tokens = 8_192
 
     def __init__(self, answer: object) -> None:
-        self.scripted = ScriptedModel(lambda *_: answer)
+        self.scripted = ConfirmingModel(lambda *_: answer)
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
 
@@ -198,7 +198,7 @@ async def until(condition: Any, seconds: float = 20.0) -> None:
 
 
 async def test_extraction_is_off_by_default(tmp_path):
-    model = ScriptedModel([ROME])
+    model = ConfirmingModel([ROME])
     async with Memory.open(tmp_path / "me.db", embedder=None, model=model) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
         await memory.settle()
@@ -206,7 +206,7 @@ async def test_extraction_is_off_by_default(tmp_path):
 
 
 async def test_a_session_is_read_when_it_pauses(tmp_path):
-    async with background(tmp_path / "me.db", ScriptedModel(lambda *_: ROME)) as memory:
+    async with background(tmp_path / "me.db", ConfirmingModel(lambda *_: ROME)) as memory:
         await memory.add("Anna lives in Rome.", session="s1")
 
         async def is_known() -> bool:
@@ -216,7 +216,7 @@ async def test_a_session_is_read_when_it_pauses(tmp_path):
 
 
 async def test_settle_reads_an_exchange_once_without_waiting_for_the_pause(tmp_path):
-    model = ScriptedModel(lambda *_: ROME)
+    model = ConfirmingModel(lambda *_: ROME)
     async with background(tmp_path / "me.db", model, wait_s=3_600) as memory:
         memory.add_nowait("Anna lives in Rome.", session="s1")
         await memory.add("How nice!", session="s1", role="assistant")
@@ -239,14 +239,14 @@ async def test_closing_does_not_wait_for_extraction(tmp_path):
             await memory.settle(timeout=0.05)
         began = time.monotonic()
     assert time.monotonic() - began < 10, "closing does not wait for a model"
-    another = ScriptedModel(lambda turns, _: ROME if "Rome" in turns[1].text else NOTHING)
+    another = ConfirmingModel(lambda turns, _: ROME if "Rome" in turns[1].text else NOTHING)
     async with background(tmp_path / "me.db", another, wait_s=3_600) as memory:
         assert not await contents(memory)
         assert [(run.state, run.sessions) for run in await memory.runs()] == [("failed", ("s1",))]
         await memory.settle()
         assert await contents(memory) == {"Anna lives in Rome"}, "nothing of it is lost"
         assert len(another.prompts) == 2, "both conversations, once"
-    third = ScriptedModel(lambda *_: ROME)
+    third = ConfirmingModel(lambda *_: ROME)
     async with background(tmp_path / "me.db", third, wait_s=0) as memory:
         await memory.settle()
         assert not third.prompts, "what was read is not read again"
@@ -272,7 +272,7 @@ async def test_a_failing_model_is_not_called_forever(tmp_path):
         asked.append(time.monotonic())
         return "nonsense"
 
-    async with background(tmp_path / "me.db", ScriptedModel(broken), wait_s=0) as memory:
+    async with background(tmp_path / "me.db", ConfirmingModel(broken), wait_s=0) as memory:
         for number in range(6):
             await memory.add(f"Anna lives in Rome, {number}.", session="s1")
             await memory.settle()

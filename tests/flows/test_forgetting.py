@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ricordo import DeniedError, Fact, InvalidError, Memory, Scope, Settings, UnavailableError
-from ricordo.language import ScriptedModel
 from ricordo.model import Category
-from tests.flows.conftest import DAY, HandClock, Place
+from tests.flows.conftest import DAY, ConfirmingModel, HandClock, Place
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -181,7 +180,7 @@ async def test_repeated_user_statements_count_as_said_and_inferred_ones_do_not(p
         {"text": "The user lives near the lake", "evidence": ["e1"], "said": True, **given},
         {"text": "The user is near the lake often", "evidence": ["e1"], "said": False, **given},
     ]
-    model = ScriptedModel([{"facts": facts, "entities": [], "relations": [], "causes": [], "summary": ""}])
+    model = ConfirmingModel([{"facts": facts, "entities": [], "relations": [], "causes": [], "summary": ""}])
     settings = Settings(durability="process")
     async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I live near the lake", session="s1")
@@ -266,7 +265,7 @@ async def test_maintain_starts_with_ended_sessions(place: Place, clock: HandCloc
         return {"facts": [], "entities": [], "relations": [], "causes": [], "summary": "They spoke."}
 
     settings = Settings(durability="process")
-    model = ScriptedModel(answer)
+    model = ConfirmingModel(answer)
     async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I was at the lake", session="s1")
         quiet = (await memory.maintain()).steps[0]
@@ -284,7 +283,7 @@ async def test_a_failing_step_does_not_stop_the_others(place: Place, clock: Hand
         raise UnavailableError("the model is down")
 
     settings = Settings(durability="process")
-    model = ScriptedModel(answer)
+    model = ConfirmingModel(answer)
     async with Memory.open(place.location, embedder=None, model=model, clock=clock, settings=settings) as memory:
         await memory.add("I was at the lake", session="s1")
         await memory.remember("Call the plumber", expires="for 2 weeks")

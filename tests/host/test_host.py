@@ -27,6 +27,7 @@ from ricordo.host.extension import in_order
 from ricordo.interfaces.tools import agent_tools
 from ricordo.language import ScriptedModel
 from ricordo.ports import Turn
+from tests.flows.conftest import ConfirmingModel
 from tests.host.conftest import MINUTE, HandClock
 
 ME = ConversationKey(owner="me")
@@ -58,7 +59,7 @@ def extracting(*texts: str):
             return {"verdicts": []}
         return {"facts": facts, "entities": [], "relations": [], "causes": [], "summary": "A talk."}
 
-    model = ScriptedModel(script)
+    model = ConfirmingModel(script)
     model.asked = asked
     return model
 

@@ -18,7 +18,7 @@ from ricordo.clock import from_ms
 from ricordo.integrations.mem0 import AsyncMemory, Memory
 from ricordo.integrations.mem0.shapes import fits
 from ricordo.language import ScriptedModel
-from tests.flows.conftest import DAY, HandClock
+from tests.flows.conftest import DAY, ConfirmingModel, HandClock
 from tests.flows.test_consolidation import fact, proposal
 
 TEN = ("add", "search", "get", "get_all", "update", "delete", "delete_all", "history", "reset", "from_config")
@@ -217,7 +217,7 @@ async def test_reset_leaves_other_memories_in_the_store(m, tmp_path, clock):
 async def test_with_a_model_messages_become_facts(tmp_path, clock):
     answers = [proposal(fact("The user is allergic to nuts", "e1")), RuntimeError("no answer")]
     async with AsyncMemory(
-        location=tmp_path / "m.db", embedder="hashing", model=ScriptedModel(answers), clock=clock
+        location=tmp_path / "m.db", embedder="hashing", model=ConfirmingModel(answers), clock=clock
     ) as memory:
         added = await memory.add("I think that nuts are bad for me, allergy!", user_id="a", metadata={"k": 1})
         assert texts(added) == ["The user is allergic to nuts"]

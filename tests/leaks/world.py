@@ -10,6 +10,7 @@ from typing import Any
 
 from ricordo import Memory, Message, Scope
 from ricordo.ports import Turn
+from tests.flows.conftest import confirmed
 
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 
@@ -18,6 +19,8 @@ def extracted(turns: Sequence[Turn], schema: Mapping[str, Any]) -> object:
     """The scripted model's answer: for a conversation, one fact with a word of it, resting on its first message;
     for memories, that they are unchanged.
     """
+    if schema["title"] == "Checks":
+        return confirmed(turns)
     words = re.findall("zq[a-z]+7", turns[-1].text)
     said = f"About {' '.join(words[:20])}"
     if schema["title"] == "Reflections":

@@ -21,6 +21,7 @@ from ricordo.text.sentences import plain_sentences
 
 ADDS = "adds something to its evidence"
 OTHER_WAY = "says it in another way than its evidence"
+OPPOSITE = "may say the opposite of its evidence, or tell of another time"
 NEW_VALUE = "has a name or a number that nobody said"
 """Why a statement is held back. Runs and reviews keep these reasons, so they hold nothing of what was said."""
 
@@ -39,7 +40,9 @@ def doubt(statement: str, evidence: Sequence[Node]) -> str:
     said = [node for node in evidence if node.role == "user"]
     if any(_says(clause, statement, node) for node in said for clause in _clauses(own_words(node))):
         return ""
-    return ADDS if _has_new_word(statement, evidence) else OTHER_WAY
+    if _has_new_word(statement, evidence):
+        return ADDS
+    return OTHER_WAY if any(_agrees(own_words(node), statement) for node in said) else OPPOSITE
 
 
 def new_values(statement: str, shown: Sequence[str]) -> list[str]:
@@ -161,13 +164,32 @@ def _says(clause: str, statement: str, node: Node) -> bool:
     marks = _marks(languages_of(clause).union(languages_of(statement)))
     told, given = raw_words(clause), raw_words(statement)
     wanted, found = _terms(statement, marks), _terms(clause, marks)
-    if not wanted or found[: len(wanted)] != wanted or any(map(_CONTRACTED.search, told)):
+    if not wanted or any(map(_CONTRACTED.search, told)):
+        return False
+    if found[1 : len(wanted)] != wanted[1:] or not found or not _is_one_word(found[0], wanted[0]):
         return False
     if marks.is_denied(told) != marks.is_denied(given) or marks.times_in(told) != marks.times_in(given):
         return False
     if _past_of(told, wanted, marks) != _past_of(given, wanted, marks):
         return False
     return _subject(told, marks, is_owners=_is_owners(node)) == _subject(given, marks, is_owners=True)
+
+
+def _is_one_word(term: str, other: str) -> bool:
+    """Return whether two terms are one word: stems of a verb's persons may differ ("живу", "живёт")."""
+    if term == other:
+        return True
+    shared = next((n for n, pair in enumerate(zip(term, other, strict=False)) if pair[0] != pair[1]), 0)
+    shared = shared or min(len(term), len(other))
+    return term.isalpha() and shared >= max(3, 0.6 * max(len(term), len(other)))
+
+
+def _agrees(text: str, statement: str) -> bool:
+    """Return whether a text has the words of a statement, or some of them, with the same denials and times."""
+    marks = _marks(languages_of(text).union(languages_of(statement)))
+    told, given, wanted = raw_words(text), raw_words(statement), _terms(statement, marks)
+    is_alike = marks.is_denied(told) == marks.is_denied(given) and marks.times_in(told) == marks.times_in(given)
+    return is_alike and _past_of(told, wanted, marks) == _past_of(given, wanted, marks)
 
 
 def _past_of(words: Sequence[str], wanted: Sequence[str], marks: _Marks) -> bool:

@@ -32,7 +32,6 @@ from ricordo.consolidation.context import (
 )
 from ricordo.consolidation.evidence import NEW_VALUE, new_values
 from ricordo.consolidation.judge import (
-    NOT_OF_EVIDENCE,
     Accepted,
     Check,
     Checks,
@@ -42,9 +41,9 @@ from ricordo.consolidation.judge import (
     Verdicts,
     clean_handle,
     combine,
-    has_in_common,
     judge,
     scaled,
+    without_unfounded,
 )
 from ricordo.consolidation.plain_rules import propose
 from ricordo.consolidation.prompts import (
@@ -197,11 +196,8 @@ async def _verified(context: ConsolidationContext, judged: Judged, page: Page, s
         elif fact.doubt and found is not None and found.is_ == "otherwise":
             refused.append(Refused(text=fact.content, reason="its evidence says otherwise"))
             continue
-        elif fact.doubt and not has_in_common(fact.content, fact.evidence):
-            refused.append(Refused(text=fact.content, reason=NOT_OF_EVIDENCE))
-            continue
         facts.append(fact)
-    return replace(judged, facts=tuple(facts), refused=(*judged.refused, *refused))
+    return without_unfounded(replace(judged, facts=tuple(facts), refused=(*judged.refused, *refused)))
 
 
 def _check_text(claim: tuple[str, str, Sequence[str], Sequence[str]]) -> str:

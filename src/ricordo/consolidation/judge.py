@@ -258,6 +258,14 @@ def judge(proposal: Proposal, page: Page, rules: Rules) -> Judged:
     )
 
 
+def without_unfounded(judged: Judged) -> Judged:
+    """Refuse the doubtful facts that share no word with their evidence; the others stay doubtful."""
+    unfounded = [fact for fact in judged.facts if fact.doubt and not has_in_common(fact.content, fact.evidence)]
+    refused = (Refused(text=fact.content, reason=NOT_OF_EVIDENCE) for fact in unfounded)
+    kept = tuple(fact for fact in judged.facts if fact not in unfounded)
+    return replace(judged, facts=kept, refused=(*judged.refused, *refused))
+
+
 def combine(pages: Sequence[Judged]) -> Judged:
     """Return what all pages of a conversation leave behind, with repeats merged."""
     return Judged(

@@ -16,8 +16,9 @@ from ricordo.clock import from_ms
 from ricordo.consolidation.apply import Draft, Transcript, add_items, causal_edge, learn_again, resolve_contradiction
 from ricordo.consolidation.context import ConsolidationContext, as_shown
 from ricordo.consolidation.enrichment import judge_summary, may_rest_on, summary_change
+from ricordo.consolidation.evidence import OTHER_WAY
 from ricordo.consolidation.extraction import transcript
-from ricordo.consolidation.judge import Judged, Proposal, ProposedSummary, Refused, judge, says_why
+from ricordo.consolidation.judge import Judged, Proposal, ProposedSummary, Refused, judge, says_why, without_unfounded
 from ricordo.consolidation.prompts import PAGE, Page, one_line, own_words, speaker_label
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Change, Edge, Node, Run, RunItem
@@ -176,7 +177,7 @@ class Operations:
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             found = self._transcript(tx, session)
-            judged: Judged = judge(proposal, _page(found), self.context.rules)
+            judged = _as_an_agents(judge(proposal, _page(found), self.context.rules))
             draft = Draft(said=replace(found, session=None), judged=judged, waits_on=True)
             begun = self._begun(tx)
             change, done = learn_again(tx, draft, self.context.learning, run=begun, now=self.context.now())
@@ -209,6 +210,12 @@ class Operations:
         reason = self.context.reason("agent", self.run.id)
         at = from_ms(self.context.now())
         return await self.context.store.write(decide, scope=self.context.scope, reason=reason, at=at)
+
+
+def _as_an_agents(judged: Judged) -> Judged:
+    """Let an agent put what was said in its own order. What adds something to it is not verified, but held back."""
+    facts = (replace(fact, doubt="") if fact.doubt == OTHER_WAY else fact for fact in judged.facts)
+    return without_unfounded(replace(judged, facts=tuple(facts)))
 
 
 def _page(found: Transcript) -> Page:
