@@ -199,7 +199,7 @@ def _past_of(words: Sequence[str], wanted: Sequence[str], marks: _Marks) -> bool
 
 
 def _subject(words: Sequence[str], marks: _Marks, *, is_owners: bool) -> str:
-    """Return of whom a clause or a statement speaks first: "the user", "of the user" ("my ..."), or "".
+    """Return who a clause or a statement speaks of first: "the user", "of the user" ("my ..."), or "".
 
     Args:
         is_owners: whether the owner of the memory says it; otherwise its first person is somebody else.
