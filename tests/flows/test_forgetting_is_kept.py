@@ -8,7 +8,6 @@ import pytest
 
 from ricordo import Memory, Message, Scope
 from ricordo.errors import NotFoundError
-from ricordo.language import ScriptedModel
 from tests.flows.test_consolidation import fact, proposal
 
 DAY = 86_400_000
@@ -178,7 +177,7 @@ FORGOTTEN = [
 
 @pytest.mark.parametrize(("message", "stated", "proposed"), FORGOTTEN)
 async def test_a_model_does_not_bring_back_what_was_forgotten_in_any_language(place, clock, message, stated, proposed):
-    model = ScriptedModel([proposal(fact(proposed, "e1"))])
+    model = ConfirmingModel([proposal(fact(proposed, "e1"))])
     async with Memory.open(place.location, embedder=None, model=model, clock=clock) as memory:
         await memory.add(message, session="s")
         known = await memory.remember(stated)
@@ -218,7 +217,7 @@ NEIGHBOURS = [
 
 @pytest.mark.parametrize(("message", "forgotten", "others", "asked"), NEIGHBOURS)
 async def test_forgetting_one_fact_does_not_block_its_neighbours(place, clock, message, forgotten, others, asked):
-    model = ScriptedModel([proposal(*(fact(text, "e1") for text in [forgotten, *others]))] * 2)
+    model = ConfirmingModel([proposal(*(fact(text, "e1") for text in [forgotten, *others]))] * 2)
     async with Memory.open(place.location, embedder="hashing", model=model, clock=clock) as memory:
         await memory.add(message, session="s")
         known = await memory.remember(forgotten)
