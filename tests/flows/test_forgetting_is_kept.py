@@ -8,6 +8,7 @@ import pytest
 
 from ricordo import Memory, Message, Scope
 from ricordo.errors import NotFoundError
+from tests.flows.conftest import ConfirmingModel
 from tests.flows.test_consolidation import fact, proposal
 
 DAY = 86_400_000

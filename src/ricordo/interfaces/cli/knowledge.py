@@ -266,7 +266,8 @@ def _totals(run: Run) -> str:
     kinds = dict.fromkeys(item.what for item in run.items if item.what != "looked")
     totals = ", ".join(f"{sum(item.what == kind for item in run.items)} {kind}" for kind in kinds)
     names = one_line(", ".join(run.sessions), most=60) or run.kind
-    return f"{names}: {totals or 'nothing'}"
+    ended = {"done": totals or "nothing", "failed": f"failed: {run.reason}", "dry": "dry run"}
+    return f"{names}: {ended.get(run.state, run.state)}"
 
 
 @command()
