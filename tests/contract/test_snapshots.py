@@ -6,16 +6,20 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ricordo.errors import UnavailableError
 from ricordo.model import Change, Scope
+from ricordo.storage.candidates import CandidateQuery
+from ricordo.storage.values import Filter
 from tests.contract.backends import SHARED, location, open_backend
 from tests.contract.test_commits import ALL, listed, numbers
-from tests.storage.making import ME, NOON, WHY, commit, fact
+from tests.storage.making import ME, NOON, WHY, closing, commit, fact, said
 
 
 def contents(tx):
@@ -233,3 +237,18 @@ async def test_two_processes_write_at_once_and_lose_nothing(shared, tmp_path):
         assert (await store.doctor()).ok
     finally:
         await asyncio.to_thread(store.close)
+
+
+async def test_live_turns_stand_around_an_archived_one_and_no_other_archived_one(store):
+    turns = [said(f"peanuts {number}", minutes=number, session="s") for number in range(8)]
+    await commit(store, add=tuple(turns))
+    await commit(store, close=(closing(turns[2]), closing(turns[4]), closing(turns[5])))
+    asked = CandidateQuery(
+        scope=ME, filter=Filter(archived=True, shelves=("e",)), terms=("peanut",), until=time.monotonic() + 60
+    )
+    found = (await store.read(lambda tx: tx.candidates(asked))).rows
+    keys = found.turns.keys
+    assert keys[: found.size].tolist() == [3, 5, 6]
+    before, after = np.split(keys[found.turns.nearby], 2)
+    assert before.T.tolist() == [[2, 1], [4, 2], [4, 2]]
+    assert after.T.tolist() == [[4, 7], [7, 8], [7, 8]]

@@ -106,7 +106,7 @@ class SearchReader(Statements):
                         table.drop(changes=-1, last=0)
                         raise
                     return
-        own = TurnTable()
+        own = TurnTable(closed=not shared)
         own.follow(self)
         yield own
 

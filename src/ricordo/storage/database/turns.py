@@ -137,13 +137,15 @@ class TurnTable:
     _held: _Held | None
     _held_later: _Held | None
 
-    def __init__(self, *, most: int = KEPT_MOST) -> None:
+    def __init__(self, *, most: int = KEPT_MOST, closed: bool = False) -> None:
         """
         Args:
             most: the number of cached turns. The cache is emptied at this limit, or when more new turns have arrived.
+            closed: whether the turns that are asked about are closed: live ones stand around them, they around none.
         """
         self.lock = threading.Lock()
         self._most = most
+        self._is_of_closed = closed
         self.drop(changes=-1, last=0)
 
     @property
@@ -449,6 +451,9 @@ class TurnTable:
             rows = self._found(walk)
             joined = (walk[1:] != 0) & (walk[:-1] != 0)  # walks stand apart by zeros
             onward[rows[:-1][joined]] = rows[1:][joined]
+            if self._is_of_closed:
+                joined[:1] = False
+                joined[1:] &= walk[:-2] != 0
             backward[rows[1:][joined]] = rows[:-1][joined]
         for at, reach in unsure:
             self._knows(at, reach)
