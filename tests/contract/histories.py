@@ -118,7 +118,9 @@ async def live(backend: str, place: Path, *, seed: int, steps: int) -> Lived:
 
 async def maintain(at: History) -> None:
     """Maintain when all names are linked: enrichment counts them, and the machine decides how soon they are linked."""
-    await at.memory.consolidate()
+    scope = at.memory.scope
+    for each in dict.fromkeys((Scope(owner=scope.owner), scope)):
+        await at.memory.scoped(each).consolidate()
     await at.memory.settle(60)
     await at.memory.maintain()
 

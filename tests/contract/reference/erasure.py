@@ -182,13 +182,19 @@ class Erasure:
         put_commit(state, space=space, reason=Reason(actor=actor, origin="erase", reason="erase"), at_ms=at)
 
     def _sweep(self) -> None:
-        """Former rows that had gone before, and that refer to what is nowhere any more."""
-        known = {(name, key) for tables in self._state.past for name, rows in tables.items() for key in rows}
+        """Former rows that had gone before, and that refer to what is nowhere any more; and what refers to these."""
+        while True:
+            known = {(name, key) for tables in self._state.past for name, rows in tables.items() for key in rows}
 
-        def refers_to_nothing(table: str, row: Row) -> bool:
-            return any(parent not in known for parent in parents(table, row) if table != "entities")
+            def refers_to_nothing(table: str, row: Row, known: set[tuple[str, Key]] = known) -> bool:
+                return any(parent not in known for parent in parents(table, row) if table != "entities")
 
-        self._rewrite_past(lambda seq, name, key, row: None if refers_to_nothing(name, row) else row)
+            past = [
+                (name, row) for tables in self._state.past for name, rows in tables.items() for row in rows.values()
+            ]
+            if not any(refers_to_nothing(name, row) for name, row in past):
+                return
+            self._rewrite_past(lambda seq, name, key, row: None if refers_to_nothing(name, row) else row)
 
     def unfinished(self) -> list[OpenErasure]:
         names = ("key", "space", "kind", "at", "state")
