@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -21,7 +22,7 @@ from ricordo.encoding.worker import BackgroundWorker
 from ricordo.errors import InvalidError, RicordoError
 from ricordo.forgetting.erase import resume
 from ricordo.forgetting.upkeep import Concluded, Conclusion, Rules, Upkeep, single_scopes
-from ricordo.model import Node, Origin, Run, Scope
+from ricordo.model import Change, Node, Origin, Reason, Run, Scope
 from ricordo.models.embedding import Embedded, embed_question, resolve
 from ricordo.ports import Clock, Embedder, LanguageModel, Progress
 from ricordo.retrieval.calibration import Floors
@@ -54,6 +55,8 @@ _MAY_SET_EXPIRY: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent", "
 _QUIET_MS = 3_600_000
 # A search waits for the vectors of new memories up to this number; it does not wait for a bulk import.
 _FRESH_MOST = 64
+# So many memories that one answer quotes become associates.
+_MAX_QUOTED = 5
 
 
 class Engine:
@@ -260,6 +263,7 @@ class Engine:
             protect_mentions=settings.protect_mentions,
             max_entries=settings.max_entries,
             max_size=settings.max_size,
+            reflect_days=settings.reflect_days,
         )
         scopes = await self.store.read(lambda tx: tx.lifecycle.scopes()) if scope is None else single_scopes(scope)
         actor = "upkeep" if scope is None else scope.owner or scope.chat or ""
@@ -284,6 +288,18 @@ class Engine:
                 lambda snapshot: [node.key for id in quoted if (node := snapshot.nodes.get(scope, id)) is not None]
             )
             self._usage.note(keys, now=self.now())
+            if len(quoted) > 1:
+                await self._associate(scope, sorted(quoted))
+
+    async def _associate(self, scope: Scope, quoted: Sequence[str]) -> None:
+        """Make memories that one answer quotes associates: they proved useful together."""
+
+        def decide(tx: Snapshot) -> tuple[Change, None]:
+            there = [id for id in quoted if (node := tx.nodes.get(scope, id)) is not None and node.is_live]
+            return Change(associates=tuple(combinations(there[:_MAX_QUOTED], 2))), None
+
+        reason = Reason(actor=scope.owner or scope.chat or "", origin="quote", reason="quoted in one answer")
+        await self.store.write(decide, scope=scope, reason=reason, at=from_ms(self.now()))
 
     async def _consolidate_what_is_over(self, scope: Scope) -> Run:
         """Consolidate the conversations that are over."""
@@ -328,7 +344,9 @@ class Engine:
         from ricordo.wiring import conclude
 
         context = self.consolidation_context(scope)
-        return await conclude(context, kind, dry_run=dry_run, note=self.backlog.note)
+        return await conclude(
+            context, kind, dry_run=dry_run, note=self.backlog.note, reflect_days=self.settings.reflect_days
+        )
 
     def _known_questions(self) -> Awaitable[tuple[int, Exemplars] | None]:
         """Return questions of known intent and the model of their vectors. They are embedded once, at the first search

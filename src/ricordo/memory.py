@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +47,7 @@ from ricordo.model import (
     Json,
     MaintenanceReport,
     Message,
+    ModelUse,
     Node,
     NodeType,
     Origin,
@@ -1022,6 +1023,25 @@ class Memory:
         """
         most = checked_limit(limit)
         return await self._read(lambda tx: tx.runs.listed(self._scope, most=most))
+
+    async def spending(self, days: int = 30, *, all_owners: bool = False) -> Sequence[ModelUse]:
+        """Return what language models used in the last days, by day, owner and model, latest first: calls, runs, tokens
+        and, if prices are set, the cost. Failed, interrupted and undone runs count.
+
+        Args:
+            days: today included, from 1 to 3,660.
+            all_owners: the use of all owners, not only of this scope; only for the opener of the store.
+
+        Raises:
+            InvalidError: `days` is out of range.
+            DeniedError: `all_owners` by a scoped caller.
+        """
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 3_660:
+            raise InvalidError("days must be a number from 1 to 3,660")
+        if all_owners and not self._owns_engine:
+            raise DeniedError("all_owners: only the opener of the store may use it", hint="leave it out")
+        since = (date.fromisoformat(self._opened.today()) - timedelta(days=days - 1)).isoformat()
+        return await self._read(lambda tx: tx.runs.model_use(None if all_owners else self._scope, since=since))
 
     async def run(self, id: str) -> Run:
         """Return one run, with the present text of the memories it made and touched. One that failed or was undone has

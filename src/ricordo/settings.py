@@ -110,6 +110,12 @@ class Settings:
     daily_tokens: int = _setting(
         0, "how many tokens language models may use in a day, prompts and answers; 0: no limit", least=0, most=10**12
     )
+    reflect_days: int = _setting(
+        0,
+        "every how many days maintenance reflects on what was learnt, with the language model; 0: never",
+        least=0,
+        most=365,
+    )
     model: str = _setting(
         "",
         "the language model for consolidation at the command line and in servers, such as `ollama:qwen3`; "

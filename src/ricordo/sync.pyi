@@ -26,6 +26,7 @@ from ricordo.model import (
     Json,
     MaintenanceReport,
     Message,
+    ModelUse,
     Node,
     NodeType,
     Origin,
@@ -362,6 +363,11 @@ class Memory:
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """Return runs, latest first, without the texts of their items; `run` returns those. Runs that failed, were
         interrupted or were undone are listed with what they cost.
+        """
+
+    def spending(self, days: int = 30, *, all_owners: bool = False) -> Sequence[ModelUse]:
+        """Return what language models used in the last days, by day, owner and model, latest first: calls, runs,
+        tokens and, if prices are set, the cost. Failed, interrupted and undone runs count.
         """
 
     def run(self, id: str) -> Run:

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from ricordo.clock import to_ms
 from ricordo.consolidation.apply import LearningRules
-from ricordo.consolidation.conclusions import cause_pairs, infer_causes
+from ricordo.consolidation.conclusions import cause_pairs, infer_causes, reflect
 from ricordo.consolidation.context import ConsolidationContext, Limits, new_run
 from ricordo.consolidation.enrichment import enrich, to_enrich
 from ricordo.consolidation.judge import Rules
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from ricordo.ports import LanguageModel
 
 _SIMILAR = 5
+_DAY_MS = 86_400_000
+_MOST_RUNS = 1_000
 _MIN_SHARE = {"words": 0.45, "meaning": 0.4}
 """What a strategy must have measured for a memory to be worth showing to a model."""
 
@@ -87,20 +90,40 @@ def write_operations(context: ConsolidationContext, *, name: str) -> Operations:
 
 
 async def conclude(
-    context: ConsolidationContext, kind: Conclusion, *, dry_run: bool, note: Callable[[int], None]
+    context: ConsolidationContext,
+    kind: Conclusion,
+    *,
+    dry_run: bool,
+    note: Callable[[int], None],
+    reflect_days: int = 0,
 ) -> Concluded:
     """Draw conclusions of a kind; without a model, and in a dry run, only count what waits.
 
     Args:
         note: called with the number of items of the run.
+        reflect_days: every how many days a reflection is due.
     """
-    waited = len(await to_enrich(context)) if kind == "enrich" else len((await cause_pairs(context)).pairs)
+    waited = await _waiting_for(context, kind, reflect_days=reflect_days)
     if not waited or dry_run or context.model is None:
         return Concluded(waited=waited, needs_model=context.model is None)
-    run = await (enrich(context) if kind == "enrich" else infer_causes(context))
+    if kind == "reflect":
+        run = await reflect(context, after=context.now() - reflect_days * _DAY_MS, before=context.now() + 1)
+    else:
+        run = await (enrich(context) if kind == "enrich" else infer_causes(context))
     note(len(run.items))
     made = sum(item.what in ("added", "cause") for item in run.items)
     return Concluded(waited=waited, made=made, failed=run.reason if run.state == "failed" else "")
+
+
+async def _waiting_for(context: ConsolidationContext, kind: Conclusion, *, reflect_days: int) -> int:
+    """Return how many things wait for a model; a reflection waits if the last one is as old as the setting says."""
+    if kind == "enrich":
+        return len(await to_enrich(context))
+    if kind == "causes":
+        return len((await cause_pairs(context)).pairs)
+    runs = await context.store.read(lambda tx: tx.runs.listed(context.scope, most=_MOST_RUNS))
+    last = max((to_ms(run.started_at) for run in runs if (run.kind, run.state) == ("reflection", "done")), default=0)
+    return int(context.now() - last >= reflect_days * _DAY_MS)
 
 
 async def _similar(store: Store, asking: Asking, text: str, kind: str, about: Sequence[str]) -> Sequence[Node]:

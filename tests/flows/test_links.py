@@ -131,6 +131,15 @@ async def test_memories_reinforced_together_are_found_together(memory: Any, cloc
     assert report.ok, report
 
 
+async def test_memories_that_one_answer_quotes_are_found_together(memory: Any) -> None:
+    visa = await memory.remember("The visa for Bhutan needs two photographs")
+    consul = await memory.remember("Herr Brandt answers visa letters on Tuesdays only")
+    await memory.context("visa photographs Brandt letters")
+    await memory.add(f"{visa.content}. And {consul.content}.", role="assistant", session="s")
+    associates = await read(memory, lambda tx: tx.graph.associates(ME, [1], each=5))
+    assert [step.key for step in associates] == [2]
+
+
 async def test_memories_of_other_owners_are_never_associates(memory: Any) -> None:
     mine = await memory.remember("The visa needs two photographs")
     other = memory.scoped(Scope(owner="you"))

@@ -51,7 +51,8 @@ def test_a_run_is_shown_and_undone(cli: Cli, server: ModelServer):
     accept_some(cli, handle, *model)
     server.always = usual
     assert "wait again" in cli("run", "undo", handle).out
-    assert cli("runs", "--json").json["runs"] == []
+    states = {run["id"][-8:]: run["state"] for run in cli("runs", "--json").json["runs"]}
+    assert states[handle] == "undone" and "done" not in states.values()
     assert cli("consolidate", *model, "--json").json["state"] == "done"
     assert "No conversation is waiting" in cli("consolidate", *model).out
 
@@ -69,6 +70,29 @@ def accept_some(cli: Cli, handle: str, *model: str) -> None:
     assert cli("run", "accept", "nonsense", "--json").status == 3
     undone = cli("run", "undo", offered["id"][-8:])
     assert undone.status == 0 and "earlier knowledge is back" in undone.out and "wait again" not in undone.out
+
+
+def test_maintenance_uses_the_model_and_says_what_waits(cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch):
+    told(cli)
+    assert "1 conversation waits" in cli("consolidate", "monday").out + cli("consolidate", "monday").out
+    assert "No conversation is waiting" not in cli("consolidate").out
+    cli("end-session", "monday")
+    without = cli("maintain")
+    assert (without.status, "1 conversation waits for a language model" in without.out) == (0, True)
+    monkeypatch.setenv("RICORDO_MODEL", f"{server.url}#tiny")
+    done = cli("maintain")
+    assert (done.status, "1 conversation became knowledge" in done.out) == (0, True), done.out
+    assert "nothing to do" in cli("maintain").out and "No conversation is waiting" in cli("consolidate").out
+
+
+def test_spending_is_listed_by_day_and_owner(cli: Cli, server: ModelServer):
+    assert "No language model was asked" in cli("spending").out
+    told(cli)
+    cli("consolidate", "--model", f"{server.url}#tiny")
+    (use,) = cli("spending", "--json").json["spending"]
+    assert (use["model"], use["runs"]) == ("http:tiny", 1) and use["tokens_in"] > 0
+    assert "http:tiny" in cli("spending", "--days", "1").out
+    assert cli("spending", "--days", "0", "--json").status == 2
 
 
 def test_model_errors_are_reported_and_other_commands_need_no_model(cli: Cli, server: ModelServer):

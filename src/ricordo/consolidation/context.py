@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from ricordo.consolidation.judge import Rules
 from ricordo.consolidation.prompts import instructions
 from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.model import BY_RULE, Node, Reason, Run, RunKind, Scope
-from ricordo.models.language import AnswerError, ask
+from ricordo.models.language import ask
 from ricordo.ports import Completion, LanguageModel, TokenCounter, Turn
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
@@ -26,6 +27,7 @@ T = TypeVar("T")
 LEASE_MS = 30_000
 """How long a lease on a conversation lasts, where other processes cannot tell that its holder has died."""
 
+_QUOTED_ANSWER = re.compile(r"( answered \d{3}): .*", re.DOTALL)
 _ANSWER_TOKENS = 4_000
 _SCHEMA_TOKENS = 700
 MAX_PROMPT_TOKENS = 12_000
@@ -239,8 +241,8 @@ async def note_outcome(context: ConsolidationContext, run: Run, session: str | N
 
 
 def failure_reason(error: RicordoError) -> str:
-    """Return why work failed, without content: the text after a colon may quote a server or a conversation."""
-    return error.message if isinstance(error, AnswerError) else error.message.partition(": ")[0]
+    """Return why work failed, without what a server answered: that may quote a conversation."""
+    return _QUOTED_ANSWER.sub(r"\1", error.message)
 
 
 def as_shown(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Node, ...]:

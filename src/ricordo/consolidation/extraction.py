@@ -232,7 +232,10 @@ async def _compare(context: ConsolidationContext, draft: Draft, spent: Spent) ->
             (handle, draft.judged.facts[index].content[:_PAIR_CHARS], old.content[:_PAIR_CHARS])
             for handle, (index, old) in part.items()
         ]
-        answer = await ask_model(context, verification(shown), Verdicts, spent)
+        try:
+            answer = await ask_model(context, verification(shown), Verdicts, spent)
+        except AnswerError:  # the rules still compare them when they are learnt
+            continue
         for verdict in answer.verdicts:
             pair = part.get(clean_handle(verdict.pair))
             if pair and verdict.is_ in ("same", "contradicts"):

@@ -130,7 +130,14 @@ class Operations:
         return await self._write(decide)
 
     async def save_causal_edges(self, pairs: Sequence[Mapping[str, str]]) -> Json:
-        """Link messages of which one led to the other, if either says so in words; at most 50 pairs."""
+        """Link messages of which one led to the other, if either says so in words; at most 50 pairs, each with the ids
+        of two messages: {"cause": ID, "effect": ID}.
+        """
+
+        for number, each in enumerate(pairs):
+            if missing := [name for name in ("cause", "effect") if not isinstance(each.get(name), str)]:
+                hint = 'each pair is {"cause": ID, "effect": ID}, with the ids of two messages'
+                raise InvalidError(f"pairs[{number}].{missing[0]} is missing", hint=hint)
 
         def decide(tx: Snapshot) -> tuple[Change, Json]:
             links, items = list[Edge](), list[RunItem]()

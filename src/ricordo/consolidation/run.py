@@ -219,7 +219,7 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
     except RicordoError as error:
         await note_outcome(context, replace(fresh, state="failed", reason=failure_reason(error)))
         raise
-    made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
+    made = await context.store.read(lambda tx: _still_known(tx, context.scope, run))
     again: set[str] = set()
     for draft in drafts:
         found_again = _matched(draft.judged.facts, made)
@@ -241,6 +241,13 @@ async def replay(context: ConsolidationContext, run: Run) -> Run:
     await context.store.derive(lambda tx: _keep_replay(tx, context.scope, paid, run, drafts, offers, now=at))
     await note_outcome(context, paid)
     return paid
+
+
+def _still_known(snapshot: Snapshot, scope: Scope, run: Run) -> dict[str, RunItem]:
+    """Return what a run added or repeated, by id, as far as it is still known."""
+    made = {item.id: item for item in run.items if item.what in ("added", "repeated") and item.id and item.text}
+    nodes = ((id, snapshot.nodes.get(scope, id)) for id in made)
+    return {id: made[id] for id, node in nodes if node is not None and node.is_live}
 
 
 def _matched(facts: Sequence[Accepted], made: Mapping[str, RunItem]) -> dict[int, str]:

@@ -16,8 +16,12 @@ Work = Callable[[Upkeep], Awaitable[tuple[str, ArchiveReport | None]]]
 
 async def maintain(upkeep: Upkeep) -> MaintenanceReport:
     """Run all steps. Running it again changes nothing."""
-    steps = tuple([await _run(name, work, upkeep) for name, work in STEPS.items()])
+    steps = tuple([await _run(name, work, upkeep) for name, work in STEPS.items() if _is_wanted(name, upkeep)])
     return MaintenanceReport(steps=steps, dry_run=upkeep.dry_run)
+
+
+def _is_wanted(name: str, upkeep: Upkeep) -> bool:
+    return name != "reflect" or upkeep.rules.reflect_days > 0
 
 
 async def _run(name: str, work: Work, upkeep: Upkeep) -> Step:
@@ -33,13 +37,17 @@ async def _sessions(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
     if upkeep.dry_run:
         return "finished conversations would become knowledge", None
     runs = [await upkeep.consolidate(scope) for scope in upkeep.scopes]
+    waiting = sum([await upkeep.waiting(scope) for scope in upkeep.scopes])
+    counted, wait = plural(waiting, "conversation"), "waits" if waiting == 1 else "wait"
     done, failed = sum(len(run.sessions) for run in runs), [run for run in runs if run.state == "failed"]
     if failed:
         raise UnavailableError(f"{plural(done, 'conversation')} became knowledge, others wait: {failed[0].reason}")
     if any(run.model == BY_RULE for run in runs):
         kept = sum(item.what == "added" for run in runs for item in run.items)
-        return f"{plural(kept, 'plain statement')} kept by rule; conversations wait for a language model", None
-    return f"{plural(done, 'conversation')} became knowledge" if done else "nothing to do", None
+        left = f"{counted} {wait} for a language model" if waiting else "no conversation waits"
+        return (f"{plural(kept, 'plain statement')} kept by rule; {left}" if kept or waiting else "nothing to do"), None
+    parts = [f"{plural(done, 'conversation')} became knowledge"] if done else []
+    return "; ".join((*parts, f"{counted} {wait}") if waiting else parts) or "nothing to do", None
 
 
 async def _gc(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
@@ -86,12 +94,18 @@ async def _tidy(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
     return (f"{plural(gone, 'bookkeeping row')} deleted" if gone else "nothing to do"), None
 
 
+async def _reflect(upkeep: Upkeep) -> tuple[str, ArchiveReport | None]:
+    """Reflect on what was learnt since the last time, if that is due."""
+    return await _conclude(upkeep, "reflect", ("reflection", "reflections"), "made")
+
+
 STEPS: Mapping[str, Work] = {
     "sessions": _sessions,
     "gc": _gc,
     "prune": _prune,
     "enrich": _enrich,
     "causes": _causes,
+    "reflect": _reflect,
     "tidy": _tidy,
 }
 """By name, in order."""

@@ -34,6 +34,7 @@ class Rules:
     protect_mentions: int = 50
     max_entries: int = 0
     max_size: int = 0
+    reflect_days: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Concluded:
     needs_model: bool = False
 
 
-Conclusion = Literal["enrich", "causes"]
+Conclusion = Literal["enrich", "causes", "reflect"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,10 @@ class Upkeep:
     def day(self, at: int) -> str:
         """Return the date of an instant in the user's time zone."""
         return from_ms(at).astimezone(self.zone).strftime("%Y-%m-%d")
+
+    async def waiting(self, scope: Scope) -> int:
+        """Return how many conversations of a scope wait for consolidation."""
+        return await self.store.read(lambda tx: len(tx.runs.waiting(scope)))
 
     async def vitals(self, scope: Scope) -> list[Vital]:
         """Return the vitals of all live knowledge of a scope, by ascending key."""

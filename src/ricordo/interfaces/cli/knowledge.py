@@ -172,7 +172,12 @@ async def consolidate(ctx: CommandContext, memory: Memory, session: str | None =
         run = await memory.consolidate(session, dry_run=dry_run)
     if not dry_run:
         await ctx.settle(memory)
-    return _run_output(run, nothing="No conversation is waiting.", shows_cost=any(i.what != "left" for i in run.items))
+    waiting = 0 if run.items else (await memory.stats()).sessions_waiting
+    nothing = "No conversation is waiting."
+    if waiting:
+        what = "A language model has to read them" if ctx.model is None else "`ricordo review` shows why"
+        nothing = f"Nothing was learnt; {plural(waiting, 'conversation waits', 'conversations wait')}. {what}."
+    return _run_output(run, nothing=nothing, shows_cost=any(i.what != "left" for i in run.items))
 
 
 @command(with_model=True, must_exist=True)
@@ -333,6 +338,25 @@ async def _accept(ctx: CommandContext, memory: Memory, id: str, numbers: list[in
 
 
 _ACTIONS = {"show": _show, "diff": _show, "undo": _undo, "replay": _replay}
+
+
+@command()
+async def spending(ctx: CommandContext, memory: Memory, days: int = 30, all_owners: bool = False) -> Output:
+    """List what language models used by day and model, failed and undone runs included."""
+    found = await memory.spending(days, all_owners=all_owners)
+
+    def show(out: Console) -> None:
+        if not found:
+            out.print("No language model was asked.")
+            return
+        lines = table("day", "owner", "model", "runs", "calls", "tokens in", "tokens out", "cost")
+        for use in found:
+            paid = "" if use.cost is None else f"{use.cost:.4f}"
+            numbers = (f"{each:,}" for each in (use.runs, use.calls, use.tokens_in, use.tokens_out))
+            lines.add_row(use.day, safe(use.owner or use.chat), safe(use.model), *numbers, paid)
+        out.print(lines)
+
+    return Output(data={"spending": found}, show=show)
 
 
 # a run as people see it

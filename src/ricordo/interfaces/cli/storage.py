@@ -177,7 +177,7 @@ async def prune(ctx: CommandContext, memory: Memory, dry_run: bool = False, all_
     return Output(data=report, show=lambda out: _show_archived(out, report, ctx))
 
 
-@command(must_exist=True)
+@command(must_exist=True, with_model=True)
 async def maintain(ctx: CommandContext, memory: Memory, dry_run: bool = False, all_owners: bool = False) -> Output:
     """Run the nightly maintenance: consolidate, gc, prune, clean up. The exit status is 1 if a step failed."""
     with progress_bar(ctx.err, "Archiving") as progress:

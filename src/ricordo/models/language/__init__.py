@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ def chat_model_from_settings(model: str | LanguageModel | ChatModel | None, sett
 
 _MOST_ANSWER_CHARS = 400_000
 _MOST_QUOTED_CHARS = 2_000
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+_MOST_STARTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,15 +194,29 @@ def _read(completion: Completion, shape: type[Shape]) -> tuple[Shape | None, str
         return None, "it ends in the middle"
     if len(completion.text) > _MOST_ANSWER_CHARS:
         return None, "it is far too long"
-    fenced = _FENCED.match(completion.text)
     try:
-        return shape.model_validate_json(fenced[1] if fenced else completion.text), ""
+        return shape.model_validate_json(_json_in(completion.text)), ""
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         return None, f"{where}: {first['msg']}" if where else str(first["type"]).replace("_", " ")
     except ValueError:
         return None, "it is not JSON"
+
+
+def _json_in(text: str) -> str:
+    """Return the JSON object of an answer, which may stand in prose; the whole text if there is none."""
+    if text.lstrip()[:1] in ("{", "["):
+        return text
+    decoder = json.JSONDecoder()
+    for place in list(re.finditer(r"\{", text))[:_MOST_STARTS]:
+        try:
+            value, end = decoder.raw_decode(text, place.start())
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            return text[place.start() : end]
+    return text
 
 
 def schema_of(shape: type[BaseModel]) -> Mapping[str, Any]:
