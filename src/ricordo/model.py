@@ -380,6 +380,9 @@ class RunItem:
     evidence: tuple[str, ...] = ()
 
 
+GUESSED_TYPE = "guessed_type"
+"""The attribute of an entity whose type was guessed: later evidence, or a type that is stated, corrects it."""
+
 SUMMARY_MEMORY = "summary_memory"
 """The attribute of an entity that holds the id of the memory with its summary, if a model wrote one."""
 

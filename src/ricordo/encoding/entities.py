@@ -5,22 +5,48 @@ This is the only place that adds entities from what a model found.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import from_ms, new_id, to_ms
-from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, stated_relations
+from ricordo.encoding.relations import is_owners_word, is_persons_word, plain_subjects, self_words, stated_relations
 from ricordo.encoding.validation import AS_GIVEN, SCREENED, TextRules, check_choice, short_name
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
-from ricordo.model import Assertion, Change, Entity, EntityType, Introduction, Node, Relation, Scope
+from ricordo.model import (
+    GUESSED_TYPE,
+    Assertion,
+    Change,
+    Entity,
+    EntityType,
+    Introduction,
+    Json,
+    Node,
+    Origin,
+    Relation,
+    Scope,
+)
 from ricordo.storage import Snapshot
 from ricordo.text import name_key
+from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.kinship import SINGLE, may_name_relation, predicate_of, relation_named
 from ricordo.text.names import folded_name, likeness, looks_nominative, name_words
 
 _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
+
+_NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
+"""Origins of facts that may name new people and things: the user's own words, and what an agent notes for the user."""
+
+_MAX_SPEAKER_CHARS = 80
+_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_PARTICLES = frozenset(("van", "von", "de", "da", "del", "di", "bin", "der", "la", "zu"))
+_NO_NAME = re.compile(r"[\d@_/\\<>{}\[\]:]")
+_ROLES = frozenset(
+    ("assistant", "system", "tool", "bot", "ai", "agent", "customer", "client", "support", "admin", "unknown")
+)
 
 
 def checked_names(about: Sequence[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
@@ -51,6 +77,7 @@ def new_entity(
     aliases: Sequence[str] = (),
     protected: bool = False,
     rules: TextRules = SCREENED,
+    attributes: Json | None = None,
 ) -> Entity:
     """Return a new entity.
 
@@ -69,6 +96,7 @@ def new_entity(
         chat="" if scope.owner else scope.chat or "",
         aliases=checked_names(aliases, rules=rules),
         protected=bool(protected),
+        attributes=dict(attributes or {}),
         first_seen=at,
         last_updated=at,
     )
@@ -91,6 +119,7 @@ class EntityResolver:
         self._scope = scope
         self._now = now
         self._found: dict[str, Entity] = {}
+        self._types: dict[str, EntityType] = {}
         self._new: dict[str, Entity] = {}
         self._put: dict[str, Entity] = {}
         self._relations: list[Relation] = []
@@ -103,7 +132,8 @@ class EntityResolver:
             InvalidError: it is a relation to the owner that several people have.
         """
         if name not in self._found:
-            self._found[name] = self._known(name) or self._make(name)
+            given = self._snapshot.entities.by_id(self._scope, name) if _ID.fullmatch(name) else None
+            self._found[name] = given or self._known(name) or self._make(name)
         return self._found[name]
 
     def find(self, name: str) -> Entity | None:
@@ -111,7 +141,9 @@ class EntityResolver:
         return self._found.get(name) or self._known(name)
 
     def known(self, name: str) -> Entity | None:
-        """Return the one stored entity of exactly this name; None if there are none or several."""
+        """Return the one entity of exactly this name; None if there are none or several."""
+        if new := [each for each in self._new.values() if likeness(name, each.name) == "same"]:
+            return new[0]
         found = self._snapshot.entities.named(self._scope, name)
         return found.entities[0] if found.by == "same" and found.is_clear else None
 
@@ -130,8 +162,7 @@ class EntityResolver:
         return found.entities[0] if found.is_clear else None
 
     def _make(self, name: str) -> Entity:
-        entity = new_entity(name, scope=self._scope, now=self._now)
-        self.add(entity)
+        entity = self.guess(name, self._types.get(folded_name(name), "person"))
         if predicate := relation_named(name):  # "my wife", whose name is not known yet
             self.relate(predicate, entity)
         return entity
@@ -139,6 +170,31 @@ class EntityResolver:
     def add(self, entity: Entity) -> None:
         """Add an entity with this change."""
         self._new[entity.id] = entity
+
+    def guess(self, name: str, type: EntityType) -> Entity:
+        """Add an entity whose type may turn out to be another one."""
+        entity = new_entity(name, scope=self._scope, now=self._now, type=type, attributes={GUESSED_TYPE: True})
+        self.add(entity)
+        return entity
+
+    def alter(self, entity: Entity) -> None:
+        """Alter a stored entity with this change, or one that it adds."""
+        (self._new if entity.id in self._new else self._put)[entity.id] = entity
+
+    def name_all(self, texts: Sequence[str]) -> None:
+        """Add the people that texts name plainly and that are unknown, and correct types that were guessed."""
+        for named in plainly_named(texts):
+            self._types[folded_name(named.name)] = named.type
+            try:
+                known = self.find(named.name)
+            except InvalidError:
+                continue
+            if known is None and named.type == "person":
+                self.guess(named.name, named.type)
+            elif known is None:
+                continue
+            elif known.type != named.type and known.attributes.get(GUESSED_TYPE) and known.type == "person":
+                self.alter(replace(known, type=named.type, last_updated=from_ms(self._now)))
 
     def relate(
         self,
@@ -149,11 +205,12 @@ class EntityResolver:
         source: Entity | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        may_end: bool = True,
     ) -> None:
         """Add a relation of an entity to the owner, or to another entity, unless it is known already.
 
         A nameless entity, such as "my wife", is merged into the target. A relation that one has only once, such as a
-        wife, ends the one before.
+        wife, ends the one before; without `may_end` it is not added while there is one.
         """
         whose = None if source is None else source.id
         present = [self._altered.get(each.id, each) for each in (*self._before(predicate, source), *self._relations)]
@@ -170,6 +227,8 @@ class EntityResolver:
                 self._name(nameless, target, each, evidence=evidence)
                 return
         if predicate in SINGLE and end is None:
+            if present and not may_end:
+                return
             start = start or (from_ms(self._now) if present else None)
             for each in present:
                 self._altered[each.id] = replace(each, valid_until=from_ms(self._now))
@@ -209,9 +268,10 @@ class EntityResolver:
         Returns:
             The entities they lead to.
         """
-        if not is_persons_word(node.role, node.origin):
+        is_noted = _is_noted(node)
+        if not is_noted and not is_persons_word(node.role, node.origin):
             return []
-        is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner)
+        is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner) or (is_noted and bool(owner))
         said = [] if node.chat and not node.speaker else stated_relations(node.content)
         source = self.known(node.speaker) if said and node.speaker and not is_owners else None
         if not is_owners and source is None:
@@ -224,7 +284,7 @@ class EntityResolver:
                 continue
             if source is not None and source.id == entity.id:
                 continue
-            self.relate(stated.predicate, entity, evidence=node.id, source=source)
+            self.relate(stated.predicate, entity, evidence=node.id, source=source, may_end=not is_noted)
             heard.append(entity)
         return heard
 
@@ -235,6 +295,8 @@ class EntityResolver:
         "Anna's sister ..." is not about Anna.
         """
         heard = self.learn_relations(node, owner=self._scope.owner)
+        if node.origin in _NAMING:
+            self.name_all([node.content])
         if node.about:
             return [(name, self.named(name)) for name in node.about]
         if heard:
@@ -253,25 +315,50 @@ class EntityResolver:
         )
 
 
-def with_stated_relations(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
-    """Return a change that adds messages, with the relations that are stated outright in them.
+def _is_noted(node: Node) -> bool:
+    """Return whether an agent notes a fact for the user: "my wife" is the user's."""
+    return node.type != "episodic" and node.origin == "agent" and node.speaker is None
+
+
+def _is_persons_name(speaker: str) -> bool:
+    """Return whether a speaker is somebody's name, and no account, number or part that somebody plays."""
+    if len(speaker) > _MAX_SPEAKER_CHARS or _NO_NAME.search(speaker) or not name_key(speaker):
+        return False
+    is_mixed = any(word.islower() for word in speaker.split()) and not speaker.islower()
+    is_part = speaker.casefold() in self_words() or speaker.casefold() in _ROLES
+    return not is_part and not (is_mixed and _PARTICLES.isdisjoint(speaker.split()))
+
+
+def with_people(snapshot: Snapshot, change: Change, *, scope: Scope, heard: Mapping[str, str]) -> Change:
+    """Return a change that adds messages, with the people who said them, and the relations stated outright in them.
 
     Args:
         heard: the part of a message that may be learnt from, by id, where that is not all of it.
     """
-    nodes = (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add)
-    telling = [node for node in nodes if may_name_relation(node.content)]
-    if not telling:
-        return change
     homes: dict[Scope, EntityResolver] = {}
-    for node in telling:
-        is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
-        home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
-        people = homes.setdefault(home, EntityResolver(snapshot, scope=home, now=to_ms(node.created_at)))
-        people.learn_relations(node, owner=scope.owner)
+
+    def people_of(home: Scope, node: Node) -> EntityResolver:
+        return homes.setdefault(home, EntityResolver(snapshot, scope=home, now=to_ms(node.created_at)))
+
+    for node in {(node.owner, node.chat, node.speaker): node for node in change.add if node.speaker}.values():
+        if _is_another_person(node, owner=scope.owner):
+            with contextlib.suppress(InvalidError):
+                people_of(scope_of(node.owner, node.chat), node).named(node.speaker or "")
+    for node in (replace(node, content=heard[node.id]) if node.id in heard else node for node in change.add):
+        if may_name_relation(node.content):
+            is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=scope.owner)
+            home = scope_of(scope.owner, "") if is_owners else scope_of(node.owner, node.chat)
+            people_of(home, node).learn_relations(node, owner=scope.owner)
     for people in homes.values():
         change = people.extend(change)
     return change
+
+
+def _is_another_person(node: Node, *, owner: str) -> bool:
+    """Return whether a message is the word of a person other than the owner who is given by name."""
+    is_person = is_persons_word(node.role, node.origin)
+    is_owners = is_owners_word(node.role, node.origin, node.speaker, owner=owner)
+    return is_person and not is_owners and _is_persons_name(node.speaker or "")
 
 
 def add_entity(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import get_args
 
 from ricordo.clock import checked_id, from_ms, new_id
-from ricordo.encoding.entities import with_stated_relations
+from ricordo.encoding.entities import with_people
 from ricordo.encoding.screening import Screened, all_screened
 from ricordo.encoding.validation import TextRules, check_choice, checked_attributes, short_name, storable
 from ricordo.errors import ConflictError, NotFoundError
@@ -99,7 +99,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
         said_anew=tuple({number: None for each in seen for number in each.restated}),
     )
     cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
-    return with_stated_relations(snapshot, change, scope=scope, heard=cut)
+    return with_people(snapshot, change, scope=scope, heard=cut)
 
 
 def check_same(

@@ -222,12 +222,12 @@ def is_owners_word(role: Role | None, origin: Origin, speaker: str | None, *, ow
     """
     if not owner or not is_persons_word(role, origin):
         return False
-    if speaker is None or speaker.casefold() in _self_words():
+    if speaker is None or speaker.casefold() in self_words():
         return True
     return same_name_key(speaker) == same_name_key(owner) != ""
 
 
 @cached()
-def _self_words() -> frozenset[str]:
+def self_words() -> frozenset[str]:
     """Return how a transcript names the owner of a memory: me, user."""
     return all_languages().words(lambda each: each.sentences.speakers)

@@ -30,6 +30,7 @@ from ricordo.text.languages import (
 )
 from ricordo.text.languages.schema import Endings, Entities
 from ricordo.text.names import folded_name, is_inflected, looks_nominative, nominatives
+from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences
 
 CERTAIN, SETTLES, HINTS = 4, 2, 1
@@ -302,11 +303,31 @@ def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
         is_name = any(not sighting.is_bold for _, sighting in each) or _may_be_name(key, texts, known)
         if kind and is_name and not (kind != "place" and _known_place(each[0][1].name, known)):
             found[key] = kind
-    return tuple(
+    recognised = [
         Named(name=seen[key][0][1].name, type=kind, texts=tuple(dict.fromkeys(place for place, _ in seen[key])))
         for key, kind in found.items()
         if not _is_part(key, found)
-    )
+    ]
+    return (*recognised, *_people_besides(texts, found))
+
+
+def _people_besides(texts: Sequence[str], found: Mapping[str, EntityType]) -> Iterator[Named]:
+    """Yield the people whom the texts name by what they are or do, besides those that are recognised."""
+    words = _known(_languages_of(texts))
+    known = {key for key, kind in found.items() if kind == "person"}
+    places: dict[str, list[int]] = defaultdict(list)
+    names: dict[str, str] = {}
+    for place, text in enumerate(texts):
+        for person in people_named(text):
+            key = folded_name(person.name)
+            if not person.is_sure and not _may_be_name(key, texts, words):
+                continue
+            if not any(key == other or key in other.split() for other in known) and key not in found:
+                places[key].append(place)
+                names[key] = person.name
+    for key, name in names.items():
+        if not any(key != other and key in other.split() for other in names):
+            yield Named(name=name, type="person", texts=tuple(places[key]))
 
 
 def _languages_of(texts: Sequence[str]) -> LanguageSet:
@@ -509,7 +530,7 @@ def _phrase_end(words: str, known: _CueWords) -> Sequence[str]:
     last function word.
     """
     last = words.split()
-    if last[-1].isascii():
+    if not is_inflected(last[-1].lower()):
         return last[-1:]
     cut = [place + 1 for place, word in enumerate(last) if folded_name(word) in known.inflected_function_words]
     return [word for word in last[max(cut, default=0) :] if not word.isascii()]

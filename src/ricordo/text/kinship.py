@@ -47,7 +47,7 @@ def relation_words(languages: LanguageSet | None = None) -> dict[str, str]:
     for language in all_languages() if languages is None else languages:
         kinship = language.kinship
         for relation, words in kinship.words.items():
-            for form in (form for word in words for form in _forms(word, kinship)):
+            for form in (form for word in words for form in forms_of(word, kinship)):
                 found.setdefault(folded(form), relation)
     return found
 
@@ -57,7 +57,7 @@ def folded(text: str) -> str:
     return " ".join(fold_letters(text.lower()).split())
 
 
-def _forms(word: str, kinship: Kinship) -> list[str]:
+def forms_of(word: str, kinship: Kinship) -> list[str]:
     """Return the forms of a word, or of an adjective and a noun."""
     if not kinship.noun_endings:
         return [word]

@@ -290,6 +290,36 @@ class Entities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """How a statement names people by what they are or do.
+
+    Attributes:
+        sure: forms that say what somebody is. <NAME> is a name, <NAMES> one to three, <ROLE> a word for a relative, a
+            profession or another role, <TITLE> a title, <LEAD> what opens a sentence, <BETWEEN> words in between.
+        likely: forms that say what somebody does: <DOES> is such a verb. An ordinary word is no name there.
+        roles: besides those of `kinship` and `entities`; `compounds` patterns of more.
+        does: verbs of what people do; `between` words between a name and what is said of it.
+        titles: words that stay with a name: Frau, Onkel. `no_names` words that are none.
+        animals: words for pets: a name beside one is not a person's.
+        feminine: how words for women end; `feminine_cases`, `masculine_cases` the endings of a name behind such a word
+            in another case, and the nominative's.
+    """
+
+    sure: Words = ()
+    likely: Words = ()
+    roles: Words = ()
+    compounds: Patterns = ()
+    does: Patterns = ()
+    between: Patterns = ()
+    titles: Words = ()
+    no_names: Words = ()
+    animals: Patterns = ()
+    feminine: Patterns = ()
+    feminine_cases: Endings = ()
+    masculine_cases: Endings = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
     """Orders to an assistant."""
 
@@ -361,6 +391,7 @@ class Language:
     sentences: Sentences = field(default_factory=Sentences)
     plain: PlainStatements = field(default_factory=PlainStatements)
     entities: Entities = field(default_factory=Entities)
+    people: People = field(default_factory=People)
     suspicion: Suspicion = field(default_factory=Suspicion)
     questions: Questions = field(default_factory=Questions)
     headings: Headings = field(default_factory=Headings)

@@ -1,0 +1,172 @@
+"""The people that a statement names by what they are or do: "my sister Lena", "Rowan walks the dog". Pure.
+
+The forms are in the language files (`people`). They are for what people state: a question, a quotation or a condition
+names nobody, and what only might be a person is left open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ricordo.text.kinship import NOT_PEOPLE, folded, forms_of, relation_words
+from ricordo.text.languages import NEVER, LanguageSet, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages.schema import Endings
+from ricordo.text.names import folded_name, is_inflected, looks_nominative
+from ricordo.text.sentences import plain_sentences
+
+_NAME = r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W\d_]+(?:[-’'](?!s\b)[^\W\d_]+)*"
+_QUOTE = re.compile(r"[\"“”„«»]")
+
+
+class Person(NamedTuple):
+    """A person by name, in the nominative where that is clear; `is_sure` if it was said what they are, not only do."""
+
+    name: str
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Forms:
+    """The forms of some languages; see `People` of the schema."""
+
+    languages: LanguageSet
+    sure: tuple[re.Pattern[str], ...]
+    likely: tuple[re.Pattern[str], ...]
+    unreal: re.Pattern[str]
+    animals: re.Pattern[str]
+    role: re.Pattern[str]
+    no_names: frozenset[str]
+    titles: frozenset[str]
+    oblique_roles: Mapping[str, str]
+    feminine: re.Pattern[str]
+    feminine_cases: Endings
+    masculine_cases: Endings
+
+
+@cached()
+def _forms(languages: LanguageSet) -> _Forms:
+    bases = {
+        folded(form): folded(word)
+        for each in languages
+        for word in (*each.entities.roles, *each.people.roles, *(w for ws in each.kinship.words.values() for w in ws))
+        for form in forms_of(word, each.kinship)
+    }
+    animals = {word for word, relation in relation_words(languages).items() if relation in NOT_PEOPLE}
+    roles = bases.keys() - animals
+    # A folded letter stands for both: "тетя" is also written "тётя".
+    words = "|".join(re.escape(word).replace("е", "[её]") for word in sorted(roles, key=len, reverse=True))
+    joined = "|".join(languages.in_order(lambda each: each.entities.conjunctions)) or NEVER
+    titles = "|".join(map(re.escape, languages.in_order(lambda each: each.people.titles))) or NEVER
+    compounds = "|".join(languages.in_order(lambda each: each.people.compounds)) or NEVER
+    leads = "|".join(languages.in_order(lambda each: each.relations.leads)) or NEVER
+    name = rf"(?:(?:{titles})\s+)*{_NAME}(?:\s+{_NAME}){{0,2}}"
+    parts = {
+        "<ROLE>": rf"(?:{words or NEVER}|{compounds})",
+        "<NAMES>": rf"(?P<name>{name})(?:(?:,\s+(?P<third>{name}))?,?\s+(?i:{joined})\s+(?P<second>{name}))?",
+        "<NAME>": rf"(?P<name>{name})",
+        "<DOES>": rf"(?:{'|'.join(languages.in_order(lambda each: each.people.does)) or NEVER})",
+        "<BETWEEN>": rf"(?:(?:{'|'.join(languages.in_order(lambda each: each.people.between)) or NEVER})\s+)*",
+        "<TITLE>": rf"(?:{titles})",
+        "<LEAD>": rf"^(?i:(?:{leads})[,:!]?\s+)*",
+        "<CLAUSE>": rf"(?:^|[,;]\s+)(?i:(?:{leads}|{joined})[,:!]?\s+)*",
+    }
+    silent = languages.words(lambda each: (*each.function_words, *each.names.not_names, *each.people.no_names))
+    more = languages.words(lambda each: (*each.entities.acting, *each.entities.openings, *each.entities.things))
+    return _Forms(
+        languages=languages,
+        sure=tuple(_compiled(each, parts) for each in languages.in_order(lambda each: each.people.sure)),
+        likely=tuple(_compiled(each, parts) for each in languages.in_order(lambda each: each.people.likely)),
+        unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
+        animals=languages.pattern(lambda each: each.people.animals, r"\b(?:{})\b", flags=re.IGNORECASE),
+        role=re.compile(rf"(?i:\b{parts['<ROLE>']}\b)"),
+        no_names=frozenset(map(fold_letters, silent | more)) | frozenset(roles),
+        titles=frozenset(map(str.lower, languages.words(lambda each: each.people.titles))),
+        oblique_roles={form: word for form, word in bases.items() if form not in bases.values()},
+        feminine=languages.pattern(lambda each: each.people.feminine, flags=re.IGNORECASE),
+        feminine_cases=languages.endings(lambda each: each.people.feminine_cases),
+        masculine_cases=languages.endings(lambda each: each.people.masculine_cases),
+    )
+
+
+def _compiled(form: str, parts: dict[str, str]) -> re.Pattern[str]:
+    for mark, part in parts.items():
+        form = form.replace(mark, part)
+    return re.compile(form)
+
+
+def people_named(text: str) -> tuple[Person, ...]:
+    """Return the people that a statement names, each once, the sure ones first.
+
+    >>> [person.name for person in people_named("My coworkers Hamid and Sunniva share an office.")]
+    ['Hamid', 'Sunniva']
+    """
+    found: dict[str, Person] = {}
+    for sentence in plain_sentences(text):
+        forms = _forms(languages_of(text))
+        if sentence.endswith("?") or _QUOTE.search(sentence) or _is_unreal(sentence, forms):
+            continue
+        for person in _in_sentence(sentence, forms):
+            found.setdefault(folded_name(person.name), person)
+    return tuple(sorted(found.values(), key=lambda person: not person.is_sure))
+
+
+def _is_unreal(sentence: str, forms: _Forms) -> bool:
+    """Return whether a sentence tells of a condition or a story. "Роман" is a name, too."""
+    names = forms.languages.words(lambda each: each.names.also_words)
+    found = (match.group() for match in forms.unreal.finditer(sentence))
+    return any(word[0].islower() or word.lower() not in names for word in found)
+
+
+def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
+    for is_sure, patterns in ((True, forms.sure), (False, forms.likely)):
+        for pattern in patterns:
+            for match in pattern.finditer(sentence):
+                if forms.animals.search(sentence) and not forms.role.search(match.group()):
+                    continue
+                for written in match.groupdict().values():
+                    name = _name(written or "", match.group(), sentence, forms, is_sure=is_sure)
+                    if name:
+                        yield Person(name=name, is_sure=is_sure)
+
+
+def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: bool) -> str:
+    """Return the name in some capitalised words; "" where it cannot be one."""
+    words: list[str] = []
+    for word in written.split():
+        if word.lower() in forms.titles and all(each.lower() in forms.titles for each in words):
+            words.append(word)
+        elif _is_no_name(word, sentence, forms, is_sure=is_sure):
+            break
+        else:
+            words.append(word)
+    if all(word.lower() in forms.titles for word in words):
+        return ""
+    if not is_inflected(folded_name(" ".join(words))):
+        return " ".join(words)
+    return _in_nominative(words, said, forms)
+
+
+def _is_no_name(word: str, sentence: str, forms: _Forms, *, is_sure: bool) -> bool:
+    folded = fold_letters(word.lower())
+    if folded in forms.no_names or (word.isupper() and len(word) > 1):
+        return True
+    if is_sure:
+        return False
+    is_common = any(is_ordinary(folded, language) for language in forms.languages)
+    places = forms.languages.words(lambda each: each.entities.places)
+    return is_common or folded in places or re.search(rf"\b{re.escape(word.lower())}\b", sentence) is not None
+
+
+def _in_nominative(words: list[str], said: str, forms: _Forms) -> str:
+    """Return a name in the nominative: behind a word for a relative in another case it is in that case, too."""
+    role = fold_letters((said.split(words[0])[0].rstrip(" ,—–-").split()[-1:] or [""])[0].lower())
+    if role not in forms.oblique_roles and looks_nominative(folded_name(words[0])):
+        return " ".join(words)
+    is_woman = forms.feminine.search(forms.oblique_roles.get(role, role)) is not None
+    cases = forms.feminine_cases if is_woman else forms.masculine_cases
+    return " ".join(
+        next((re.sub(old, new[0], word) for old, new in cases if re.search(old, word)), word) for word in words
+    )
