@@ -636,9 +636,11 @@ class Memory:
     ) -> Entity:
         """Add a person, project, place or other thing, so that memories that name it are linked to it.
 
+        A known entity gets the names and the relation that are new, and its type if that was guessed.
+
         Raises:
             InvalidError: a field is invalid.
-            ConflictError: an entity of that name and type exists.
+            ConflictError: an entity of that name and type exists, and nothing else is given.
         """
         now = self._opened.now()
         entity = entities.new_entity(
@@ -656,20 +658,24 @@ class Memory:
         source: str | None = None,
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
+        evidence: Sequence[str] = (),
     ) -> None:
         """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
         source="Sarah")`.
 
-        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one.
+        Of a wife, a boss and the like there is one at a time: a new one ends the relation to the previous one. Stating
+        a known relation again adds what is given to it: `valid_until` ends it.
 
         Args:
             predicate: what `target` is to `source`; "wife" and "жена" are the same.
             source: whose wife, employer, ...; the owner's if None.
             valid_from: since when; unknown if None.
+            valid_until: until when; it goes on if None.
+            evidence: ids of memories that say so.
 
         Raises:
-            NotFoundError: no entity has one of the names.
-            InvalidError: an argument is invalid.
+            NotFoundError: no entity has one of the names, or there is no such memory.
+            InvalidError: an argument is invalid, or the relation would end before it begins.
         """
         engine = self._opened
         start = None if valid_from is None else from_ms(engine.instant(valid_from, "valid_from"))
@@ -677,7 +683,44 @@ class Memory:
         now, scope = engine.now(), self._scope
         await self._noted(
             "relate",
-            lambda tx: entities.add_relation(tx, source, predicate, target, scope=scope, now=now, start=start, end=end),
+            lambda tx: entities.add_relation(
+                tx, source, predicate, target, scope=scope, now=now, start=start, end=end, evidence=evidence
+            ),
+        )
+
+    async def update_entity(
+        self,
+        entity: str,
+        *,
+        type: EntityType | None = None,
+        aliases: Sequence[str] = (),
+        attributes: Json | None = None,
+        protected: bool | None = None,
+    ) -> Entity:
+        """Change what is known of a person, project, place or other thing.
+
+        Args:
+            entity: a name or an id.
+            type: replaces its type.
+            aliases: further names; `split` takes a name away.
+            attributes: replace its attributes.
+            protected: whether what is known about it never fades.
+
+        Raises:
+            NotFoundError: no entity has that name.
+            InvalidError: nothing is given, a field is invalid, or several entities have the name.
+        """
+        engine = self._opened
+        if type is not None:
+            check_choice(type, get_args(EntityType), name="type")
+        names = entities.checked_names(aliases, rules=engine.rules)
+        values = None if attributes is None else checked_attributes(attributes, rules=engine.rules)
+        now = engine.now()
+        return await self._noted(
+            "update entity",
+            lambda tx: entities.update_entity(
+                tx, entity, scope=self._scope, now=now, type=type, aliases=names, attributes=values, protected=protected
+            ),
         )
 
     async def merge(self, keep: str, other: str) -> Entity:

@@ -229,10 +229,22 @@ class Memory:
         source: str | None = None,
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
+        evidence: Sequence[str] = (),
     ) -> None:
         """State what an entity is to the owner or, with `source`, to another: `relate("Acme", "employer",
         source="Sarah")`.
         """
+
+    def update_entity(
+        self,
+        entity: str,
+        *,
+        type: EntityType | None = None,
+        aliases: Sequence[str] = (),
+        attributes: Json | None = None,
+        protected: bool | None = None,
+    ) -> Entity:
+        """Change what is known of a person, project, place or other thing."""
 
     def merge(self, keep: str, other: str) -> Entity:
         """Merge two entities: the names, memories and relations of `other` become those of `keep`."""

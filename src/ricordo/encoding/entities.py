@@ -201,13 +201,13 @@ class EntityResolver:
         predicate: str,
         target: Entity,
         *,
-        evidence: str | None = None,
+        evidence: Sequence[str] = (),
         source: Entity | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
         may_end: bool = True,
     ) -> None:
-        """Add a relation of an entity to the owner, or to another entity, unless it is known already.
+        """Add a relation of an entity to the owner, or to another entity. A known one gets what is given besides.
 
         A nameless entity, such as "my wife", is merged into the target. A relation that one has only once, such as a
         wife, ends the one before; without `may_end` it is not added while there is one.
@@ -219,7 +219,8 @@ class EntityResolver:
             for each in present
             if each.predicate == predicate and each.source == whose and each.valid_until is None
         ]
-        if any(each.target == target.id for each in present):
+        if known := self._same(predicate, target, whose, end=end):
+            self._extend(known, start=start, end=end, evidence=evidence)
             return
         for each in present:
             nameless = self._snapshot.entities.by_id(self._scope, each.target)
@@ -240,26 +241,51 @@ class EntityResolver:
                 source=whose,
                 valid_from=start,
                 valid_until=end,
-                evidence=() if evidence is None else (evidence,),
+                evidence=tuple(evidence),
                 created_at=from_ms(self._now),
                 owner=target.owner,
                 chat=target.chat,
             )
         )
 
+    def _same(self, predicate: str, target: Entity, whose: str | None, *, end: datetime | None) -> Relation | None:
+        """Return the relation to the same entity that is open or, where an end is given, the last one."""
+        stored = self._snapshot.entities.relations(target.key) if target.key else ()
+        known = [self._altered.get(each.id, each) for each in (*self._relations, *stored)]
+        same = [each for each in known if (each.predicate, each.target, each.source) == (predicate, target.id, whose)]
+        return next((each for each in same if each.valid_until is None or end is not None), None)
+
+    def _extend(
+        self, known: Relation, *, start: datetime | None, end: datetime | None, evidence: Sequence[str]
+    ) -> None:
+        """Add to a relation when it begins and ends, and what says so.
+
+        Raises:
+            InvalidError: it would end before it begins.
+        """
+        altered = replace(
+            known,
+            valid_from=start or known.valid_from,
+            valid_until=end or known.valid_until,
+            evidence=tuple(dict.fromkeys((*known.evidence, *evidence))),
+        )
+        check_period(altered.valid_from, altered.valid_until)
+        if altered != known:
+            self._altered[known.id] = altered
+
     def _before(self, predicate: str, source: Entity | None) -> Sequence[Relation]:
         if source is None:
             return self._snapshot.entities.open_relations(self._scope, predicate)
         return self._snapshot.entities.relations(source.key) if source.key else ()
 
-    def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: str | None) -> None:
+    def _name(self, nameless: Entity, target: Entity, relation: Relation, *, evidence: Sequence[str]) -> None:
         """Merge a nameless entity, such as "my wife", into the one with a name, and move the relation to that."""
         at = from_ms(self._now)
         for each in self._snapshot.entities.members(self._scope, nameless.key):
             self._put[each.id] = replace(
                 each, aliases=(), closed_at=each.closed_at or at, merged_into=target.id, last_updated=at
             )
-        said_by = relation.evidence if evidence is None else (*relation.evidence, evidence)
+        said_by = (*relation.evidence, *evidence)
         self._altered[relation.id] = replace(relation, target=target.id, evidence=said_by)
 
     def learn_relations(self, node: Node, *, owner: str) -> list[Entity]:
@@ -284,7 +310,7 @@ class EntityResolver:
                 continue
             if source is not None and source.id == entity.id:
                 continue
-            self.relate(stated.predicate, entity, evidence=node.id, source=source, may_end=not is_noted)
+            self.relate(stated.predicate, entity, evidence=[node.id], source=source, may_end=not is_noted)
             heard.append(entity)
         return heard
 
@@ -366,21 +392,91 @@ def add_entity(
 ) -> tuple[Change, Entity]:
     """Add an entity, and its relation to the owner if one is given.
 
+    A known one gets the names and the relation that are new, and its type if that was guessed.
+
     Raises:
-        ConflictError: an entity of that name and type exists already.
+        ConflictError: an entity of that name and type exists already, and nothing else is given.
         InvalidError: the relation is not a short text.
     """
-    found = snapshot.entities.named(scope, entity.name)
-    same = [each for each in found.entities if found.by == "same" and each.type == entity.type]
-    if same:
-        raise ConflictError(f"{entity.name} is known already", hint=f"its id is {same[0].id}")
     people = EntityResolver(snapshot, scope=scope_of(entity.owner, entity.chat), now=now)
-    people.add(entity)
+    known = _addressed(snapshot, scope, entity)
+    if known is None:
+        people.add(entity)
+    else:
+        fresh = [each for each in entity.aliases if each not in (known.name, *known.aliases)]
+        is_same = known.type == entity.type and not known.attributes.get(GUESSED_TYPE)
+        if is_same and not fresh and relation is None and entity.protected <= known.protected:
+            raise ConflictError(f"{entity.name} is known already", hint=f"its id is {known.id}")
+        entity = replace(
+            known,
+            type=entity.type,
+            aliases=(*known.aliases, *fresh),
+            protected=known.protected or entity.protected,
+            attributes=_with_stated_type(known.attributes),
+            last_updated=from_ms(now),
+        )
+        people.alter(entity)
     predicate = short_name(relation, name="relation")
     if predicate is not None:
         people.relate(predicate_of(predicate), entity)
     change = people.extend(Change())
-    return change, replace(entity, relation=None if predicate is None else predicate_of(predicate))
+    return change, entity if predicate is None else replace(entity, relation=predicate_of(predicate))
+
+
+def _addressed(snapshot: Snapshot, scope: Scope, entity: Entity) -> Entity | None:
+    """Return the known entity of the same name and type, or of a type that was guessed."""
+    found = snapshot.entities.named(scope, entity.name)
+    same = found.entities if found.by == "same" else ()
+    exact = [each for each in same if each.type == entity.type]
+    guessed = [each for each in same if each.attributes.get(GUESSED_TYPE)]
+    return next(iter([*exact, *guessed]), None)
+
+
+def _with_stated_type(attributes: Json) -> Json:
+    return {name: value for name, value in attributes.items() if name != GUESSED_TYPE}
+
+
+def update_entity(
+    snapshot: Snapshot,
+    name: str,
+    *,
+    scope: Scope,
+    now: int,
+    type: EntityType | None,
+    aliases: Sequence[str],
+    attributes: Json | None,
+    protected: bool | None,
+) -> tuple[Change, Entity]:
+    """Change a known entity. What is given replaces what was there; aliases are added.
+
+    Raises:
+        NotFoundError: there is none of that name.
+        InvalidError: it may be one of several, nothing is given, or a field is invalid.
+    """
+    if type is None and not aliases and attributes is None and protected is None:
+        raise InvalidError("nothing to change is given", hint="give type, aliases, attributes or protected")
+    known = find_entity(snapshot, scope, name)
+    fresh = [each for each in aliases if each not in (known.name, *known.aliases)]
+    given = known.attributes if attributes is None else attributes
+    altered = replace(
+        known,
+        type=known.type if type is None else type,
+        aliases=(*known.aliases, *fresh),
+        attributes=given if type is None else _with_stated_type(given),
+        protected=known.protected if protected is None else protected,
+    )
+    if altered == known:
+        return Change(), known
+    altered = replace(altered, last_updated=from_ms(now))
+    return Change(put_entities=(altered,)), altered
+
+
+def check_period(start: datetime | None, end: datetime | None) -> None:
+    """Raise InvalidError if a relation would end before it begins."""
+    if start is not None and end is not None and end <= start:
+        raise InvalidError(
+            f"valid_until: {end.isoformat()} is not after valid_from, {start.isoformat()}", hint="a relation ends later"
+        )
 
 
 def add_relation(
@@ -393,20 +489,27 @@ def add_relation(
     now: int,
     start: datetime | None,
     end: datetime | None,
+    evidence: Sequence[str] = (),
 ) -> tuple[Change, None]:
-    """Add a relation from `source`, or from the owner when None, to `target`.
+    """Add a relation from `source`, or from the owner when None, to `target`. A known one gets what is given besides.
+
+    Args:
+        evidence: ids of memories that say so.
 
     Raises:
-        NotFoundError: a name is unknown.
-        InvalidError: the predicate is not a short text, or both are the same entity or belong to different memories.
+        NotFoundError: a name or a memory is unknown.
+        InvalidError: the predicate is not a short text, it would end before it begins, or both are the same entity or
+            belong to different memories.
     """
+    check_period(start, end)
+    shown = [snapshot.nodes.known(scope, each).id for each in evidence]
     label = predicate_of(short_name(predicate, name="predicate") or "")
     one = None if source is None else find_entity(snapshot, scope, source)
     other = find_entity(snapshot, scope, target)
     if one is not None and (one.id == other.id or (one.owner, one.chat) != (other.owner, other.chat)):
         raise InvalidError(f"target: {other.name} cannot be related to {one.name}", hint="name two of one memory")
     people = EntityResolver(snapshot, scope=scope_of(other.owner, other.chat), now=now)
-    people.relate(label, other, source=one, start=start, end=end)
+    people.relate(label, other, source=one, start=start, end=end, evidence=shown)
     return people.extend(Change()), None
 
 
@@ -454,7 +557,7 @@ def add_entities(
         source, target = _named(people, given.source), _named(people, given.target)
         is_said = _are_said(snapshot, scope, given.evidence, by_owner=False)
         if source is not None and target is not None and source.id != target.id and is_said:
-            people.relate(predicate_of(given.predicate), target, source=source, evidence=given.evidence[0])
+            people.relate(predicate_of(given.predicate), target, source=source, evidence=given.evidence[:1])
     added: list[Node] = []
     names: list[tuple[str, str, str]] = []
     for node in change.add:
@@ -481,9 +584,9 @@ def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapsho
     if not given.relation:
         return
     if _are_said(snapshot, scope, given.evidence, by_owner=True):
-        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0])
+        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[:1])
     elif (speaker := _speaker(people, snapshot, scope, given.evidence)) is not None and speaker.id != entity.id:
-        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[0], source=speaker)
+        people.relate(predicate_of(given.relation), entity, evidence=given.evidence[:1], source=speaker)
 
 
 def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence: Sequence[str]) -> Entity | None:

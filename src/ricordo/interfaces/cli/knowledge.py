@@ -16,8 +16,8 @@ from ricordo.errors import InvalidError, UnavailableError
 from ricordo.interfaces.cli import nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
-from ricordo.interfaces.cli.write import show_undone
-from ricordo.interfaces.serialize import match_end
+from ricordo.interfaces.cli.write import json_attributes, show_undone
+from ricordo.interfaces.serialize import match_end, resolve_id
 from ricordo.model import BY_RULE, Entity, EntityType, Profile, Relation, Run, RunItem
 from ricordo.text.wording import plural
 
@@ -61,6 +61,24 @@ async def entity_add(
 
 
 @command()
+async def entity_update(
+    ctx: CommandContext,
+    memory: Memory,
+    name: str,
+    type: EntityType | None = None,
+    alias: list[str] | None = None,
+    attributes: str | None = None,
+    protected: bool | None = None,
+) -> Output:
+    """Change what is known of a person or thing: its type, further names, attributes."""
+    altered = await memory.update_entity(
+        name, type=type, aliases=alias or (), attributes=json_attributes(attributes), protected=protected
+    )
+    await ctx.settle(memory)
+    return Output(data=altered, show=lambda out: _show_done(out, "Updated", _on_one_line(altered)))
+
+
+@command()
 async def relate(
     ctx: CommandContext,
     memory: Memory,
@@ -69,9 +87,13 @@ async def relate(
     source: str | None = None,
     valid_from: str | None = None,
     valid_until: str | None = None,
+    evidence: list[str] | None = None,
 ) -> Output:
-    """Record what someone is to you, or to another person."""
-    await memory.relate(target, predicate, source=source, valid_from=valid_from, valid_until=valid_until)
+    """Record what someone is to you, or to another person; --valid-until ends it."""
+    sources = [await resolve_id(memory, each) for each in evidence or ()]
+    await memory.relate(
+        target, predicate, source=source, valid_from=valid_from, valid_until=valid_until, evidence=sources
+    )
     profile = await memory.entity(target)
     await ctx.settle(memory)
     return Output(data=profile, show=lambda out: _show_profile(out, profile, zone=ctx.zone))

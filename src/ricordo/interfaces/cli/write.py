@@ -199,12 +199,14 @@ async def update(
     """Change a memory in place."""
     tags = [] if tag == [""] else tag or None
     whole = await resolve_id(memory, id)
-    node = await memory.update(whole, content=content, tags=tags, attributes=_attributes(attributes), expires=expires)
+    node = await memory.update(
+        whole, content=content, tags=tags, attributes=json_attributes(attributes), expires=expires
+    )
     await ctx.settle(memory)
     return _done("Updated", node, then=f"`ricordo history {handle_of(node.id)}` shows the old version.")
 
 
-def _attributes(given: str | None) -> dict[str, Any] | None:
+def json_attributes(given: str | None) -> dict[str, Any] | None:
     if given is None:
         return None
     try:
