@@ -117,7 +117,8 @@ class _Arriving:
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
-        near = self._snapshot.nodes.near_statements(node.owner, node.chat, about, line)
+        nearby = self._snapshot.nodes.near_statements
+        near = [found for each in _subjects(node, about) for found in nearby(node.owner, node.chat, each, line)]
         verdicts = {key: verdict for key, content in near if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot: they need not even be read
@@ -128,7 +129,8 @@ class _Arriving:
             old.id: (_stronger(verdicts.get(key), changed.get(key)), self.put.get(old.id, old))
             for key, old in stored.items()
         }
-        for each in (*self._beside(about, line), *self._sharing(node)):
+        beside = [fact for each in _subjects(node, about) for fact in self._beside(each, line)]
+        for each in (*beside, *self._sharing(node)):
             verdict = _stronger(compare(each.content, node.content), _judged(each, node))
             if verdict:
                 found[each.id] = verdict, each
@@ -204,6 +206,16 @@ def _stronger(aligned: Verdict | None, changed: Judged | None) -> Verdict | None
     if changed is None or aligned in ("same", "replaced"):
         return aligned
     return changed.verdict
+
+
+def _subjects(node: Node, about: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the subjects of the facts to compare with: its own and, where the text itself names them, none.
+
+    A fact that was learnt when nobody knew the person it begins with has no subject.
+    """
+    text = node.content.lower()
+    is_named = bool(about) and all(name.lower() in text for name in node.about)
+    return [about, ()] if is_named else [about]
 
 
 def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review:
