@@ -22,6 +22,7 @@ ROUTED_BY_OTHER_VERBS = {
     "add_many": "import",
     "remember_many": "remember",
     "add_entity": "entity-add",
+    "update_entity": "entity-update",
     "get": "show",
     "accept": "run",
 }

@@ -68,6 +68,7 @@ LINES: Mapping[str, tuple[Line, ...]] = {
     "remember": (_of("texts", "remember", "Bob likes tea"),),
     "add": (_of("texts", "add", "Bob was here"),),
     "entity-add": (_of("texts", "entity-add", "Dana"),),
+    "entity-update": (_of("names", "entity-update", "{}", "--type", "place"),),
     "off-record": (_of("sessions", "off-record", "--session", "{}"),),
     "on-record": (_of("sessions", "on-record", "--session", "{}"),),
     "consolidate": (_of("sessions", "consolidate", "{}"),),

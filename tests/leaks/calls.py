@@ -117,6 +117,10 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             _all(lambda memory, _: memory.timeline(limit=1_000)),
             Call(kind="names", ask=lambda memory, given: memory.timeline(entity=given)),
         ),
+        "update_entity": (
+            Call(kind="names", ask=lambda memory, given: memory.update_entity(given, type="place")),
+            Call(kind="entities", ask=lambda memory, given: memory.update_entity(given, type="place")),
+        ),
         "entity": (Call(kind="names", ask=_simple("entity")), Call(kind="entities", ask=_simple("entity"))),
         "correct": (
             Call(kind="ids", ask=_simple("correct", content="it is not so")),

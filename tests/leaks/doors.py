@@ -109,6 +109,7 @@ LEFT_OUT = frozenset(
         "type",
         "valid_until",
         "where",
+        "keep_secrets",
     )
 )
 """Parameters that refer to no owner's data; `where` takes a label's value, which `tag` covers."""

@@ -40,7 +40,7 @@ _ENTITY_TYPES: frozenset[str] = frozenset(get_args(EntityType))
 _NAMING: frozenset[Origin] = frozenset(("user", "cli", "rpc", "agent"))
 """Origins of facts that may name new people and things: the user's own words, and what an agent notes for the user."""
 
-_MAX_SPEAKER_CHARS = 80
+_MAX_SPEAKER_CHARS, _PEOPLE_READ = 80, 200
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PARTICLES = frozenset(("van", "von", "de", "da", "del", "di", "bin", "der", "la", "zu"))
 _NO_NAME = re.compile(r"[\d@_/\\<>{}\[\]:]")
@@ -152,11 +152,11 @@ class EntityResolver:
             if any(likeness(name, each) == "same" for each in (entity.name, *entity.aliases)):
                 return entity
         found = self._snapshot.entities.named(self._scope, name)
+        if found.by in ("same", "relation") and not found.is_clear:
+            several = ", ".join(f"{entity.name} ({entity.id})" for entity in found.entities)
+            raise InvalidError(f"about: {name!r} may be any of {several}", hint="give the name or the id")
         if found.by == "same":
             return found.entities[0]
-        if found.by == "relation" and not found.is_clear:
-            several = ", ".join(entity.name for entity in found.entities)
-            raise InvalidError(f"about: {name!r} may be any of {several}", hint="give the name")
         if found.by == "form" and all(looks_nominative(word) for word in name_words(name)):
             return None  # "Александра" is her own name before it is a case of his
         return found.entities[0] if found.is_clear else None
@@ -189,12 +189,18 @@ class EntityResolver:
                 known = self.find(named.name)
             except InvalidError:
                 continue
-            if known is None and named.type == "person":
+            if known is None and named.type == "person" and not self._is_part_of_known(named.name):
                 self.guess(named.name, named.type)
             elif known is None:
                 continue
             elif known.type != named.type and known.attributes.get(GUESSED_TYPE) and known.type == "person":
                 self.alter(replace(known, type=named.type, last_updated=from_ms(self._now)))
+
+    def _is_part_of_known(self, name: str) -> bool:
+        """Return whether a name may be short for a known person's: whether it is them is left open."""
+        word = folded_name(name)
+        people = (*self._new.values(), *self._snapshot.entities.people(self._scope, most=_PEOPLE_READ))
+        return any(word in name_words(known)[:-1] for each in people for known in (each.name, *each.aliases))
 
     def relate(
         self,

@@ -308,11 +308,14 @@ def plainly_named(texts: Sequence[str]) -> tuple[Named, ...]:
         for key, kind in found.items()
         if not _is_part(key, found)
     ]
-    return (*recognised, *_people_besides(texts, found))
+    besides = tuple(_people_besides(texts, found))
+    nominative = {folded_name(each.name) for each in besides}
+    cases = {each.name for each in recognised if nominative.intersection(nominatives(folded_name(each.name))[1:])}
+    return (*(each for each in recognised if each.name not in cases), *besides)
 
 
 def _people_besides(texts: Sequence[str], found: Mapping[str, EntityType]) -> Iterator[Named]:
-    """Yield the people whom the texts name by what they are or do, besides those that are recognised."""
+    """Yield the people that the texts name by what they are or do, besides those that are recognised."""
     words = _known(_languages_of(texts))
     known = {key for key, kind in found.items() if kind == "person"}
     places: dict[str, list[int]] = defaultdict(list)

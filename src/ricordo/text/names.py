@@ -237,10 +237,14 @@ def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def meant(run: Run, known: NameIndex, text: str) -> list[int]:
-    """Return the entities a run names: all with exactly this name, else the one it is a case or a spelling of."""
+    """Return the entity a run names: the one of exactly this name, else the one it is a case or a spelling of. A name
+    that several have is left open: nothing tells which of them is meant.
+    """
     if not run.is_capital and run.key not in known:  # most of them, by far
         return []
     if relation_named(run.written):  # "my wife" depends on who speaks, not on the letters
+        return []
+    if not run.is_capital and run.written.lower() in _words_and_names(languages_of(text)):
         return []
     likely: dict[str, set[Bearer]] = {}
     keys, sounds = run.look_up()
@@ -248,13 +252,18 @@ def meant(run: Run, known: NameIndex, text: str) -> list[int]:
         for bearer in known.get(key, ()):
             if like := _likeness(run, key, bearer.name):
                 likely.setdefault(like, set()).add(bearer)
-    if "same" in likely:
-        return sorted({bearer.entity for bearer in likely["same"]}) if is_name_here(run.key, text) else []
-    for like in ("form", "sound"):
+    for like in ("same", "form", "sound"):
         if like in likely:
             is_clear = len({bearer.whole for bearer in likely[like]}) == 1
-            return sorted({bearer.entity for bearer in likely[like]}) if is_clear else []
+            is_here = like != "same" or is_name_here(run.key, text)
+            return sorted({bearer.entity for bearer in likely[like]}) if is_clear and is_here else []
     return []
+
+
+@cached()
+def _words_and_names(languages: LanguageSet) -> frozenset[str]:
+    """Return the ordinary words that are names, too: "вера" is faith, Вера a woman."""
+    return languages.words(lambda each: each.names.also_words)
 
 
 def _likeness(run: Run, key: str, alias: str) -> str | None:

@@ -138,7 +138,7 @@ def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: boo
     for word in written.split():
         if word.lower() in forms.titles and all(each.lower() in forms.titles for each in words):
             words.append(word)
-        elif _is_no_name(word, sentence, forms, is_sure=is_sure):
+        elif _is_no_name(word, sentence, forms, is_sure=is_sure or bool(words)):
             break
         else:
             words.append(word)

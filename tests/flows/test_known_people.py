@@ -1,0 +1,172 @@
+"""People become known by what is said: speakers, people named in facts, and relatives. They can be corrected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ricordo import ConflictError, InvalidError, NotFoundError, Scope
+from ricordo.interfaces.tools import agent_tools
+
+NAMED = """
+My coworkers Hamid and Sunniva share an office. | Hamid, Sunniva
+We hired a nanny named Oriana. | Oriana
+Grace is my accountant. | Grace
+Kwame walks our dog at noon. | Kwame
+I have a brother, Nathaniel, but everybody calls him Nate. | Nathaniel, Nate
+Ida quit the clinic, she works at the aquarium now. | Ida
+Наш участковый врач — Громова Наталья Андреевна. | Громова Наталья Андреевна
+У мужа, Игоря, четвёртая группа крови. | Игорь
+Ключ от клуба у вахтёрши Зои. | Зоя
+Тимлид у нас Роман. | Роман
+Колян боится высоты. | Колян
+Unsere Kinder heißen Jette und Ole. | Jette, Ole
+Meine Schwester Ilka hat ihr Büro am Hafen. | Ilka
+Frau Czerny ist Anwältin für Mietrecht. | Frau Czerny
+Mein Patenonkel heißt Friedhelm, aber alle nennen ihn Fiete. | Friedhelm, Fiete
+Rosa ist meine Tanzpartnerin. | Rosa
+""".strip().splitlines()
+NOBODY = """
+In our family we say grace before dinner.
+Traffic stopped on the bridge.
+Docker runs on my laptop.
+I grew up in Paris.
+По ночам я пишу роман про моряков.
+Моя вера мне помогает.
+Нашего пса зовут Граф.
+Im Sommer fahren wir immer an die Ostsee.
+Kaffee hilft mir immer.
+Hinter unserm Schuppen wohnt ein Fuchs.
+Our beagle is old, his name is Hank.
+If Rowan walks the dog, I can sleep.
+""".strip().splitlines()
+
+
+async def names(memory: Any) -> set[str]:
+    return {person.name for person in await memory.people()}
+
+
+async def test_speakers_are_known_people(memory: Any) -> None:
+    for speaker in ("Caroline", "Женя", "Jörg", "me", "user_17", "assistant", "+49 151 23456"):
+        await memory.add("see you at eight", speaker=speaker, session="s")
+    await memory.add("I am a bot", speaker="Helper", role="assistant")
+    await memory.add("buy now", speaker="Shop", origin="web")
+    assert await names(memory) == {"Caroline", "Женя", "Jörg"}
+    assert (await memory.entity("Caroline")).type == "person"
+    assert not await names(memory.scoped(Scope(owner="eve")))
+
+
+@pytest.mark.parametrize("line", NAMED)
+async def test_people_named_in_a_fact_are_known(memory: Any, line: str) -> None:
+    text, expected = line.split(" | ")
+    await memory.remember(text)
+    assert await names(memory) == set(expected.split(", "))
+
+
+@pytest.mark.parametrize("text", NOBODY)
+async def test_a_word_that_is_no_person_makes_none(memory: Any, text: str) -> None:
+    await memory.remember(text)
+    assert await names(memory) == set()
+
+
+@pytest.mark.parametrize("text", ["My wife's name is Sarah", "The user's wife is Sarah", "My wife is Sarah"])
+async def test_an_agents_note_teaches_people_and_relations(memory: Any, text: str) -> None:
+    if not hasattr(memory, "_engine"):
+        pytest.skip("tools need the asynchronous memory")
+    (tool,) = [each for each in agent_tools(memory) if each.name == "remember_fact"]
+    await tool({"content": text})
+    assert (await memory.entity("my wife")).name == "Sarah"
+    await tool({"content": "My wife is Eve"})  # an agent's note does not end what is known
+    assert (await memory.entity("my wife")).name == "Sarah"
+    await memory.remember("My wife is Anna")
+    assert (await memory.entity("my wife")).name == "Anna"
+
+
+async def test_what_a_page_says_names_nobody(memory: Any) -> None:
+    await memory.remember("Mallory is my accountant.", origin="web")
+    assert await names(memory) == set()
+
+
+async def test_a_stated_type_corrects_a_guessed_one(memory: Any) -> None:
+    node = await memory.remember("They pay well", about=["Acme"])
+    assert (await memory.entity("Acme")).type == "person"
+    acme = await memory.add_entity("Acme", type="organization", aliases=["Acme Corp"])
+    assert (acme.type, acme.aliases) == ("organization", ("Acme Corp",))
+    assert (await memory.entity("Acme Corp")).facts[0].id == node.id
+    assert await names(memory) == set()
+    await memory.remember("I work at Globex", about=["Globex"])
+    assert (await memory.entity("Globex")).type == "organization"
+
+
+async def test_an_id_in_about_means_that_entity(memory: Any) -> None:
+    sarah = await memory.add_entity("Sarah")
+    node = await memory.remember("Likes sushi", about=[sarah.id])
+    assert node.about == ("Sarah",)
+    assert await names(memory) == {"Sarah"}
+
+
+async def test_adding_a_known_person_adds_names_and_relations(memory: Any) -> None:
+    robert = await memory.add_entity("Robert")
+    again = await memory.add_entity("Robert", aliases=["Bob"], relation="brother")
+    assert (again.id, again.aliases, again.relation) == (robert.id, ("Bob",), "brother")
+    assert (await memory.entity("my brother")).name == (await memory.entity("Bob")).name == "Robert"
+    with pytest.raises(ConflictError):
+        await memory.add_entity("Robert", aliases=["Bob"])
+
+
+async def test_a_known_person_can_be_changed(memory: Any) -> None:
+    one = await memory.add_entity("Acme")
+    altered = await memory.update_entity(
+        "Acme", type="organization", aliases=["ACME Corp"], attributes={"city": "Graz"}, protected=True
+    )
+    assert (altered.id, altered.type, altered.protected) == (one.id, "organization", True)
+    profile = await memory.entity("ACME Corp")
+    assert (profile.name, profile.type, profile.attributes) == ("Acme", "organization", {"city": "Graz"})
+    number = (await memory.log())[0].seq
+    await memory.undo(number)
+    assert (await memory.entity("Acme")).type == "person"
+    for fields in ({}, {"type": "firm"}, {"attributes": {"a": float("nan")}}):
+        with pytest.raises(InvalidError):
+            await memory.update_entity("Acme", **fields)
+    with pytest.raises(NotFoundError):
+        await memory.update_entity("Nobody", type="place")
+
+
+async def test_a_relation_gets_its_start_its_end_and_its_evidence(memory: Any) -> None:
+    for name in ("Sarah", "Acme"):
+        await memory.add_entity(name)
+    said = await memory.add("Sarah starts at Acme in May", session="s")
+    await memory.relate("Acme", "employer", source="Sarah")
+    await memory.relate("Acme", "employer", source="Sarah", valid_from="2024-05-01", evidence=[said])
+    await memory.relate("Acme", "employer", source="Sarah", valid_until="2025-11-30")
+    (relation,) = (await memory.entity("Sarah")).relations
+    assert [at.date().isoformat() for at in (relation.valid_from, relation.valid_until)] == ["2024-04-30", "2025-11-29"]
+    assert relation.evidence == (said,)
+    with pytest.raises(InvalidError, match="valid_until"):
+        await memory.relate("Acme", "client", source="Sarah", valid_from="2025-05-01", valid_until="2025-04-01")
+    with pytest.raises(InvalidError, match="valid_until"):
+        await memory.relate("Acme", "employer", source="Sarah", valid_until="2020-01-01")
+    with pytest.raises(NotFoundError):
+        await memory.relate("Acme", "client", source="Sarah", evidence=["no-such-memory"])
+
+
+async def test_two_of_one_name_are_left_open(memory: Any) -> None:
+    await memory.add_entity("Sara", type="person")
+    await memory.add_entity("Sara", type="place")
+    with pytest.raises(InvalidError, match="may be any of"):
+        await memory.remember("Likes sushi", about=["Sara"])
+    await memory.add_entity("Paris")
+    await memory.add_entity("Paris", type="place")
+    said = await memory.add("I read about Paris", session="s")
+    await memory.settle(20)
+    assert (await memory.explain(said)).mentions == ()
+
+
+async def test_a_word_in_lower_case_is_not_the_person(memory: Any) -> None:
+    await memory.add_entity("Вера")
+    faith = await memory.add("моя вера мне помогает", session="s")
+    person = await memory.add("Встретила Веру в метро", session="s")
+    await memory.settle(20)
+    assert (await memory.explain(faith)).mentions == ()
+    assert (await memory.explain(person)).mentions == ("Вера",)
