@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.judge import Accepted, Judged, Relationship
+from ricordo.consolidation.judge import CONCLUDED, Accepted, Judged, Relationship
 from ricordo.consolidation.resolve import Arrived, arrive, is_withheld, may_replace, repeated, review_of_two
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.model import (
@@ -30,6 +30,8 @@ from ricordo.model import (
     Trust,
 )
 from ricordo.storage import Snapshot
+from ricordo.text import name_key
+from ricordo.text.kinship import SINGLE, predicate_of, relation_named
 from ricordo.text.statement import compare
 from ricordo.trust import capped, least_of, trust_of
 
@@ -203,7 +205,8 @@ def _session(learning: _Learning, *, is_whole: bool) -> tuple[Session, ...]:
 
 def _change(learning: _Learning, sound: Collection[str]) -> Change:
     """Return facts, entities, relations and causes that rest on messages which still say what was shown."""
-    draft, snapshot = learning.draft, learning.snapshot
+    draft = learning.draft = _without_overriding(learning)
+    snapshot = learning.snapshot
     for refused in draft.judged.refused:
         learning.items.append(RunItem(what="refused", text=refused.text, reason=refused.reason))
     facts = {
@@ -230,6 +233,9 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         now=learning.now,
     )
     learning.items += [RunItem(what="entity", text=each.name) for each in change.entities]
+    learning.items += [
+        RunItem(what="relation", text=each.predicate, evidence=each.evidence) for each in change.relations
+    ]
     change, same = _without_same(learning, change, facts)
     arrived = arrive(snapshot, change, scope=draft.said.scope, now=learning.now, claimed=())
     if held_for:
@@ -247,6 +253,57 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
         put=tuple(learning.put.values()),
         link=(*arrived.change.link, *learning.links.values()),
         reviews=(*arrived.change.reviews, *learning.reviews),
+    )
+
+
+def _without_overriding(learning: _Learning) -> Draft:
+    """Return the draft without relations that would end one that is known, such as another wife: they become statements
+    that wait for review.
+    """
+    draft, snapshot, scope = learning.draft, learning.snapshot, learning.draft.said.scope
+    entities, held = list[Introduction](), list[Accepted]()
+    for each in draft.judged.entities:
+        predicate = predicate_of(each.relation or "")
+        known = snapshot.entities.open_relations(scope, predicate) if predicate in SINGLE else ()
+        others = [one for one in (snapshot.entities.by_id(scope, relation.target) for relation in known) if one]
+        names = {name_key(name) for name in (each.name, *each.aliases)}
+        is_other = any(
+            names.isdisjoint(map(name_key, (one.name, *one.aliases))) and not relation_named(one.name) for one in others
+        )
+        entities.append(replace(each, relation=None) if is_other else each)
+        evidence = tuple(node for node in draft.said.episodes if node.id in each.evidence)
+        if is_other and evidence:
+            held.append(_other_relation(predicate, each.name, evidence))
+    relations = tuple(each for each in draft.judged.relations if not _ends_another(snapshot, scope, each))
+    facts = (*draft.judged.facts, *held)
+    return replace(draft, judged=replace(draft.judged, facts=facts, entities=tuple(entities), relations=relations))
+
+
+def _other_relation(predicate: str, name: str, evidence: tuple[Node, ...]) -> Accepted:
+    return Accepted(
+        content=f"The user's {predicate} is {name}",
+        type="semantic",
+        category="relationship",
+        about=(name,),
+        slot=predicate,
+        confidence=CONCLUDED,
+        sure=1.0,
+        evidence=evidence,
+        doubt="another one is known",
+    )
+
+
+def _ends_another(snapshot: Snapshot, scope: Scope, given: Assertion) -> bool:
+    """Return whether a relation between two others would end one that is known."""
+    predicate = predicate_of(given.predicate)
+    found = snapshot.entities.named(scope, given.source).entities if predicate in SINGLE else ()
+    return any(
+        relation.predicate == predicate and relation.valid_until is None
+        for entity in found
+        for relation in snapshot.entities.relations(entity.key)
+        if relation.source == entity.id
+        and (one := snapshot.entities.by_id(scope, relation.target)) is not None
+        and name_key(given.target) not in {name_key(name) for name in (one.name, *one.aliases)}
     )
 
 

@@ -15,7 +15,7 @@ from ricordo.consolidation.prompts import own_words, speaker_label
 from ricordo.model import Node
 from ricordo.text import function_words, index_terms, name_terms, raw_words, same_name_key
 from ricordo.text.dates import mentions_time
-from ricordo.text.kinship import relation_words
+from ricordo.text.kinship import folded, predicate_of, relation_words
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.sentences import plain_sentences
 
@@ -67,6 +67,30 @@ def new_values(statement: str, shown: Sequence[str]) -> list[str]:
         if (is_name or any(map(str.isdigit, bare))) and not known.intersection((*name_terms(bare), *index_terms(bare))):
             found.append(bare)
     return found
+
+
+def states_relation(predicate: str, evidence: Sequence[Node]) -> bool:
+    """Return whether a message has a word for a relation, in any language and form."""
+    said = " ".join(folded(own_words(node)) for node in evidence)
+    if any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", said) for form in _forms_of(predicate)):
+        return True
+    terms = set(index_terms(predicate))
+    return bool(terms) and terms <= set(index_terms(said))
+
+
+def is_plain_relation(predicate: str, name: str, evidence: Sequence[Node]) -> bool:
+    """Return whether the owner says outright that somebody is something to them: "my wife Olga", "Olga is my wife"."""
+    forms = "|".join(map(re.escape, _forms_of(predicate)))
+    mine = "|".join(all_languages().in_order(lambda each: each.kinship.possessives))
+    whose, who = rf"(?<!\w)(?:{mine})\s+(?:\w+\s+)?(?:{forms})(?!\w)", re.escape(folded(name))
+    pattern = rf"{whose}\W+(?:\w+\s+){{0,2}}{who}|(?<!\w){who}\W+(?:\w+\s+)?{whose}"
+    said = [folded(own_words(node)) for node in evidence if _is_owners(node)]
+    return any(re.search(pattern, text) and not text.rstrip().endswith("?") for text in said)
+
+
+def _forms_of(predicate: str) -> list[str]:
+    label = predicate_of(predicate)
+    return [form for form, name in relation_words().items() if name == label] or [folded(predicate)]
 
 
 def _has_new_word(statement: str, evidence: Sequence[Node]) -> bool:

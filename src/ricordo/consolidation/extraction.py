@@ -30,8 +30,9 @@ from ricordo.consolidation.context import (
     require_model,
     with_cost,
 )
-from ricordo.consolidation.evidence import NEW_VALUE, new_values
+from ricordo.consolidation.evidence import NEW_VALUE, is_plain_relation, new_values
 from ricordo.consolidation.judge import (
+    NOT_STATED,
     Accepted,
     Check,
     Checks,
@@ -58,7 +59,7 @@ from ricordo.consolidation.prompts import (
     verification,
 )
 from ricordo.errors import NotFoundError, RicordoError
-from ricordo.model import Change, Node, Run, RunItem, Scope
+from ricordo.model import Assertion, Change, Introduction, Node, Run, RunItem, Scope
 from ricordo.models.language import AnswerError
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Waiting
@@ -174,24 +175,22 @@ async def _verified(context: ConsolidationContext, judged: Judged, page: Page, s
     What is confirmed is doubtful no more; what says otherwise than its evidence, or has nothing in common with it and
     is not confirmed, is refused. The rest stays doubtful: it is held back for review.
     """
-    doubtful = {f"c{number}": fact for number, fact in enumerate((f for f in judged.facts if f.doubt), start=1)}
-    checks: dict[str, Check] = {}
-    if doubtful:
-        room, tokens = prompt_room(require_model(context), context.tokens, CHECK), context.tokens
-        asked = [(each, fact.content[:_PAIR_CHARS], *_lines_of(page, fact)) for each, fact in doubtful.items()]
-        for part in batches(asked, _check_text, room=room, most=_PAIRS, tokens=tokens):
-            with contextlib.suppress(AnswerError):  # what nobody confirms is held back
-                answer = await ask_model(context, check(part), Checks, spent)
-                checks |= {clean_handle(each.claim): each for each in answer.checks}
+    doubtful = [fact for fact in judged.facts if fact.doubt]
+    relations = _relations_to_check(judged, page)
+    claims = [(fact.content, fact.evidence) for fact in doubtful] + [(text, nodes) for text, nodes, _ in relations]
+    checks = await _checks(context, claims, page, spent) if claims else []
+    outcomes = {id(fact): found for fact, found in zip(doubtful, checks, strict=False)}
+    unstated = [
+        (text, each)
+        for (text, _, each), found in zip(relations, checks[len(doubtful) :], strict=True)
+        if not _is_stated(context, found)
+    ]
+    judged = _without_relations(judged, unstated)
     facts, refused = list[Accepted](), list[Refused]()
     told = [*page.before, *page.lines]
-    outcomes = {id(fact): checks.get(handle) for handle, fact in doubtful.items()}
     for fact in judged.facts:
         found = outcomes.get(id(fact))
-        is_stated = (
-            found is not None and found.is_ == "stated" and scaled(found.confidence) >= context.rules.min_confidence
-        )
-        if is_stated:
+        if _is_stated(context, found):
             fact = replace(fact, doubt=NEW_VALUE if new_values(fact.content, told) else "")
         elif fact.doubt and found is not None and found.is_ == "otherwise":
             refused.append(Refused(text=fact.content, reason="its evidence says otherwise"))
@@ -200,13 +199,64 @@ async def _verified(context: ConsolidationContext, judged: Judged, page: Page, s
     return without_unfounded(replace(judged, facts=tuple(facts), refused=(*judged.refused, *refused)))
 
 
+async def _checks(
+    context: ConsolidationContext, claims: Sequence[tuple[str, Sequence[Node]]], page: Page, spent: Spent
+) -> list[Check | None]:
+    """Return what the model says of statements and the messages they rest on; None where it says nothing usable."""
+    room, tokens = prompt_room(require_model(context), context.tokens, CHECK), context.tokens
+    asked = [
+        (f"c{number}", text[:_PAIR_CHARS], *_lines_of(page, evidence))
+        for number, (text, evidence) in enumerate(claims, start=1)
+    ]
+    found: dict[str, Check] = {}
+    for part in batches(asked, _check_text, room=room, most=_PAIRS, tokens=tokens):
+        with contextlib.suppress(AnswerError):  # what nobody confirms is held back
+            answer = await ask_model(context, check(part), Checks, spent)
+            found |= {clean_handle(each.claim): each for each in answer.checks}
+    return [found.get(handle) for handle, *_ in asked]
+
+
+def _is_stated(context: ConsolidationContext, found: Check | None) -> bool:
+    return found is not None and found.is_ == "stated" and scaled(found.confidence) >= context.rules.min_confidence
+
+
+Claimed = Introduction | Assertion
+
+
+def _relations_to_check(judged: Judged, page: Page) -> list[tuple[str, Sequence[Node], Claimed]]:
+    """Return the relations of a page that are not said outright: in words, with what they rest on."""
+    nodes = {node.id: node for node in page.episodes.values()}
+    found = list[tuple[str, Sequence[Node], Claimed]]()
+    for each in judged.entities:
+        evidence = [nodes[id] for id in each.evidence]
+        names = (each.name, *each.aliases)
+        if each.relation and not any(is_plain_relation(each.relation, name, evidence) for name in names):
+            found.append((f"{each.name} is the {each.relation} of the speaker", evidence, each))
+    for said in judged.relations:
+        evidence = [nodes[id] for id in said.evidence]
+        found.append((f"{said.target} is the {said.predicate} of {said.source}", evidence, said))
+    return found
+
+
+def _without_relations(judged: Judged, unstated: Sequence[tuple[str, Claimed]]) -> Judged:
+    """Leave out relations that were not confirmed."""
+    gone = [each for _, each in unstated]
+    refused = (Refused(text=text, reason=NOT_STATED) for text, _ in unstated)
+    return replace(
+        judged,
+        entities=tuple(replace(each, relation=None) if each in gone else each for each in judged.entities),
+        relations=tuple(each for each in judged.relations if each not in gone),
+        refused=(*judged.refused, *refused),
+    )
+
+
 def _check_text(claim: tuple[str, str, Sequence[str], Sequence[str]]) -> str:
     return "\n".join((claim[1], *claim[2], *claim[3]))
 
 
-def _lines_of(page: Page, fact: Accepted) -> tuple[list[str], list[str]]:
-    """Return the lines that a fact rests on, without handles, and those before them."""
-    said, cited = [line.partition(" ")[2] for line in page.lines], {node.id for node in fact.evidence}
+def _lines_of(page: Page, evidence: Sequence[Node]) -> tuple[list[str], list[str]]:
+    """Return the lines that a claim rests on, without handles, and those before them."""
+    said, cited = [line.partition(" ")[2] for line in page.lines], {node.id for node in evidence}
     places = [place for place, node in enumerate(page.episodes.values()) if node.id in cited]
     before = {near for place in places for near in range(max(0, place - _BEFORE), place)} - set(places)
     earlier = page.before if 0 in places else ()

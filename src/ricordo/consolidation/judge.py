@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from ricordo.consolidation.evidence import doubt
+from ricordo.consolidation.evidence import doubt, states_relation
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
@@ -35,6 +35,7 @@ _MAX_SUMMARY_CHARS = 1_000
 
 _NOT_HANDED_OUT = "cites evidence that it was not shown"
 _NO_EVIDENCE = "has no evidence"
+NOT_STATED = "its evidence does not state the relation"
 NOT_OF_EVIDENCE = "shares no word with its evidence"
 _UNFOUNDED = frozenset((_NOT_HANDED_OUT, _NO_EVIDENCE, NOT_OF_EVIDENCE))
 
@@ -343,6 +344,9 @@ class _PageJudge:
             return None
         aliases = (known for each in given.aliases if (known := self._name(each)))
         relation = " ".join(given.relation.split())[:_MAX_NAME_CHARS]
+        if relation and not states_relation(relation, evidence):
+            self.refused.append(Refused(text=f"{name}: {relation}", reason=NOT_STATED))
+            relation = ""
         return Introduction(
             name=name,
             type=given.type if given.type in _ENTITY_TYPES else "concept",  # type: ignore[arg-type]  # just looked up
@@ -356,6 +360,9 @@ class _PageJudge:
         evidence, source, target = self._handed(given.evidence), self._name(given.source), self._name(given.target)
         predicate = " ".join(given.predicate.split())
         if not (evidence and source and target and predicate) or len(predicate) > _MAX_NAME_CHARS:
+            return None
+        if not states_relation(predicate, evidence):
+            self.refused.append(Refused(text=f"{source}: {predicate}: {target}", reason=NOT_STATED))
             return None
         return Assertion(source=source, predicate=predicate, target=target, evidence=_ids(evidence))
 

@@ -167,6 +167,15 @@ class EntityResolver:
             self.relate(predicate, entity)
         return entity
 
+    def add_aliases(self, entity: Entity, names: Sequence[str]) -> None:
+        """Add names that no entity has to one; they lead to it from then on."""
+        fresh = [name for name in dict.fromkeys(names) if name_key(name) and _known(self, (name,)) is None]
+        if fresh:
+            held = self._new if entity.id in self._new else self._put
+            now = held.get(entity.id, entity)
+            held[entity.id] = replace(now, aliases=(*now.aliases, *fresh), last_updated=from_ms(self._now))
+            self._found |= dict.fromkeys(fresh, held[entity.id])
+
     def add(self, entity: Entity) -> None:
         """Add an entity with this change."""
         self._new[entity.id] = entity
@@ -587,6 +596,8 @@ def _introduce(people: EntityResolver, given: Introduction, *, snapshot: Snapsho
         except InvalidError:
             return
         people.add(entity)
+    else:
+        people.add_aliases(entity, (given.name, *given.aliases))
     if not given.relation:
         return
     if _are_said(snapshot, scope, given.evidence, by_owner=True):
