@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from ricordo.encoding.validation import (
     storable,
 )
 from ricordo.engine import Engine, StoreView
-from ricordo.errors import DeniedError, InvalidError, RicordoError, UnavailableError
+from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, UnavailableError
 from ricordo.forgetting import erase as erasure
 from ricordo.forgetting import forget, gc, maintain, undo, weak
 from ricordo.forgetting.upkeep import Upkeep
@@ -36,6 +37,7 @@ from ricordo.model import (
     ClosedReason,
     Commit,
     Context,
+    Conversation,
     Decision,
     Entity,
     EntityType,
@@ -930,6 +932,33 @@ class Memory:
         """
         most = checked_limit(limit)
         return await self._read(lambda tx: inspection.known_people(tx, self._scope, most=most))
+
+    async def sessions(self, limit: int = 50) -> Sequence[Conversation]:
+        """Return conversations, those with the latest messages first, with their summaries and without their messages.
+
+        Raises:
+            InvalidError: `limit` is not from 1 to 1,000.
+        """
+        most = checked_limit(limit)
+        return await self._read(lambda tx: tx.sessions.listed(self._scope, most=most))
+
+    async def session(self, id: str) -> Conversation:
+        """Return one conversation with its messages in order, without what was forgotten of them.
+
+        Raises:
+            NotFoundError: there is no session of that id.
+        """
+
+        def read(tx: Snapshot) -> Conversation:
+            found = next(iter(tx.sessions.listed(self._scope, most=1, session_id=id)), None)
+            if found is None:
+                raise NotFoundError(f"there is no session {id!r}", hint="`sessions` lists them")
+            turns = tx.runs.session_episodes(self._scope, (found.owner, found.chat), id)
+            cut = tx.suppression.shown({node.key: node for node in turns})
+            shown = (replace(node, content=cut[node.key]) if node.key in cut else node for node in turns)
+            return replace(found, turns=tuple(node for node in shown if node.content))
+
+        return await self._read(read)
 
     # consolidation
 

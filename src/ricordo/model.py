@@ -302,6 +302,28 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A session with what was said in it.
+
+    Attributes:
+        messages: how many live messages it has; `turns` are those messages in order, where one conversation is read.
+        begun_at, last_at: when the first and the last of them was said.
+        summary: of a finished conversation, or of one that was summarised.
+    """
+
+    id: str
+    messages: int
+    begun_at: datetime
+    last_at: datetime
+    ended_at: datetime | None = None
+    consolidated_at: datetime | None = None
+    summary: str | None = None
+    owner: str = ""
+    chat: str = ""
+    turns: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """The end of a node's life, and why."""
 

@@ -15,6 +15,7 @@ from ricordo.model import (
     ClosedReason,
     Commit,
     Context,
+    Conversation,
     Decision,
     Entity,
     EntityType,
@@ -324,6 +325,14 @@ class Memory:
 
     def people(self, *, limit: int = 100) -> Sequence[Entity]:
         """Return the known people, those who are mentioned most often first."""
+
+    def sessions(self, limit: int = 50) -> Sequence[Conversation]:
+        """Return conversations, those with the latest messages first, with their summaries and without their
+        messages.
+        """
+
+    def session(self, id: str) -> Conversation:
+        """Return one conversation with its messages in order, without what was forgotten of them."""
 
     def consolidate(self, session: str | None = None, *, dry_run: bool = False) -> Run:
         """Turn conversations into knowledge with the language model, one commit each, in one run that `undo` takes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 from ricordo.clock import from_ms
 from ricordo.language import ScriptedModel
@@ -302,3 +303,15 @@ async def test_memories_that_proved_useful_together_are_tied_more_each_time(stor
     at = int(NOON.timestamp() * 1_000)
     assert await store.read(lambda tx: tx.graph.reinforced_with("me", "", one.id, at=at)) == [two.id]
     assert await store.read(lambda tx: tx.graph.reinforced_with("me", "", one.id, at=at + 60_001)) == []
+
+
+async def test_sessions_are_listed_with_their_live_messages(store):
+    first, gone = said("hello", session="s"), said("bye", session="s")
+    later = replace(said("hi", session="t"), event_time=NOON + timedelta(days=1))
+    await commit(store, add=(first, gone, later, replace(said("hm", session="x"), owner="eve")))
+    await commit(store, close=(closing(gone),))
+    listed = await store.read(lambda tx: tx.sessions.listed(ME, most=9))
+    assert [(each.id, each.messages, each.last_at) for each in listed] == [("t", 1, later.event_time), ("s", 1, NOON)]
+    assert await store.read(lambda tx: tx.sessions.listed(ME, most=1)) == listed[:1]
+    assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="s")) == listed[1:]
+    assert await store.read(lambda tx: tx.sessions.listed(ME, most=9, session_id="x")) == []

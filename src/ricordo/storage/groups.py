@@ -15,6 +15,7 @@ from ricordo.decay import Vital
 from ricordo.model import (
     ClosedReason,
     Commit,
+    Conversation,
     Edge,
     EdgeType,
     Entity,
@@ -313,6 +314,9 @@ class Sessions(Protocol):
 
     def get(self, scope: Scope, session_id: str) -> Session | None:
         """Return a session by its id."""
+
+    def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
+        """Return sessions with live messages, or only one, the latest message first; without their turns."""
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         """Return the sessions that are not stored; "" stands for all."""

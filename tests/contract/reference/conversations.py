@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
+from ricordo.model import Conversation, ModelUse, Node, Review, Run, RunItem, RunState, Scope, Session
 from ricordo.storage.database.runs import INTERRUPTED
 from ricordo.storage.values import Failure, MessagePairs, Waiting
 from tests.contract.reference.memories import Nodes
@@ -15,6 +15,20 @@ from tests.contract.reference.rows import Group, at_of, has_expired, node_of
 from tests.contract.reference.tables import Row
 
 LATEST_WAITING = 200
+
+
+def _conversation(session: Session, times: list[int]) -> Conversation:
+    return Conversation(
+        id=session.id,
+        messages=len(times),
+        begun_at=from_ms(min(times)),
+        last_at=from_ms(max(times)),
+        ended_at=session.ended_at,
+        consolidated_at=session.consolidated_at,
+        summary=session.summary,
+        owner=session.owner,
+        chat=session.chat,
+    )
 
 
 def _cost(rows: list[Row]) -> float | None:
@@ -44,6 +58,16 @@ class Sessions(Group):
             owner=space["owner"],
             chat=space["chat"],
         )
+
+    def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
+        found = []
+        for row in self._state.all("sessions", self._sees(scope)):
+            rows = self._state.all("nodes", lambda node, key=row["key"]: node["session"] == key)
+            told = [node for node in rows if node["type"] == "episodic" and node["closed_at"] is None]
+            if told and session_id in (None, row["session_id"]):
+                known, times = self.get(scope, row["session_id"]), [node["event_time"] for node in told]
+                found.append((max(times), row["key"], _conversation(known, times)))
+        return [each for *_, each in sorted(found, key=lambda each: each[:2], reverse=True)][:most]
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         rows = self._state.all("off_record", lambda row: (row["owner"], row["chat"]) == (owner, chat))

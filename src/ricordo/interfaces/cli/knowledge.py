@@ -184,6 +184,41 @@ def _period(relation: Relation, zone: ZoneInfo) -> str:
     return f" ({start}–{end})" if start or end else ""
 
 
+# conversations
+
+
+@command()
+async def sessions(ctx: CommandContext, memory: Memory, limit: int = 20) -> Output:
+    """List conversations, the latest first, with their summaries."""
+    found = await memory.sessions(limit)
+
+    def show(out: Console) -> None:
+        if not found:
+            out.print("There are no conversations yet.")
+            return
+        lines = table("session", "last message", "messages", "summary")
+        for each in found:
+            when, what = minute(each.last_at, ctx.zone), one_line(each.summary or "", most=120)
+            lines.add_row(safe(each.id), when, f"{each.messages:,}", Text(what))
+        out.print(lines)
+
+    return Output(data={"sessions": found}, show=show)
+
+
+@command()
+async def session(ctx: CommandContext, memory: Memory, id: str) -> Output:
+    """Read a conversation: its summary, and its messages in order."""
+    found = await memory.session(id)
+
+    def show(out: Console) -> None:
+        out.print(Text(one_line(found.summary or "There is no summary yet.", most=2_000), style="bold"))
+        for turn in found.turns:
+            who = turn.speaker or ("you" if turn.role == "user" else turn.role or "")
+            out.print(Text(f"{minute(turn.event_time, ctx.zone)}  {who}: {one_line(turn.content, most=2_000)}"))
+
+    return Output(data=found, show=show)
+
+
 # conversations become knowledge
 
 

@@ -8,7 +8,19 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from ricordo.clock import from_ms
-from ricordo.model import ModelUse, Node, Review, ReviewKind, Run, RunItem, RunKind, RunState, Scope, Session
+from ricordo.model import (
+    Conversation,
+    ModelUse,
+    Node,
+    Review,
+    ReviewKind,
+    Run,
+    RunItem,
+    RunKind,
+    RunState,
+    Scope,
+    Session,
+)
 from ricordo.storage.database.nodes import Nodes
 from ricordo.storage.database.statements import Group, keys_in_run, review_of, run_of, session_of
 from ricordo.storage.values import ClosedFact, Failure, LearntFact, MessagePairs, Waiting
@@ -218,6 +230,23 @@ class Sessions(Group):
     def get(self, scope: Scope, session_id: str) -> Session | None:
         rows = self._sql.rows("session_row", self._sql.scoped(scope, session=session_id))
         return session_of(rows[0]) if rows else None
+
+    def listed(self, scope: Scope, *, most: int, session_id: str | None = None) -> list[Conversation]:
+        rows = self._sql.rows("sessions_listed", self._sql.scoped(scope, most=most, session=session_id))
+        return [
+            Conversation(
+                id=id_,
+                messages=count,
+                begun_at=from_ms(begun),
+                last_at=from_ms(last),
+                ended_at=None if ended is None else from_ms(ended),
+                consolidated_at=None if consolidated is None else from_ms(consolidated),
+                summary=summary,
+                owner=owner,
+                chat=chat,
+            )
+            for id_, count, begun, last, ended, consolidated, summary, owner, chat in rows
+        ]
 
     def off_record(self, owner: str, chat: str) -> set[str]:
         return {row[0] for row in self._sql.rows("off_record_of", {"owner": owner, "chat": chat})}

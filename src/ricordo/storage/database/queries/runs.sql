@@ -25,6 +25,14 @@ SELECT r.key, r.id, r.kind, r.model, r.prompt,
 FROM runs r JOIN spaces s ON s.key = r.space
 WHERE r.space IN (SELECT value FROM json_each(:spaces)) ORDER BY r.key DESC LIMIT :most
 
+-- name: sessions_listed
+-- Sessions with live messages, those with the latest messages first; or only one.
+SELECT ss.session_id, count(*), min(n.event_time), max(n.event_time), ss.ended_at, ss.consolidated_at, ss.summary, s.owner,
+  s.chat
+FROM sessions ss JOIN spaces s ON s.key = ss.space JOIN live_nodes n ON n.session = ss.key AND n.type = 'episodic'
+WHERE ss.space IN (SELECT value FROM json_each(:spaces)) AND (:session IS NULL OR ss.session_id = :session)
+GROUP BY ss.key ORDER BY max(n.event_time) DESC, ss.key DESC LIMIT :most
+
 -- name: sessions_waiting
 -- Sessions with unconsolidated messages, oldest first; NULL for messages without a session.
 SELECT sp.owner, sp.chat, ss.session_id, count(*), max(n.event_time), max(n.created_at), ss.ended_at
