@@ -18,6 +18,7 @@ from ricordo.text.names import folded_name, is_inflected, looks_nominative
 from ricordo.text.sentences import plain_sentences
 
 _NAME = r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W\d_]+(?:[-’'](?!s\b)[^\W\d_]+)*"
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTE = re.compile(r"[\"“”„«»]")
 
 
@@ -33,6 +34,9 @@ class _Forms:
     """The forms of some languages; see `People` of the schema."""
 
     languages: LanguageSet
+    role_words: frozenset[str]
+    compound: re.Pattern[str]
+    by_role: tuple[re.Pattern[str], ...]
     sure: tuple[re.Pattern[str], ...]
     likely: tuple[re.Pattern[str], ...]
     unreal: re.Pattern[str]
@@ -75,9 +79,13 @@ def _forms(languages: LanguageSet) -> _Forms:
     }
     silent = languages.words(lambda each: (*each.function_words, *each.names.not_names, *each.people.no_names))
     more = languages.words(lambda each: (*each.entities.acting, *each.entities.openings, *each.entities.things))
+    sure = languages.in_order(lambda each: each.people.sure)
     return _Forms(
         languages=languages,
-        sure=tuple(_compiled(each, parts) for each in languages.in_order(lambda each: each.people.sure)),
+        role_words=frozenset(role.split()[0] for role in roles),
+        compound=re.compile(rf"\b{compounds}\b", re.IGNORECASE),
+        by_role=tuple(_compiled(each, parts) for each in sure if "<ROLE>" in each),
+        sure=tuple(_compiled(each, parts) for each in sure if "<ROLE>" not in each),
         likely=tuple(_compiled(each, parts) for each in languages.in_order(lambda each: each.people.likely)),
         unreal=languages.pattern(lambda each: each.entities.unreal, r"\b(?:{})\b", flags=re.IGNORECASE),
         animals=languages.pattern(lambda each: each.people.animals, r"\b(?:{})\b", flags=re.IGNORECASE),
@@ -121,7 +129,10 @@ def _is_unreal(sentence: str, forms: _Forms) -> bool:
 
 
 def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
-    for is_sure, patterns in ((True, forms.sure), (False, forms.likely)):
+    words = {folded(word) for word in _WORD.findall(sentence)}
+    # Every language has hundreds of roles: most sentences hold none of them.
+    has_role = not forms.role_words.isdisjoint(words) or forms.compound.search(sentence)
+    for is_sure, patterns in ((True, forms.by_role if has_role else ()), (True, forms.sure), (False, forms.likely)):
         for pattern in patterns:
             for match in pattern.finditer(sentence):
                 if forms.animals.search(sentence) and not forms.role.search(match.group()):
