@@ -336,7 +336,8 @@ class Memory:
         true, both stay, the new one ranks first, and `review` lists the pair.
 
         What a tool or a web page says, and what reads like an instruction and is not the user's, is quarantined: it is
-        returned closed, and no answer contains it until it is approved (`review`, `resolve`).
+        returned closed, and no answer contains it until it is approved (`review`, `resolve`). Off the record nothing is
+        stored: the returned node has the id "".
 
         Args:
             category: inferred by rule if None.

@@ -82,7 +82,7 @@ def _check(fact: Fact) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntFacts:
-    """The nodes of some facts as stored, and the change that stores the new ones."""
+    """The nodes of some facts as stored, and the change that stores the new ones. What is not stored has no id."""
 
     nodes: tuple[Node, ...]
     change: Change
@@ -110,7 +110,7 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
-    nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or node for node in facts)
+    nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or replace(node, id="") for node in facts)
     change = with_subjects(Change(add=tuple(added), said_anew=said_again(snapshot, added)), subjects)
     for each in people.values():
         change = each.extend(change)

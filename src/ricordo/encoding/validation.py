@@ -147,14 +147,18 @@ def _screened(value: Any, *, key: str, rules: TextRules) -> Any:
 
 
 def checked_tags(given: Iterable[str], *, rules: TextRules = SCREENED) -> tuple[str, ...]:
-    """Return distinct tags in the order given.
+    """Return distinct tags in the order given. Letter case makes no difference.
 
     Raises:
         InvalidError: a tag is blank or too long, there are more than 100, or a single text was passed.
     """
     if isinstance(given, str):
         raise InvalidError("tags must be a list of texts, not one text", hint=f"pass [{given!r}]")
-    tags = tuple(dict.fromkeys(short_name(tag, name="tags", rules=rules) or "" for tag in given))
+    checked = (short_name(tag, name="tags", rules=rules) or "" for tag in given)
+    found: dict[str, str] = {}
+    for tag in checked:
+        found.setdefault(tag.casefold(), tag)
+    tags = tuple(found.values())
     if len(tags) > _MAX_TAGS:
         raise InvalidError(f"{len(tags)} tags", hint=f"at most {_MAX_TAGS} are taken")
     return tags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -113,6 +113,8 @@ def as_text(value: object) -> str:
     if value is None:
         return "Done."
     if isinstance(value, list | tuple):
+        if value and isinstance(value[0], Version):
+            return _versions(value)
         return "\n".join(_line(each) for each in value) or _NOTHING
     return _line(value)
 
@@ -153,6 +155,8 @@ def _kind(item: Node | Hit) -> str:
 
 
 def _node(node: Node) -> str:
+    if not node.id:
+        return f"Not stored: {_quoted(node.content)} (the memory is off the record, or it was forgotten before)"
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
     notes = _notes(_kind(node), _about(node.about), _day(node.event_time), expires, closed)
@@ -207,10 +211,16 @@ def _explanation(why: Explanation) -> str:
     return "\n".join([*lines, f"retention {why.retention:.2f}{fades}"])
 
 
-def _version(version: Version) -> str:
+def _versions(versions: Sequence[Version]) -> str:
+    """Return the versions of a memory, oldest first: only what nothing has replaced is current."""
+    latest = {version.node.id: version for version in versions}
+    return "\n".join(_version(each, is_latest=latest[each.node.id] is each) for each in versions)
+
+
+def _version(version: Version, *, is_latest: bool = True) -> str:
     when = f"change {version.commit.seq}, {_day(version.commit.at)}" if version.commit else ""
     state = f"closed: {version.closed_reason} {_day(version.closed_at)}" if version.closed_at else "current"
-    return f"{_quoted(version.content)} ({_notes(when, state)})"
+    return f"{_quoted(version.content)} ({_notes(when, state if is_latest else 'earlier')})"
 
 
 def _entity(entity: Entity) -> str:

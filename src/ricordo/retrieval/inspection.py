@@ -186,7 +186,7 @@ def explain(
     own = [version for version in versions if version.node.id == node.id]
     edges = snapshot.nodes.edges(scope, node)
     sources = [edge.target for edge in edges if edge.type == "derived_from" and edge.source == node.id]
-    sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence]
+    sources += [proof for edge in edges if edge.source == node.id for proof in edge.evidence if proof != node.id]
     vital = _vital(snapshot, scope, node, often=often)
     fades = fades_at(vital)
     read = (snapshot.nodes.get(scope, each) for each in dict.fromkeys(sources))

@@ -87,7 +87,7 @@ class Nodes(Group):
             and (not asked.types or row["type"] in asked.types)
             and (not asked.categories or row["category"] in asked.categories)
             and (linked is None or row["key"] in linked)
-            and set(asked.tags) <= set(row["tags"])
+            and {tag.casefold() for tag in asked.tags} <= {tag.casefold() for tag in row["tags"]}
             and all(
                 name in attributes and json.dumps(attributes[name]) == json.dumps(value)
                 for name, value in (asked.where or {}).items()
@@ -101,7 +101,8 @@ class Nodes(Group):
         rows = [
             row
             for row in self._matching(scope, filter_)
-            if (before_key is None or row["key"] < before_key) and not has_expired(row, now)
+            if (before_key is None or row["key"] < before_key)
+            and (row["closed_at"] is not None or not has_expired(row, now))
         ]
         return [node_of(self._state, row) for row in rows[::-1][:limit]]
 

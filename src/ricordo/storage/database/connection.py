@@ -60,6 +60,7 @@ def add_functions(connection: apsw.Connection) -> None:
     connection.create_scalar_function("traits_of", _traits_of, 3, deterministic=True)
     connection.create_scalar_function("char_count", _char_count, 1, deterministic=True)
     connection.create_scalar_function("statement_line", _statement_line, 1, deterministic=True)
+    connection.create_scalar_function("case_folded", _case_folded, 1, deterministic=True)
     connection.create_scalar_function("former_hash", _former_hash, 3, deterministic=True)
     connection.create_scalar_function("row_sum", row_sum, deterministic=True)
 
@@ -83,6 +84,11 @@ def _traits_of(*values: apsw.SQLiteValue) -> bytes:
 
 def _statement_line(*values: apsw.SQLiteValue) -> str:
     return statement_line(str(values[0]))
+
+
+def _case_folded(*values: apsw.SQLiteValue) -> str:
+    """Fold letter case in every script; SQLite's own `lower` knows only ASCII."""
+    return str(values[0]).casefold()
 
 
 def _former_hash(*values: apsw.SQLiteValue) -> bytes:

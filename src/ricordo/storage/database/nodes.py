@@ -94,9 +94,10 @@ class Nodes(Group):
 
     def page(self, scope: Scope, filter_: Filter, *, now: int, before_key: int | None, limit: int) -> list[Node]:
         clause, values = conditions(filter_)
+        # The archive holds what has expired.
         query = (
-            f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key"
-            " AND (n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :limit"
+            f"SELECT n.key FROM nodes AS n WHERE {clause} AND n.key < :before_key AND (n.closed_at IS NOT NULL"
+            " OR n.expires_at IS NULL OR n.expires_at > :now) ORDER BY n.key DESC LIMIT :limit"
         )
         values |= self._sql.scoped(scope, before_key=before_key or 1 << 62, limit=limit, now=now)
         keys = [key for (key,) in self._sql.connection.execute(query, values)]
@@ -236,7 +237,8 @@ _FRAGMENTS: Mapping[str, str] = {
         " WHERE key = :entity OR merged_into = :entity))"
     ),
     "tags": (
-        "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t WHERE t.value NOT IN (SELECT value FROM json_each(n.tags)))"
+        "NOT EXISTS (SELECT 1 FROM json_each(:tags) AS t WHERE t.value NOT IN"
+        " (SELECT case_folded(value) FROM json_each(n.tags)))"
     ),
     "where": (
         "NOT EXISTS (SELECT 1 FROM json_each(:where) AS w WHERE NOT EXISTS (SELECT 1 FROM json_each(n.attributes)"
@@ -257,7 +259,7 @@ def conditions(filter_: Filter) -> tuple[str, dict[str, object]]:
         "types": json.dumps(filter_.types) if filter_.types else None,
         "categories": json.dumps(filter_.categories) if filter_.categories else None,
         "entity": filter_.entity,
-        "tags": json.dumps(filter_.tags) if filter_.tags else None,
+        "tags": json.dumps([tag.casefold() for tag in filter_.tags]) if filter_.tags else None,
         "where": json.dumps(dict(filter_.where)) if filter_.where else None,
         "session": filter_.session,
         "after": filter_.after,

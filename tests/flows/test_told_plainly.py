@@ -1,0 +1,52 @@
+"""What the memory tells of itself is right: filters, archives, sources, versions, and what was not stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ricordo.interfaces.serialize import as_text
+from tests.flows.conftest import DAY, HandClock
+
+
+async def test_tags_match_in_any_case(memory: Any) -> None:
+    node = await memory.remember("The router is in the hall", tags=["Home", "home", "WLAN", "Дом"])
+    assert node.tags == ("Home", "WLAN", "Дом")
+    for tag in ("home", "HOME", "wlan", "дом"):
+        assert [found.id for found in (await memory.list(tag=tag)).nodes] == [node.id]
+        assert (await memory.search("router", tag=tag)).ids == [node.id]
+    assert (await memory.list(tag="garden")).nodes == ()
+
+
+async def test_the_archive_lists_what_expired_at_a_stated_time(memory: Any, clock: HandClock) -> None:
+    node = await memory.remember("The permit is in the glove box", expires="2026-01-15")
+    clock.ms += 20 * DAY
+    await memory.maintain()
+    assert [found.id for found in (await memory.list(archived=True)).nodes] == [node.id]
+    assert (await memory.list()).nodes == ()
+
+
+async def test_a_correction_does_not_rest_on_itself(memory: Any) -> None:
+    said = await memory.add("It is the Volvo, not the Saab", session="s")
+    old = await memory.remember("My car is a Saab")
+    new = await memory.correct(old.id, "My car is a Volvo")
+    assert (await memory.explain(new.id)).sources == ()
+    proved = await memory.correct(new.id, "My car is a green Volvo", evidence=[said])
+    assert [node.id for node in (await memory.explain(proved.id)).sources] == [said]
+
+
+async def test_only_the_latest_version_is_called_current(memory: Any) -> None:
+    old = await memory.remember("My car is a Saab")
+    await memory.update(old.id, tags=["car"])
+    new = await memory.correct(old.id, "My car is a Volvo")
+    lines = as_text(await memory.history(new.id)).splitlines()
+    assert [("current" in line, "Volvo" in line) for line in lines if "current" in line] == [(True, True)]
+    assert sum("superseded" in line for line in lines) == 1
+
+
+async def test_a_fact_off_the_record_is_returned_without_an_id(memory: Any) -> None:
+    await memory.off_record()
+    node = await memory.remember("The party is a surprise")
+    assert (node.id, node.content) == ("", "The party is a surprise")
+    assert as_text(node).startswith("Not stored")
+    await memory.on_record()
+    assert (await memory.list()).nodes == ()
