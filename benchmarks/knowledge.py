@@ -96,10 +96,7 @@ async def _outcome(memory: Memory, row: Row, old: Node, new: Node) -> Outcome:
     wanted = {"first": old.id, "second": new.id}.get(row["answer"])
     listed = [review for review in await memory.review() if review.older and review.older.id == old.id]
     return Outcome(
-        row,
-        None if wanted is None else found.ids[:1] == [wanted],
-        not (await memory.get(old.id)).is_live,
-        any(review.kind == "conflict" for review in listed),
+        row, None if wanted is None else found.ids[:1] == [wanted], not (await memory.get(old.id)).is_live, bool(listed)
     )
 
 
@@ -174,22 +171,25 @@ async def _check(memory: Memory, check: Row) -> tuple[bool, str]:
         except NotFoundError:
             known = False
         return known == check["known"], str(known)
+    reviewed = {each.older.id for each in await memory.review(limit=500) if each.older}
     piece = check.get("closed") or check.get("live") or check["of"]
     live = [node for node in (await memory.list(limit=500)).nodes if piece.casefold() in node.content.casefold()]
     facts = [node for node in live if node.type != "episodic"]
     if "closed" in check:
-        return not facts, str([node.content for node in facts])
+        return all(node.id in reviewed for node in facts), str([node.content for node in facts])
     if "live" in check:
         return bool(live), str([node.content for node in live])
-    return any(_subject(node) == check["subject"] for node in live), str([_subject(node) for node in live])
+    subjects = [_subject(node) for node in live]
+    return any(check["subject"] in subject for subject in subjects), str(subjects)
 
 
 def _shown(hit: Any) -> str:
     return f"{hit.speaker}: {hit.content}" if getattr(hit, "speaker", None) else str(hit.content)
 
 
-def _subject(node: Node) -> str:
-    return getattr(node, "subject", None) or "owner"
+def _subject(node: Node) -> tuple[str, ...]:
+    """Return whom a memory is about, as every interface shows it."""
+    return node.about or (node.speaker or "owner",)
 
 
 def story_figures(checked: Sequence[Checked]) -> dict[str, dict[str, float | int]]:

@@ -15,6 +15,7 @@ from typing import Literal
 from ricordo.consolidation.judge import MAX_ITEMS, Proposal, ProposedEntity, ProposedFact
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import Category
+from ricordo.text.change import topics
 from ricordo.text.dates import mentions_time
 from ricordo.text.entity_recognition import plainly_named
 from ricordo.text.languages import LanguageSet, cached, languages_of
@@ -55,7 +56,7 @@ def propose(page: Page) -> Proposal:
                 text=said.text,
                 kind=_KINDS[said.kind],
                 category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[],
+                about=[node.speaker] if node.speaker and topics(said.text).is_own else [],
                 slot="",
                 evidence=[handle],
                 said=True,

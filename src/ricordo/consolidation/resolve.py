@@ -198,12 +198,12 @@ def _judged(old: Node, new: Node) -> Judged | None:
 
 
 def _doubted(judged: Judged) -> Judged:
-    return replace(judged, verdict="conflict")
+    return judged if judged.verdict == "several" else replace(judged, verdict="conflict")
 
 
 def _stronger(aligned: Verdict | None, changed: Judged | None) -> Verdict | None:
     """Return the verdict of two rules: the same words are the same whatever else they say."""
-    if changed is None or aligned in ("same", "replaced"):
+    if changed is None or aligned in ("same", "replaced", "conflict"):
         return aligned
     return changed.verdict
 

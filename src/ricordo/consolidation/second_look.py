@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ricordo.clock import from_ms
 from ricordo.consolidation.resolve import LATEST, is_rival, review_of_two
-from ricordo.model import Change, Node, Reason, Review, Scope
+from ricordo.model import Change, Node, Reason, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.values import Filter, Unembedded
-from ricordo.text.change import NEAR, judge, topics
+from ricordo.text.change import NEAR, Judged, judge, topics
 
 _LATEST_IN_MEANING = 300  # of so many facts, the latest of an owner, the nearest are looked at
 _NEAREST = 6
@@ -88,12 +88,14 @@ def _review(snapshot: Snapshot, scope: Scope, node: Node, meanings: _Meanings, *
     keys = {key for key in (*sharing, *meanings.nearest(node.key)) if key < node.key}
     found = snapshot.nodes.by_key(scope, keys - snapshot.reviews.compared(node.key))
     meanings.read(found)
-    likely: dict[int, float] = {}
+    likely: dict[int, Judged] = {}
     for key, old in found.items():
         cosine = meanings.cosine(node.key, key)
         judged = judge(old.content, node.content, cosine=cosine, speakers=(old.speaker, node.speaker))
         if judged and is_rival(old, node, now=from_ms(now)):
-            likely[key] = judged.likelihood
+            likely[key] = judged
     if not likely:
         return None
-    return review_of_two("conflict", node, found[max(likely, key=lambda key: (likely[key], key))], now=now)
+    likeliest = max(likely, key=lambda key: (likely[key].likelihood, key))
+    kind: ReviewKind = "several" if likely[likeliest].verdict == "several" else "conflict"
+    return review_of_two(kind, node, found[likeliest], now=now)

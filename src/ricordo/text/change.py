@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -285,7 +286,10 @@ def likelihood(old: str, new: str, cosine: float | None = None) -> float:
     >>> likelihood("I drive a Corolla", "Greg dreamt that he sold a Corolla") > 0.5
     False
     """
-    found = features(old, new, cosine)
+    return _likelihood(features(old, new, cosine), cosine)
+
+
+def _likelihood(found: Mapping[str, float] | None, cosine: float | None) -> float:
     if found is None:
         return 0.0
     weights = _coefficients()["words" if cosine is None else "meaning"]
@@ -293,7 +297,7 @@ def likelihood(old: str, new: str, cosine: float | None = None) -> float:
     return 1 / (1 + exp(-total))
 
 
-Judgement: TypeAlias = Literal["replaced", "conflict"]
+Judgement: TypeAlias = Literal["replaced", "conflict", "several"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,20 +314,25 @@ _AGAINST = frozenset(("unsure", "reported", "past", "future", "added", "unchange
 def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[str | None, str | None]) -> Judged | None:
     """Return whether a new statement replaces an older one, may do so, or (None) is another matter.
 
-    Only a statement that says that something changed, and nothing that speaks against it, replaces by itself.
+    Only a statement that says that something changed, and nothing that speaks against it, replaces by itself. One that
+    says nothing of a change has to be very likely to be ranked first ("conflict"); otherwise both stand side by side
+    ("several").
 
     Args:
         speakers: who said the older and the newer one; None is the owner.
     """
     if _of_different_people(old, new, speakers):
         return None
-    likely = likelihood(old, new, cosine)
-    weights = _coefficients()["least"]
-    if likely < weights["conflict"]:
+    found = features(old, new, cosine)
+    likely = _likelihood(found, cosine)
+    least = _coefficients()["least"]
+    if found is None or likely < least["conflict"]:
         return None
+    if not found["changes"] and likely < least["conflict without a word of change"]:
+        return Judged(verdict="several", likelihood=likely) if likely >= least["several"] else None
     said = cues(new)
     closes = (
-        likely >= weights["replaced"]
+        likely >= least["replaced"]
         and said & CHANGES
         and not said & _AGAINST
         and not _names_others(topics(old), topics(new))
