@@ -24,7 +24,7 @@ from ricordo.text.change import FEATURES, features
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src/ricordo/text/change.json"
-LEAST = {"several": 0.3, "conflict": 0.25, "conflict without a word of change": 0.5, "replaced": 0.9}
+LEAST = {"several": 0.2, "conflict": 0.25, "conflict without a word of change": 0.4, "replaced": 0.9}
 """The likelihood from which a pair is listed, the newer one ranks first, and the older one is closed."""
 PENALTY = 2.0  # of the squares of standardised coefficients
 STRANGERS = 25  # pairs of unrelated statements for each pair

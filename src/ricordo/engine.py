@@ -98,15 +98,7 @@ class Engine:
             wait_s=settings.extraction_wait_s,
             unread=self._latest_said if settings.extraction_enabled else None,
         )
-        self.backlog = BackgroundWorker(
-            store, embedder=embedder, model=model, batch=settings.embedding_batch, compare=self._look_again
-        )
-
-    async def _look_again(self, facts: Sequence[values.Unembedded], model: int) -> None:
-        # numpy takes a tenth of a second to import: the first vectors pay for it.
-        from ricordo.consolidation.second_look import look_again
-
-        await look_again(self.store, facts, model=model, now=self.now())
+        self.backlog = BackgroundWorker(store, embedder=embedder, model=model, batch=settings.embedding_batch)
 
     @classmethod
     async def open(

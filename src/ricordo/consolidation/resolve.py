@@ -15,7 +15,7 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.model import Change, Edge, Node, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot
 from ricordo.text import statement_line
-from ricordo.text.change import Judged, judge, topics
+from ricordo.text.change import Succession, succession, topics
 from ricordo.text.likeness import is_much_the_same
 from ricordo.text.statement import Verdict, compare
 from ricordo.trust import lower, may_override, trust_of
@@ -137,7 +137,7 @@ class _Arriving:
         live = [(verdict, old) for verdict, old in found.values() if verdict and is_rival(old, node, now=self._at)]
         return sorted(live, key=lambda pair: self._recency(pair[1]), reverse=True)
 
-    def _outdated(self, node: Node) -> dict[int, Judged]:
+    def _outdated(self, node: Node) -> dict[int, Succession]:
         """Return the stored facts that a new one may make out of date, in whatever words, by key.
 
         At most one is replaced: of what else is about the same, the user decides.
@@ -147,7 +147,7 @@ class _Arriving:
         found = {
             key: judged
             for key, (content, speaker) in stored.items()
-            if (judged := judge(content, node.content, speakers=(speaker, node.speaker)))
+            if (judged := succession(content, node.content, speakers=(speaker, node.speaker)))
         }
         likeliest = sorted(found, key=lambda key: (found[key].likelihood, key), reverse=True)[:_MOST_OUTDATED]
         return {key: found[key] if key == likeliest[0] else _doubted(found[key]) for key in likeliest}
@@ -192,16 +192,16 @@ class _Arriving:
         self.reviews.append(review_of_two(kind, node, old, now=self._now))
 
 
-def _judged(old: Node, new: Node) -> Judged | None:
-    judged = judge(old.content, new.content, speakers=(old.speaker, new.speaker))
+def _judged(old: Node, new: Node) -> Succession | None:
+    judged = succession(old.content, new.content, speakers=(old.speaker, new.speaker))
     return judged and _doubted(judged)  # said in one breath: the user decides
 
 
-def _doubted(judged: Judged) -> Judged:
+def _doubted(judged: Succession) -> Succession:
     return judged if judged.verdict == "several" else replace(judged, verdict="conflict")
 
 
-def _stronger(aligned: Verdict | None, changed: Judged | None) -> Verdict | None:
+def _stronger(aligned: Verdict | None, changed: Succession | None) -> Verdict | None:
     """Return the verdict of two rules: the same words are the same whatever else they say."""
     if changed is None or aligned in ("same", "replaced", "conflict"):
         return aligned

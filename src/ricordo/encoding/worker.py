@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ricordo.encoding.mentions import Linker, has_unlinked
@@ -49,23 +49,11 @@ class _Cursor:
 class BackgroundWorker:
     """One background task per opened store."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        embedder: Embedder | None,
-        model: EmbeddingModel | None,
-        batch: int,
-        compare: Callable[[Sequence[Unembedded], int], Awaitable[None]] | None = None,
-    ) -> None:
-        """Args:
-        compare: looks at facts, and the key of the model, as soon as their vectors are stored.
-        """
+    def __init__(self, store: Store, *, embedder: Embedder | None, model: EmbeddingModel | None, batch: int) -> None:
         self._store = store
         self._embedder = embedder
         self._model = model
         self._batch = batch
-        self._compare = compare
         self._linker = Linker(store)
         self._lease = LeaseHolder(store, _LEASE, lease_ms=_LEASE_MS)
         self._cursor: _Cursor | None = None
@@ -260,9 +248,6 @@ class BackgroundWorker:
         cursor.after = rows[-1].key if left is None else left - 1
         if len(found) < len(rows):
             cursor.failed, cursor.started = True, time.monotonic()
-        facts = [row for row, new in zip(rows, made, strict=True) if row.is_knowledge and new.vector is not None]
-        if facts and self._compare is not None and model.state != "coming":
-            await self._compare(facts, model.key)
         while await self._store.derive(lambda tx: tx.vectors.compact()):
             pass
         return True

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import log
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -45,6 +46,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
 )
 from ricordo.text import index_terms
+from ricordo.text.change import succession
 from ricordo.trust import awaits_a_word
 
 # So many times the limit, and at least so many, are read and weighed: expired and merged ones are dropped then.
@@ -52,6 +54,7 @@ _WEIGHED = 2
 _WEIGHED_LEAST = 30
 # For a question of the calibration, which no caller waits for.
 _PATIENCE_S = 30.0
+_COMPARED = 6  # of so many of the best, facts are compared with each other
 # How many causal steps are followed, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -96,7 +99,7 @@ def find(snapshot: Snapshot, plan: Plan, *, scope: Scope, zone: ZoneInfo, until:
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
     known = snapshot.shortlist(scope, [each.key for each in short], archived=query.archived, now=plan.now)
-    weighed = _weighed(short, known, plan)
+    weighed = _weighed(snapshot, short, known, plan)
     judged = None
     if query.only_relevant:
         judged = _judged(pool, weighed, known, plan)
@@ -174,7 +177,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
     return rank(pool, values, shares, totals, most=most, alike=alike)
 
 
-def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+def _weighed(snapshot: Snapshot, short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
     """Return the best that are in force, by their score and what is known of each memory, best first."""
     alive = [each for each in short if each.key in known.weights]
     weights = [known.weights[each.key] for each in alive]
@@ -188,12 +191,35 @@ def _weighed(short: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Rank
     weighed = weigh(alive, weights, now=plan.now)
     if plan.query.archived:
         return weighed
-    if known.versions or known.successors:
+    links = [*known.versions, *_outdated(snapshot, weighed[:_COMPARED], known, plan)]
+    if links or known.successors:
         newer = () if plan.filter(None).narrows else known.newer
-        weighed = in_succession(weighed, links=known.versions, successors=known.successors, newer=newer)
+        weighed = in_succession(weighed, links=links, successors=known.successors, newer=newer)
     present = {each.key for each in weighed}
     said = {key: (f"{about}|{line}", since) for key, (about, line, since) in known.statements.items() if key in present}
     return newest_of_equal(weighed, said=said) if said else weighed
+
+
+def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
+    """Return pairs (newer, older) of the best facts of which the newer one may well make the older one out of date.
+
+    `remember` has compared their words; here their meaning is known, too. What the user decided about stays so.
+    """
+    nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
+    facts = sorted((node for node in nodes if node.type != "episodic"), key=lambda node: (node.valid_from, node.key))
+    if len(facts) < 2 or not plan.vectors or snapshot.is_past:
+        return []
+    vectors = snapshot.vectors.of(next(iter(plan.vectors)), [node.key for node in facts])
+    found = []
+    for older, newer in combinations(facts, 2):
+        if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
+            continue
+        one, other = vectors.get(older.key), vectors.get(newer.key)
+        cosine = None if one is None or other is None else float(one @ other)
+        change = succession(older.content, newer.content, cosine=cosine, speakers=(older.speaker, newer.speaker))
+        if change and change.verdict != "several" and older.key not in snapshot.reviews.compared(newer.key):
+            found.append((newer.key, older.key))
+    return found
 
 
 def _judged(pool: Pool | None, weighed: list[Ranked], known: Shortlist, plan: Plan) -> Judged:

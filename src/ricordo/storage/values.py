@@ -342,9 +342,6 @@ class Unembedded(NamedTuple):
     key: int
     content: str
     speaker: str | None
-    owner: str
-    chat: str
-    is_knowledge: bool
 
 
 class LearntFact(NamedTuple):

@@ -297,21 +297,23 @@ def _likelihood(found: Mapping[str, float] | None, cosine: float | None) -> floa
     return 1 / (1 + exp(-total))
 
 
-Judgement: TypeAlias = Literal["replaced", "conflict", "several"]
+Succeeds: TypeAlias = Literal["replaced", "conflict", "several"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Succession:
     """What a new statement does to an older one, and how likely it is to make it out of date."""
 
-    verdict: Judgement
+    verdict: Succeeds
     likelihood: float
 
 
 _AGAINST = frozenset(("unsure", "reported", "past", "future", "added", "unchanged", "quoted", "asks"))
 
 
-def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[str | None, str | None]) -> Judged | None:
+def succession(
+    old: str, new: str, *, cosine: float | None = None, speakers: tuple[str | None, str | None]
+) -> Succession | None:
     """Return whether a new statement replaces an older one, may do so, or (None) is another matter.
 
     Only a statement that says that something changed, and nothing that speaks against it, replaces by itself. One that
@@ -326,10 +328,10 @@ def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[st
     found = features(old, new, cosine)
     likely = _likelihood(found, cosine)
     least = _coefficients()["least"]
-    if found is None or likely < least["conflict"]:
+    if found is None or likely < least["several"]:
         return None
-    if not found["changes"] and likely < least["conflict without a word of change"]:
-        return Judged(verdict="several", likelihood=likely) if likely >= least["several"] else None
+    if likely < least["conflict" if found["changes"] else "conflict without a word of change"]:
+        return Succession(verdict="several", likelihood=likely)
     said = cues(new)
     closes = (
         likely >= least["replaced"]
@@ -337,7 +339,7 @@ def judge(old: str, new: str, *, cosine: float | None = None, speakers: tuple[st
         and not said & _AGAINST
         and not _names_others(topics(old), topics(new))
     )
-    return Judged(verdict="replaced" if closes else "conflict", likelihood=likely)
+    return Succession(verdict="replaced" if closes else "conflict", likelihood=likely)
 
 
 def _of_different_people(old: str, new: str, speakers: tuple[str | None, str | None]) -> bool:

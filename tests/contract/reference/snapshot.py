@@ -151,18 +151,7 @@ class Vectors(Group):
     def lacking(self, model: int, *, after: int, most: int) -> list[Unembedded]:
         vectors = self._state.tables["vectors"]
         rows = self._live(lambda row: row["key"] > after and (row["key"], model) not in vectors)
-        spaces = {row["key"]: row for row in self._state.all("spaces")}
-        return [
-            Unembedded(
-                row["key"],
-                row["content"],
-                row["speaker"],
-                spaces[row["space"]]["owner"],
-                spaces[row["space"]]["chat"],
-                row["shelf"] == "k",
-            )
-            for row in rows[:most]
-        ]
+        return [Unembedded(row["key"], row["content"], row["speaker"]) for row in rows[:most]]
 
     def of(self, model: int, keys: Iterable[int]) -> dict[int, Any]:
         vectors = self._state.tables["vectors"]

@@ -22,7 +22,7 @@ DELETE FROM models WHERE key = :model AND NOT EXISTS (SELECT 1 FROM embeddings W
 
 -- name: lacking
 -- Live nodes without a vector of this model, oldest first, from a key on.
-SELECT n.key, n.content, n.speaker, s.owner, s.chat, n.shelf = 'k' FROM nodes n JOIN spaces s ON s.key = n.space
+SELECT n.key, n.content, n.speaker FROM nodes n
 WHERE n.key > :after AND n.closed_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.node = n.key AND e.model = :model)
 ORDER BY n.key LIMIT :most
