@@ -27,7 +27,7 @@ _CERTAIN_ENOUGH = 0.5
 # With more values than this, several at a time are plainly normal for a slot, and the user need not be asked.
 _MAX_SEVERAL = 2
 _NEIGHBOURS = 3
-LATEST = 12
+LATEST = 8
 """So many facts are looked at for each telling word of a new one, the latest."""
 
 _MOST_OUTDATED = 3

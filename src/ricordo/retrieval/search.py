@@ -217,7 +217,7 @@ def _outdated(snapshot: Snapshot, best: Sequence[Ranked], known: Shortlist, plan
         one, other = vectors.get(older.key), vectors.get(newer.key)
         cosine = None if one is None or other is None else float(one @ other)
         change = succession(older.content, newer.content, cosine=cosine, speakers=(older.speaker, newer.speaker))
-        if change and change.verdict != "several" and older.key not in snapshot.reviews.compared(newer.key):
+        if change and change.verdict != "several" and older.key not in snapshot.reviews.decided_with(newer.key):
             found.append((newer.key, older.key))
     return found
 

@@ -337,8 +337,8 @@ class Reviews(Protocol):
     def get(self, scope: Scope, review_id: str) -> Review | None:
         """Return a review by its id, decided or not; None if this caller sees none."""
 
-    def compared(self, node: int) -> set[int]:
-        """Return the keys of the facts that any review, open or decided, compares with a fact."""
+    def decided_with(self, node: int) -> set[int]:
+        """Return the keys of the facts about which and this one a review was decided."""
 
     def of_quarantined(self, node: Node) -> Node | None:
         """Return the node of the latest quarantine review about the same owner, chat, type and content, if that node

@@ -45,8 +45,10 @@ MAX_CHARS = 600
 """A longer text tells a story; only its beginning is read."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
+_NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
 _QUOTED = re.compile(r"[\"«„“][^\"»“”]{12,}[\"»“”]|[‘'][^'’]{20,}['’](?!\w)")
 _DENIED_WITHIN = 4  # words between a negation and the verb it denies
+_HEAD = 2  # content words that name what a statement is about
 _BEGINNING = 5  # words in which the subject of a statement is looked for
 _SAME_BEGINNING = 6  # letters that two forms of a word share, where their stems differ
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # what a word counts; any other counts 1
@@ -62,12 +64,14 @@ class Topics:
         beginnings: the first letters of its longer words.
         numbers: words with a digit, as written.
         is_own: it speaks of its speaker: I, my, we.
+        is_of_others: it is about someone or something of the world by name: "Frank Zappa", "the capital of France".
         others: stems of who else it begins with: people by role (my cousin) and owners (Emil's).
     """
 
     words: tuple[tuple[tuple[str, ...], float], ...]
     numbers: frozenset[str]
     is_own: bool
+    is_of_others: bool
     others: frozenset[str]
     stems: frozenset[str]
     all_stems: frozenset[str]
@@ -89,6 +93,8 @@ class _Words:
     common: frozenset[str]
     own: frozenset[str]
     kin: frozenset[str]
+    articles: frozenset[str]
+    of: frozenset[str]
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     capitals_are_names: bool
@@ -106,6 +112,8 @@ def _words(languages: LanguageSet) -> _Words:
         own=languages.words(lambda each: each.sentences.first_person),
         kin=languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
+        articles=languages.words(lambda each: each.statements.articles),
+        of=languages.words(lambda each: each.statements.of),
         owner_before=languages.words(lambda each: each.change.owner_before),
         owner_endings=tuple(filter(None, (language.change.owner_ending for language in languages))),
         capitals_are_names=not any(language.code == "de" for language in languages),
@@ -148,7 +156,7 @@ def topics(text: str) -> Topics:
     languages = languages_of(text)
     known = _words(languages)
     words: list[tuple[tuple[str, ...], float]] = []
-    numbers, others, is_own = set[str](), set[str](), False
+    numbers, others, is_own = set[str](), set[str](), _begins_own(languages).match(text.lower()) is not None
     before = ""
     for place, found in enumerate(_WORD.finditer(text)):
         written = found.group()
@@ -176,7 +184,23 @@ def topics(text: str) -> Topics:
         beginnings=frozenset(stems[-1][:_SAME_BEGINNING] for stems, _ in words if len(stems[-1]) >= _SAME_BEGINNING),
         numbers=frozenset(numbers),
         is_own=is_own,
+        is_of_others=not is_own and _is_of_others(text, known),
         others=frozenset(others),
+    )
+
+
+@cached()
+def _begins_own(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of how a statement begins that leaves out its subject: "Sold the car", "Живу в Перми"."""
+    return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
+
+
+def _is_of_others(text: str, known: _Words) -> bool:
+    first = text.split()[:_BEGINNING]
+    if len(first) > 1 and first[0][0].isupper() and first[1][0].isupper():
+        return True
+    return (
+        bool(first) and first[0].lower() in known.articles and not known.of.isdisjoint(word.lower() for word in first)
     )
 
 
@@ -200,12 +224,19 @@ def _denied(languages: LanguageSet) -> re.Pattern[str]:
     return re.compile(rf"{denial}(?:\W+\w+){{0,{_DENIED_WITHIN - 1}}}?\W+(?:{changes})(?!\w)")
 
 
+@cached()
+def _state(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of predicates that say how something is, whatever their words: "is married to", "died in"."""
+    return languages.pattern(lambda each: (*each.statements.strict, *each.statements.usual), r"(?<!\w)(?:{})(?!\w)")
+
+
 @cached(maxsize=1_024)
 def cues(text: str) -> frozenset[Cue | Literal["quoted", "asks"]]:
     """Return how a statement speaks of change."""
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
-    low = text.lower()
+    said = _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text  # New Delhi is not new
+    low = _state(languages).sub(" ", said.lower())
     found: set[Cue | Literal["quoted", "asks"]] = {
         cue for cue, pattern in _cue_patterns(languages).items() if pattern.search(low)
     }
@@ -317,29 +348,41 @@ def succession(
     """Return whether a new statement replaces an older one, may do so, or (None) is another matter.
 
     Only a statement that says that something changed, and nothing that speaks against it, replaces by itself. One that
-    says nothing of a change has to be very likely to be ranked first ("conflict"); otherwise both stand side by side
-    ("several").
+    says nothing of a change must be of the speaker's own life and very likely to be ranked first ("conflict");
+    otherwise both stand side by side ("several").
 
     Args:
         speakers: who said the older and the newer one; None is the owner.
     """
+    before, after = topics(old), topics(new)
     if _of_different_people(old, new, speakers):
+        return None
+    is_of_others = before.is_of_others or after.is_of_others
+    if is_of_others and not _share_a_head(before, after):
         return None
     found = features(old, new, cosine)
     likely = _likelihood(found, cosine)
     least = _coefficients()["least"]
     if found is None or likely < least["several"]:
         return None
+    if not found["changes"] and (is_of_others or not (before.is_own or after.is_own)):
+        return None
     if likely < least["conflict" if found["changes"] else "conflict without a word of change"]:
         return Succession(verdict="several", likelihood=likely)
     said = cues(new)
-    closes = (
-        likely >= least["replaced"]
-        and said & CHANGES
-        and not said & _AGAINST
-        and not _names_others(topics(old), topics(new))
-    )
+    closes = likely >= least["replaced"] and said & CHANGES and not said & _AGAINST and not _names_others(before, after)
     return Succession(verdict="replaced" if closes else "conflict", likelihood=likely)
+
+
+def _share_a_head(before: Topics, after: Topics) -> bool:
+    """Return whether one of two statements names what the other one begins with.
+
+    Two statements about other people or things are seldom about the same one if neither does: "Amy died in London",
+    "Frank died in Berlin".
+    """
+    return any(after.likeness(stems) for stems, _ in before.words[:_HEAD]) or any(
+        before.likeness(stems) for stems, _ in after.words[:_HEAD]
+    )
 
 
 def _of_different_people(old: str, new: str, speakers: tuple[str | None, str | None]) -> bool:

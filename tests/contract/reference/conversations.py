@@ -109,8 +109,10 @@ class Reviews(Group):
         rows = self._state.all("reviews", lambda row: row["id"] == review_id and sees(row))
         return self._review(scope, rows[0]) if rows else None
 
-    def compared(self, node: int) -> set[int]:
-        rows = self._state.all("reviews", lambda row: node in (row["newer"], row["older"]))
+    def decided_with(self, node: int) -> set[int]:
+        rows = self._state.all(
+            "reviews", lambda row: node in (row["newer"], row["older"]) and row["decided_at"] is not None
+        )
         return {row[side] for row in rows for side in ("newer", "older")} - {node, None}
 
     def of_quarantined(self, node: Node) -> Node | None:

@@ -272,8 +272,8 @@ class Reviews(Group):
         rows = self._sql.rows("review_by_id", self._sql.scoped(scope, id=review_id))
         return review_of(rows[0], Nodes(self._sql).by_key(scope, filter(None, rows[0][3:5]))) if rows else None
 
-    def compared(self, node: int) -> set[int]:
-        return {key for (key,) in self._sql.rows("reviews_compared", {"node": node})}
+    def decided_with(self, node: int) -> set[int]:
+        return {key for (key,) in self._sql.rows("reviews_decided_with", {"node": node})}
 
     def of_quarantined(self, node: Node) -> Node | None:
         values = {"space": self._sql.space(node.owner, node.chat), "content": node.content, "type": node.type}

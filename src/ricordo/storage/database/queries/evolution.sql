@@ -74,9 +74,9 @@ SELECT r.key, r.id, r.kind, r.newer, r.older, r.created_at, r.decided_at, r.deci
 FROM reviews r JOIN spaces s ON s.key = r.space
 WHERE r.id = :id AND r.space IN (SELECT value FROM json_each(:spaces))
 
--- name: reviews_compared
-SELECT older FROM reviews WHERE newer = :node AND older IS NOT NULL
-UNION SELECT newer FROM reviews WHERE older = :node
+-- name: reviews_decided_with
+SELECT older FROM reviews WHERE newer = :node AND older IS NOT NULL AND decided_at IS NOT NULL
+UNION SELECT newer FROM reviews WHERE older = :node AND decided_at IS NOT NULL
 
 -- name: reviews_open
 -- Reviews that can still be decided, latest first: if one of the two memories is gone, there is nothing to decide.
