@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -81,7 +81,7 @@ class Topics:
         """Return 1 if it has a word, .8 if it has one that begins alike (Cortison, Cortisonsalbe), else 0."""
         if not self.all_stems.isdisjoint(stems):
             return 1.0
-        last = stems[-1]
+        last = stems[0]
         return 0.8 if len(last) >= _SAME_BEGINNING and last[:_SAME_BEGINNING] in self.beginnings else 0.0
 
 
@@ -92,12 +92,23 @@ class _Words:
     silent: frozenset[str]
     common: frozenset[str]
     own: frozenset[str]
+    same: Mapping[str, str]
     kin: frozenset[str]
     articles: frozenset[str]
     of: frozenset[str]
     owner_before: frozenset[str]
     owner_endings: tuple[str, ...]
     capitals_are_names: bool
+
+
+@cached()
+def _same(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
+    """Return, by a mark that no text holds, the words that speak of one thing."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language in languages:
+        for name, words in language.change.same.items():
+            found[f"={name}"] = (*found.get(f"={name}", ()), *words)
+    return found
 
 
 @cached()
@@ -109,7 +120,8 @@ def _words(languages: LanguageSet) -> _Words:
             for word in languages.words(lambda each: each.change.common)
             for stem in index_terms(word, languages=languages)
         ),
-        own=languages.words(lambda each: each.sentences.first_person),
+        own=languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words)),
+        same={word: name for name, words in _same(languages).items() for word in words},
         kin=languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
         articles=languages.words(lambda each: each.statements.articles),
@@ -139,10 +151,12 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     is_silent = low in known.silent or bare in known.silent
     has_digit = any(char.isdigit() for char in low)
     stems = tuple(index_terms(low if has_digit else bare, languages=languages)) or (low,)
+    if low in known.same:
+        stems = (*stems, known.same[low])
     return _Word(
         is_silent=is_silent or bool(cues["now"].fullmatch(low) or cues["added"].fullmatch(low)),
         stems=stems,
-        is_common=not known.common.isdisjoint(stems),
+        is_common=low not in known.same and not known.common.isdisjoint(stems),
         is_own=low in known.own or bare in known.own,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),
         has_digit=has_digit,
@@ -179,9 +193,9 @@ def topics(text: str) -> Topics:
         words.append((word.stems, worth))
     return Topics(
         words=tuple(words),
-        stems=frozenset(stem for stems, worth in words if worth > _COMMON for stem in stems),
+        stems=_to_look_for({stem for stems, worth in words if worth > _COMMON for stem in stems}, languages),
         all_stems=frozenset(stem for stems, _ in words for stem in stems),
-        beginnings=frozenset(stems[-1][:_SAME_BEGINNING] for stems, _ in words if len(stems[-1]) >= _SAME_BEGINNING),
+        beginnings=frozenset(stems[0][:_SAME_BEGINNING] for stems, _ in words if len(stems[0]) >= _SAME_BEGINNING),
         numbers=frozenset(numbers),
         is_own=is_own,
         is_of_others=not is_own and _is_of_others(text, known),
@@ -193,6 +207,14 @@ def topics(text: str) -> Topics:
 def _begins_own(languages: LanguageSet) -> re.Pattern[str]:
     """Return the pattern of how a statement begins that leaves out its subject: "Sold the car", "Живу в Перми"."""
     return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
+
+
+def _to_look_for(stems: Set[str], languages: LanguageSet) -> frozenset[str]:
+    """Return stems with those of the words that speak of the same thing."""
+    found = {stem for stem in stems if not stem.startswith("=")}
+    for mark in stems - found:
+        found.update(stem for word in _same(languages)[mark] for stem in index_terms(word, languages=languages)[:1])
+    return frozenset(found)
 
 
 def _is_of_others(text: str, known: _Words) -> bool:

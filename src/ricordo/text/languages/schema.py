@@ -194,6 +194,7 @@ class Change:
         unsure: a guess, a wish, a condition, a plan without a date.
         reported: what a book, a dream, a joke or other people say.
         past: an earlier time. `future`: a change that is settled for a later time.
+        same: words that speak of one thing one has one of, by its name: live, moved, reside.
         own_beginnings: how a statement begins that leaves out I or we: "Sold the car".
         owner_before: prepositions before the one that something belongs to ("у Риты").
         owner_ending: how such a word ends where it stands before what belongs to it ("Emils Schloss").
@@ -212,6 +213,7 @@ class Change:
     reported: Patterns = ()
     past: Patterns = ()
     future: Patterns = ()
+    same: Mapping[str, Words] = field(default_factory=dict)
     own_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
