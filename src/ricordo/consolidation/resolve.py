@@ -88,7 +88,7 @@ class _Arriving:
         self._now = now
         self._at: datetime = from_ms(now)
         self._lines: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-        self._by_stem: dict[str, list[str]] = {}
+        self._by_stem: dict[tuple[str, ...], list[str]] = {}
         self._order: dict[str, int] = {}
         self.added: dict[str, Node] = {}
         self.put: dict[str, Node] = {}

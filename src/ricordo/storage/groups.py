@@ -176,12 +176,13 @@ class Nodes(Protocol):
         """
 
     def facts_with(
-        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+        self, owner: str, chat: str, words: Iterable[Sequence[str]], *, most: int
     ) -> dict[int, tuple[str, str | None]]:
-        """Return (content, speaker) by key of the live facts that hold any of some index terms.
+        """Return (content, speaker) by key of the live facts that hold any of some words.
 
         Args:
-            most: the latest facts for each term; older ones are left out.
+            words: each as its index terms, of which one is enough.
+            most: the latest facts for each word; older ones are left out.
         """
 
     def subjects(self, key: int) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -60,7 +60,7 @@ class Topics:
 
     Attributes:
         words: its content words in order, each as its stems, and what it counts.
-        stems: those of its telling words, to look for statements about the same; `all_stems` of all its words.
+        stems: those of each telling word, to look for statements about the same; `all_stems` of all its words.
         beginnings: the first letters of its longer words.
         numbers: words with a digit, as written.
         is_own: it speaks of its speaker: I, my, we.
@@ -73,7 +73,7 @@ class Topics:
     is_own: bool
     is_of_others: bool
     others: frozenset[str]
-    stems: frozenset[str]
+    stems: frozenset[tuple[str, ...]]
     all_stems: frozenset[str]
     beginnings: frozenset[str]
 
@@ -193,7 +193,7 @@ def topics(text: str) -> Topics:
         words.append((word.stems, worth))
     return Topics(
         words=tuple(words),
-        stems=_to_look_for({stem for stems, worth in words if worth > _COMMON for stem in stems}, languages),
+        stems=_to_look_for(words, languages),
         all_stems=frozenset(stem for stems, _ in words for stem in stems),
         beginnings=frozenset(stems[0][:_SAME_BEGINNING] for stems, _ in words if len(stems[0]) >= _SAME_BEGINNING),
         numbers=frozenset(numbers),
@@ -209,12 +209,21 @@ def _begins_own(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.own_beginnings, r"\W*(?:{})(?!\w)")
 
 
-def _to_look_for(stems: Set[str], languages: LanguageSet) -> frozenset[str]:
-    """Return stems with those of the words that speak of the same thing."""
-    found = {stem for stem in stems if not stem.startswith("=")}
-    for mark in stems - found:
-        found.update(stem for word in _same(languages)[mark] for stem in index_terms(word, languages=languages)[:1])
-    return frozenset(found)
+def _to_look_for(words: Iterable[tuple[tuple[str, ...], float]], languages: LanguageSet) -> frozenset[tuple[str, ...]]:
+    """Return the stems of each telling word, with those of the words that speak of the same thing."""
+    return frozenset(
+        _same_stems(languages)[stems[-1]] if stems[-1].startswith("=") else stems
+        for stems, worth in words
+        if worth > _COMMON
+    )
+
+
+@cached()
+def _same_stems(languages: LanguageSet) -> dict[str, tuple[str, ...]]:
+    return {
+        mark: tuple(dict.fromkeys(index_terms(word, languages=languages)[0] for word in words))
+        for mark, words in _same(languages).items()
+    }
 
 
 def _is_of_others(text: str, known: _Words) -> bool:

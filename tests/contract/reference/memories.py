@@ -207,13 +207,13 @@ class Nodes(Group):
         return [(key, content) for _, key, content in (*above, *below)]
 
     def facts_with(
-        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+        self, owner: str, chat: str, words: Iterable[Sequence[str]], *, most: int
     ) -> dict[int, tuple[str, str | None]]:
         space = self._state.space(owner, chat)
         facts = self._live(lambda row: row["space"] == space and row["shelf"] == "k")
         found: dict[int, tuple[str, str | None]] = {}
-        for term in terms:
-            held = [row for row in facts if term in terms_of(row)]
+        for terms in words:
+            held = [row for row in facts if not terms_of(row).isdisjoint(terms)]
             for row in sorted(held, key=lambda row: row["key"], reverse=True)[:most]:
                 found[row["key"]] = row["content"], row["speaker"]
         return found

@@ -187,13 +187,13 @@ class Nodes(Group):
         return [(key, content) for key, content in self._sql.rows("slots_near", values)]
 
     def facts_with(
-        self, owner: str, chat: str, terms: Iterable[str], *, most: int
+        self, owner: str, chat: str, words: Iterable[Sequence[str]], *, most: int
     ) -> dict[int, tuple[str, str | None]]:
         space = self._sql.space(owner, chat)
         found: dict[int, tuple[str, str | None]] = {}
         if space is not None:
-            for term in terms:
-                values = {"match": f'"{term}·{space}k"', "most": most}
+            for terms in words:
+                values = {"match": " OR ".join(f'"{term}·{space}k"' for term in terms), "most": most}
                 found.update((key, (content, who)) for key, content, who in self._sql.rows("facts_with", values))
         return found
 
