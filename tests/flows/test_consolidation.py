@@ -552,3 +552,10 @@ async def test_recalled_text_is_never_consolidated(opened):
     assert "Sarah likes tea" not in memory.model.prompts[0][-1].text
     assert refusals(run) == {"Sarah likes tea": "shares no word with its evidence"}
     assert (await memory.stats()).sessions_waiting == 0
+
+
+async def test_a_category_that_no_one_knows_is_inferred(opened):
+    memory = await opened(proposal(fact("The user prefers tea", "e1", category="beverages")))
+    await memory.add("I prefer tea.", session="s")
+    await memory.consolidate("s")
+    assert [node.category for node in (await memory.list(type="semantic")).nodes] == ["preference"]

@@ -329,3 +329,25 @@ def test_an_export_of_nothing_is_refused(cli: Cli) -> None:
     failed = cli("export", str(cli.folder / "all.jsonl"))
     assert failed.status == 3
     assert not (cli.folder / "all.jsonl").exists()
+
+
+def test_people_are_changed_and_relations_ended(cli: Cli) -> None:
+    cli("entity-add", "Sarah")
+    cli("entity-add", "Acme")
+    changed = cli("entity-update", "Acme", "--type", "organization", "--alias", "Acme Corp", "--json").json
+    assert (changed["type"], changed["aliases"]) == ("organization", ["Acme Corp"])
+    assert cli("entity-update", "Acme").status == 2
+    assert cli("entity-update", "Nobody", "--type", "place").status == 3
+    said = cli("add", "Sarah starts at Acme in May", "--json").json["id"]
+    cli("relate", "Acme", "employer", "--source", "Sarah", "--valid-from", "2024-05-01", "--evidence", said)
+    ended = cli("relate", "Acme", "employer", "--source", "Sarah", "--valid-until", "2025-11-30", "--json").json
+    (relation,) = ended["relations"]
+    assert (relation["valid_from"][:4], relation["valid_until"][:4], relation["evidence"]) == ("2024", "2025", [said])
+    assert cli("relate", "Acme", "employer", "--source", "Sarah", "--valid-until", "2020-01-01").status == 2
+
+
+def test_the_owner_keeps_a_code_on_purpose(cli: Cli) -> None:
+    told = cli("remember", "The door code is 4711")
+    assert "4711" not in told.out
+    assert "--keep-secrets" in told.out + told.err
+    assert "4712" in cli("remember", "The cellar code is 4712", "--keep-secrets").out

@@ -19,6 +19,7 @@ from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text import index_terms, name_terms, question_terms, statement_line
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
+from ricordo.text.sentences import infer_category
 
 _TYPES: Mapping[str, NodeType] = {
     "fact": "semantic",
@@ -317,7 +318,7 @@ class _PageJudge:
         return Accepted(
             content=text,
             type=_TYPES.get(given.kind, "semantic"),
-            category=category if category in _CATEGORIES else None,  # type: ignore[arg-type]  # just looked up
+            category=category if category in _CATEGORIES else infer_category(text),  # type: ignore[arg-type]  # looked up
             about=self._about(given.about),
             slot=" ".join(given.slot.casefold().split())[:_MAX_NAME_CHARS],
             confidence=STATED if given.said else CONCLUDED,

@@ -23,6 +23,7 @@ PASSING_DAYS = 30
 _LONGEST_AFTER_DAYS = 90
 _MOST_CHARS, _SHORT_CHARS = 400, 100
 _BEGINNINGS = (3, 4, 5)
+_LATIN = re.compile("[a-zA-Z]")
 _WORD = re.compile(r"[^\W\d_]+")
 _NO_WORDS = re.compile(r"\\[bwsWd]|\(\?(?:[:=!]|<[=!])")
 _JOINT = re.compile(r"-\??")
@@ -70,6 +71,12 @@ def _telling(languages: LanguageSet) -> frozenset[str]:
 
 
 @cached()
+def _others(languages: LanguageSet) -> LanguageSet:
+    """Return the languages that are not written in Latin letters."""
+    return any_of(tuple(each.code for each in languages if each.script != "LATIN"))
+
+
+@cached()
 def _elsewhere(languages: LanguageSet) -> LanguageSet:
     """Return the other languages in these letters: a short text may be too short to tell its language by."""
     scripts = {language.script for language in languages}
@@ -87,7 +94,7 @@ def lifetime(text: str, *, said_at: int, zone: ZoneInfo) -> int | None:
     if len(text) > _MOST_CHARS:
         return None
     languages = languages_of(text)
-    cues = _cues(languages)
+    cues = _cues(languages if _LATIN.search(text) else _others(languages))
     today = local_time(said_at, zone).date()
     passes = cues.passes(text) or (len(text) <= _SHORT_CHARS and _cues(_elsewhere(languages)).passes(text))
     is_past = not passes and speaks_of_past(text)
